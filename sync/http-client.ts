@@ -3,8 +3,7 @@
  * every failure to get an answer is Unreachable. Uses Node's fetch, so that the command line loads no other library.
  */
 import { Duration, Effect, Schedule } from "effect"
-import { parseJson, wire_body_depth_max } from "../core/kernel/fields/input.ts"
-import type { Json } from "../core/kernel/fields/field.ts"
+import { parseJson, wire_body_depth_max, type Json } from "../core/kernel/index.ts"
 
 /** No answer was received completely in time. Answers of any status do not cause this error. */
 export class Unreachable extends Error {

@@ -4,8 +4,7 @@
  */
 import { Duration, Schema } from "effect"
 import { Sse } from "effect/encoding"
-import { parseJson } from "../core/kernel/fields/input.ts"
-import { isJsonObject, type JsonObject } from "../core/kernel/fields/field.ts"
+import { isJsonObject, parseJson, type JsonObject } from "../core/kernel/index.ts"
 import { backoffMillis } from "./device/exchange/watch.ts"
 
 /** Fields of a notification in every release of the server. */

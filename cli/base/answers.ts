@@ -5,11 +5,9 @@
  * a new status, and the command still works. What a command cannot do without is decoded by a Schema of its own.
  */
 import { Schema } from "effect"
-import type { AsJson, BodyShown, Json, JsonObject, KeysShown, ValueShown } from "../../core/kernel/fields/field.ts"
-import { isJsonObject } from "../../core/kernel/fields/field.ts"
-import type { AnswerRow, Resource } from "../../core/kernel/lists/resource-types.ts"
-import type { Table } from "../../core/kernel/tables/table.ts"
-import { storedJson } from "../../core/kernel/tables/field-schema.ts"
+import { isJsonObject, storedJson } from "../../core/kernel/index.ts"
+import type { AnswerRow, AsJson, BodyShown, Json, JsonObject, KeysShown, Resource } from "../../core/kernel/index.ts"
+import type { Table, ValueShown } from "../../core/kernel/index.ts"
 import { CliError, exit_codes } from "./exit-codes.ts"
 import type { Command } from "commander"
 

@@ -1,5 +1,5 @@
 /** Exit codes, on which scripts rely, and the error that has one. */
-import type { Json } from "../../core/kernel/fields/field.ts"
+import type { Json } from "../../core/kernel/index.ts"
 
 export const exit_codes = {
   ok: 0,

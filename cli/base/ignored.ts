@@ -1,8 +1,6 @@
 /** Rejects filters, sorts and includes that a list does not have. */
 import { catalogue } from "../../core/catalogue.ts"
-import type { Json } from "../../core/kernel/fields/field.ts"
-import { predicates, snakeCase, splitPredicate } from "../../core/kernel/lists/query.ts"
-import type { ShownResource } from "../../core/kernel/lists/resource-types.ts"
+import { predicates, snakeCase, splitPredicate, type Json, type ShownResource } from "../../core/kernel/index.ts"
 import { nearest } from "../../core/values/nearest.ts"
 import { metaIn, objectBody } from "./answers.ts"
 import { CliError, exit_codes } from "./exit-codes.ts"

@@ -1,7 +1,5 @@
 /** Reads the input of commands from files and standard input. */
-import type { UploadedFile } from "../../core/kernel/endpoints/endpoint.ts"
-import { parseJson } from "../../core/kernel/fields/input.ts"
-import type { Json } from "../../core/kernel/fields/field.ts"
+import { parseJson, type Json, type UploadedFile } from "../../core/kernel/index.ts"
 import { usageError } from "./exit-codes.ts"
 import { bytesOf, typedLinesIn } from "./line-reader.ts"
 

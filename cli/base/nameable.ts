@@ -1,7 +1,6 @@
 /** Names that users may use for rows instead of ids, as declared by resources. */
 import { catalogue } from "../../core/catalogue.ts"
-import type { Catalogue } from "../../core/kernel/endpoints/endpoint.ts"
-import type { Query } from "../../core/kernel/lists/query.ts"
+import type { Catalogue, Query } from "../../core/kernel/index.ts"
 
 export interface NameableTable {
   /** Word for a single row in messages. */

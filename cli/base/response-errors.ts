@@ -1,7 +1,5 @@
 /** Exit codes and errors of responses, by status. */
-import type { Answer } from "../../core/kernel/endpoints/endpoint.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
-import { exitCodeOfStatus } from "../../core/kernel/fields/rejection.ts"
+import { exitCodeOfStatus, isJsonObject, type Answer, type Json, type JsonObject } from "../../core/kernel/index.ts"
 import { CliError, exit_codes } from "./exit-codes.ts"
 
 /** Error keys of missing stock: status 422, but the exit code of conflicts and shortages. */

@@ -1,6 +1,6 @@
 /** Completes settings from a replica, which holds no secrets: the server reports which are set. */
 import { catalogue } from "../../core/catalogue.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/index.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
 
 const fieldsOf = (group: string) =>

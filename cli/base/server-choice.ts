@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../../core/kernel/fields/field.ts"
+import { isJsonObject, type JsonObject } from "../../core/kernel/index.ts"
 import type { Device } from "../../sync/device/device.ts"
 import { existsSync, mkdirSync, readFileSync, renameSync } from "node:fs"
 import { homedir } from "node:os"

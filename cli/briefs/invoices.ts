@@ -1,5 +1,5 @@
 /** Brief output of an invoice after a command, with the usual next commands; `--json` prints all of it. */
-import { isJsonObject, type JsonObject } from "../../core/kernel/fields/field.ts"
+import { isJsonObject, type JsonObject } from "../../core/kernel/index.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
 import { type Row, rowIn } from "../base/answers.ts"
 import type { CommandContext } from "../context/context.ts"

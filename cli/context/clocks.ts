@@ -1,6 +1,5 @@
 /** Time zones in which times are shown: each store's own, else the company's. */
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
-import type { Query } from "../../core/kernel/lists/query.ts"
+import { isJsonObject, type Json, type JsonObject, type Query } from "../../core/kernel/index.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
 import { objectBody, rowsIn } from "../base/answers.ts"
 import { sentenceText } from "../output/text.ts"

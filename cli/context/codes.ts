@@ -1,6 +1,5 @@
 /** Handles scanned codes: finds the unit of a code, and runs commands for many codes. */
-import type { JsonObject } from "../../core/kernel/fields/field.ts"
-import type { Query } from "../../core/kernel/lists/query.ts"
+import type { JsonObject, Query } from "../../core/kernel/index.ts"
 import { serialised } from "../../core/products/products/schema.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
 import { type Row, rowIn, rowsIn } from "../base/answers.ts"

@@ -1,8 +1,7 @@
 /** The context of a command: global flags, access to server and replica, and output. */
 import type { LocalFile } from "../base/input.ts"
 import type { RemoteRequest } from "./remote.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
-import type { Query } from "../../core/kernel/lists/query.ts"
+import { isJsonObject, type Json, type JsonObject, type Query } from "../../core/kernel/index.ts"
 import { type Device, openDevice, type QueryResult } from "../../sync/device/device.ts"
 import { type Globals, objectBody } from "../base/answers.ts"
 import { afterAnswering, refreshBefore } from "./background.ts"

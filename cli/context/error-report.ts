@@ -1,9 +1,8 @@
 /** Prints errors on standard error: as text for people, with --json as `{message, errors}`. */
 import { CliError, exit_codes } from "../base/exit-codes.ts"
 import type { AskFacts, WayOut } from "../../core/offline/conflicts/ways.ts"
-import { isJsonObject } from "../../core/kernel/fields/field.ts"
+import { isJsonObject, type Request } from "../../core/kernel/index.ts"
 import { typedNumber } from "../../core/values/text.ts"
-import type { Request } from "../../core/kernel/endpoints/endpoint.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
 import { type Row, rowIn } from "../base/answers.ts"
 import { oneLine, type Terminal, toType } from "../output/text.ts"

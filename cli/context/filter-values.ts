@@ -3,8 +3,7 @@
  * API returns no rows for a value it cannot read; here it is refused, so that an empty result is not mistaken for the
  * answer.
  */
-import type { Field } from "../../core/kernel/fields/field.ts"
-import { type Query, splitPredicate } from "../../core/kernel/lists/query.ts"
+import { splitPredicate, type Field, type Query } from "../../core/kernel/index.ts"
 import { nearest } from "../../core/values/nearest.ts"
 import { numberForms } from "../../core/values/text.ts"
 import { parseTimestamp } from "../../core/values/time.ts"

@@ -1,5 +1,5 @@
 /** Shows order numbers instead of ids on a terminal, as users type them. */
-import type { Json, JsonObject } from "../../core/kernel/fields/field.ts"
+import type { Json, JsonObject } from "../../core/kernel/index.ts"
 import { numberText } from "../../core/values/text.ts"
 import { rowsIn } from "../base/answers.ts"
 import type { CommandContext } from "./context.ts"

@@ -1,9 +1,7 @@
 /** Queries of lists from flags, and all pages of a list. */
-import { type Query, splitPredicate } from "../../core/kernel/lists/query.ts"
+import { splitPredicate, unpagedMeta, type Json, type JsonObject, type Query } from "../../core/kernel/index.ts"
 import { usageError } from "../base/exit-codes.ts"
 import { type Flags, listFlag, textFlag } from "./program.ts"
-import type { Json, JsonObject } from "../../core/kernel/fields/field.ts"
-import { unpagedMeta } from "../../core/kernel/endpoints/resource.ts"
 import { metaIn, type RowOfList, rowsOr } from "../base/answers.ts"
 import type { CommandContext } from "./context.ts"
 

@@ -1,7 +1,7 @@
 /** Prints responses, plans and files, as JSON or for people. */
 import type { CommandContext } from "./context.ts"
 import { clearMoving, showMoving } from "../output/out.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/index.ts"
 import { metaIn, rowIn } from "../base/answers.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
 import { type Column, column, columnsSeen, recordText, tableText } from "../output/table.ts"

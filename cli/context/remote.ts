@@ -1,7 +1,6 @@
 /** Sends requests to a server over HTTP with a bearer token. */
 import { randomUUID } from "node:crypto"
-import type { Answer, Request } from "../../core/kernel/endpoints/endpoint.ts"
-import { isJsonObject } from "../../core/kernel/fields/field.ts"
+import { isJsonObject, type Answer, type Request } from "../../core/kernel/index.ts"
 import { afterItsWord, type HttpAnswer, httpClientAt, jsonOf, Unreachable } from "../../sync/http-client.ts"
 import { CliError, exit_codes, usageError } from "../base/exit-codes.ts"
 import type { LocalFile } from "../base/input.ts"

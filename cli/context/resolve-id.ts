@@ -1,6 +1,5 @@
 /** Resolves SKUs, order numbers, barcodes and names to ids. */
-import type { Json, JsonObject } from "../../core/kernel/fields/field.ts"
-import type { Query } from "../../core/kernel/lists/query.ts"
+import type { Json, JsonObject, Query } from "../../core/kernel/index.ts"
 import { codeForms, readCode } from "../../core/warehouse/scanning/read-code.ts"
 import { nearest } from "../../core/values/nearest.ts"
 import { spokenNumber } from "../../core/values/text.ts"

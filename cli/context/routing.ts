@@ -1,9 +1,7 @@
 /** Decides which requests the replica answers: all of the catalogue's, except those that need the server. */
 import { catalogue } from "../../core/catalogue.ts"
-import type { Endpoint, Request } from "../../core/kernel/endpoints/endpoint.ts"
+import { match, Rejection, type Endpoint, type Request } from "../../core/kernel/index.ts"
 import { alsoNameable } from "../base/nameable.ts"
-import { match } from "../../core/kernel/runtime/engine.ts"
-import { Rejection } from "../../core/kernel/fields/rejection.ts"
 
 // Endpoints from which the nouns are derived: those of core, and those that only servers have.
 

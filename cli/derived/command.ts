@@ -2,7 +2,7 @@
 import { Argument, type Command, Option } from "commander"
 import { catalogue } from "../../core/catalogue.ts"
 import { document_types } from "../../core/documents/schema.ts"
-import { type Endpoint, paramNames, resourceOf } from "../../core/kernel/endpoints/endpoint.ts"
+import { paramNames, resourceOf, type Endpoint } from "../../core/kernel/index.ts"
 import { withAction, repeatable } from "../context/program.ts"
 import { type Flag, flagsOf, isList, kebab, placeholder, valuesFor, type Verb, verb_aliases } from "./names.ts"
 import { withValues } from "../output/program.ts"

@@ -1,7 +1,6 @@
 /** Nouns, verbs and flags of derived commands. */
-import { type Endpoint, operationOf, paramNames, resourceOf } from "../../core/kernel/endpoints/endpoint.ts"
-import { parseJson } from "../../core/kernel/fields/input.ts"
-import type { Field, Fields, FieldType, Json } from "../../core/kernel/fields/field.ts"
+import { operationOf, paramNames, parseJson, resourceOf } from "../../core/kernel/index.ts"
+import type { Endpoint, Field, Fields, FieldType, Json } from "../../core/kernel/index.ts"
 import { scaleOf } from "../../core/values/money.ts"
 import { usageError } from "../base/exit-codes.ts"
 import type { valuesOf } from "../output/program.ts"

@@ -1,7 +1,6 @@
 /** Runs derived commands: words give the path, flags the body, and the response is printed. */
-import { type Endpoint, resourceOf } from "../../core/kernel/endpoints/endpoint.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
-import type { Query } from "../../core/kernel/lists/query.ts"
+import { isJsonObject, resourceOf } from "../../core/kernel/index.ts"
+import type { Endpoint, Json, JsonObject, Query } from "../../core/kernel/index.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
 import { type Row, rowIn, rowsIn } from "../base/answers.ts"
 import type { ApiRequest, CommandContext } from "../context/context.ts"

@@ -1,5 +1,5 @@
 /** Formats explanations of amounts: a line per step, below the amount. */
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/index.ts"
 import { columnsNamed, tableText } from "./table.ts"
 import { oneLine, styled, type Terminal, widthOf } from "./text.ts"
 

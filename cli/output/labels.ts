@@ -1,6 +1,6 @@
 /** Labels of numeric codes in responses, such as statuses, as declared by the tables. */
 import { catalogue } from "../../core/catalogue.ts"
-import { isJsonObject, type JsonObject } from "../../core/kernel/fields/field.ts"
+import { isJsonObject, type JsonObject } from "../../core/kernel/index.ts"
 import { spokenNumber } from "../../core/values/text.ts"
 
 /** Rows of a response with labels instead of codes, for rows under this key. */

@@ -1,5 +1,5 @@
 /** Formats an order: header, lines, costs, totals. */
-import type { JsonObject } from "../../core/kernel/fields/field.ts"
+import type { JsonObject } from "../../core/kernel/index.ts"
 import { spokenNumber } from "../../core/values/text.ts"
 import { sale_line } from "../../core/orders/opportunities/tables/lines.ts"
 import type { OrderLine, Row } from "../base/answers.ts"

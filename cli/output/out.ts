@@ -3,7 +3,7 @@
  * terminal, are made visible here. In JSON they are escaped, so that data stay exact; a file's content stays exact
  * unless written to a terminal.
  */
-import type { Json } from "../../core/kernel/fields/field.ts"
+import type { Json } from "../../core/kernel/index.ts"
 import { printable, printableJson, printableLine } from "../../core/values/text.ts"
 
 /** Mark of styles inside text: random, so that other text cannot contain it; created on first use. */

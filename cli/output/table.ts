@@ -1,5 +1,5 @@
 /** Formats rows: aligned columns on a terminal, tab-separated values in a pipe. */
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/index.ts"
 import { isRows } from "../base/answers.ts"
 import { cellText, minuteText, oneLine, padded, styled, type Terminal, truncateToWidth, widthOf } from "./text.ts"
 

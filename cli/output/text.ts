@@ -1,5 +1,5 @@
 /** Formats values as one line of text, and measures its width on a terminal. */
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/index.ts"
 import { formatIn, offsetIn, parseMomentIn } from "../base/parse-time.ts"
 import { instantOf, wallOf } from "../../core/values/time.ts"
 import { printableLine } from "../../core/values/text.ts"

@@ -1,6 +1,5 @@
 /** Reads the data of a page besides its main response, and writes the page. */
-import type { JsonObject } from "../../core/kernel/fields/field.ts"
-import type { Query } from "../../core/kernel/lists/query.ts"
+import type { JsonObject, Query } from "../../core/kernel/index.ts"
 import { decodeAnswer, objectBody, type Row, rowIn, rowsIn, textOrNull } from "../base/answers.ts"
 import type { CommandContext } from "../context/context.ts"
 import type { ResolvedStore } from "../context/resolve-id.ts"

@@ -1,7 +1,8 @@
 /** The billing slice: invoices, payments, refunds and credit notes. */
-import { choice, integer, json, type JsonObject, longText, ref, text } from "../kernel/fields/field.ts"
-import type { SettingGroups } from "../kernel/events/settings.ts"
-import { command, type Endpoint, get, type Input, type Slice } from "../kernel/endpoints/endpoint.ts"
+import { choice, command, created, forbidden, get, hasOnePermission, integer, json, later } from "../kernel/index.ts"
+import { listOf, lockStreams, longText, ok, reaction, ref, renderById, renderOne, Shown } from "../kernel/index.ts"
+import { Store, text, viewContext, wholeNumber, withRules } from "../kernel/index.ts"
+import type { Endpoint, Input, JsonObject, SettingGroups, Slice } from "../kernel/index.ts"
 import { checkoutEndpoints } from "./checkout/api.ts"
 import { eInvoiceEndpoints, eInvoiceSettings } from "./einvoice/api.ts"
 import { billedOfOpportunities, creditNoteResource, invoiceResource, paymentResource } from "./state/resources.ts"
@@ -19,16 +20,9 @@ import {
   standing_statuses
 } from "./state/tables.ts"
 import { Effect, Result, Schema } from "effect"
-import { lockStreams } from "../kernel/runtime/engine.ts"
-import { reaction } from "../kernel/events/react.ts"
-import { Store } from "../kernel/store/store.ts"
-import { forbidden, hasOnePermission } from "../kernel/fields/rejection.ts"
 import { opportunityStream } from "../orders/opportunities/events/event-families.ts"
 import { headerUpdated } from "../orders/opportunities/events/header.ts"
 import { opportunities } from "../orders/opportunities/tables/opportunities.ts"
-import * as Shown from "../kernel/lists/answer-schema.ts"
-import { wholeNumber } from "../kernel/tables/field-schema.ts"
-import { created, listOf, ok, renderById, renderOne, viewContext } from "../kernel/endpoints/resource.ts"
 import { type MovedResult, no_payment_named, recordPayment, recordRefund, type RefundFacts } from "./payments/decide.ts"
 import {
   credit_notes_path,
@@ -42,7 +36,6 @@ import {
   refundFields,
   write
 } from "./state/fields.ts"
-import { later, withRules } from "../kernel/fields/later.ts"
 import { deductedBy } from "./invoices/facts.ts"
 import type { CreditFacts, CreditResult } from "./credits/decide.ts"
 

@@ -3,12 +3,9 @@
  * queues the message in the same transaction. The journal does not record addresses.
  */
 import { Context, Effect, Result, Schema } from "effect"
-import * as Shown from "../kernel/lists/answer-schema.ts"
-import { command, CommandRuntime, type Failure, type Input, type StoreRead } from "../kernel/endpoints/endpoint.ts"
-import { type Json, json, longText, text } from "../kernel/fields/field.ts"
-import { type FieldErrors, invalid, reject } from "../kernel/fields/rejection.ts"
-import { ok, renderById, viewContext } from "../kernel/endpoints/resource.ts"
-import { Store } from "../kernel/store/store.ts"
+import { command, CommandRuntime, invalid, json, longText, ok, reject, renderById, Shown } from "../kernel/index.ts"
+import { Store, text, viewContext } from "../kernel/index.ts"
+import type { Failure, FieldErrors, Input, Json, StoreRead } from "../kernel/index.ts"
 import { emails } from "../people/members/schema.ts"
 import { parseMailAddress } from "../values/mail-address.ts"
 import { invoiceChange, invoiceEmailed } from "./state/events.ts"

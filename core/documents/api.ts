@@ -1,5 +1,6 @@
 /** The documents slice. */
-import { type Endpoint, get, type Slice } from "../kernel/endpoints/endpoint.ts"
+import { choice, crudResource, get, later, list as listOf, notFound, ok, reject, resource } from "../kernel/index.ts"
+import { Shown, text, unpagedMeta, type Access, type Endpoint, type Slice } from "../kernel/index.ts"
 import { documentEndpoints, documentResource, read } from "./lifecycle-api.ts"
 import { acceptanceEndpoints, acceptanceResource, linkReactions, linkSettings } from "./links/api.ts"
 import { linkEvents } from "./links/events.ts"
@@ -14,13 +15,7 @@ import {
   type DocumentType,
   layoutFields
 } from "./schema.ts"
-import { later } from "../kernel/fields/later.ts"
 import { Effect, Result } from "effect"
-import * as Shown from "../kernel/lists/answer-schema.ts"
-import { choice, list as listOf, text } from "../kernel/fields/field.ts"
-import { notFound, reject } from "../kernel/fields/rejection.ts"
-import { ok, resource, unpagedMeta } from "../kernel/endpoints/resource.ts"
-import { type Access, crudResource } from "../kernel/endpoints/crud-resource.ts"
 import { stores } from "../setup/stores.ts"
 import { scopeOf } from "./brand.ts"
 

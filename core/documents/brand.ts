@@ -1,8 +1,7 @@
 /** Branding and texts of a document: from the most specific layout, else the settings. */
 import { Effect } from "effect"
 import type { PaperOptions } from "../billing/paper/letter.ts"
-import { type Settings, settingNumber } from "../kernel/events/settings.ts"
-import { Store } from "../kernel/store/store.ts"
+import { settingNumber, Store, type Settings } from "../kernel/index.ts"
 import { document_layouts, type DocumentLayoutRow, type DocumentType } from "./schema.ts"
 
 /** Texts on the document itself; they may contain fields. */

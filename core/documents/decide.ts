@@ -1,11 +1,8 @@
 /** Requesting, finalising and voiding documents (rules/billing 3). */
 import { Result } from "effect"
 import { nextDocumentNumber } from "../billing/state/events.ts"
-import type { DecideContext, Decided } from "../kernel/endpoints/endpoint.ts"
-import type { NewEvent } from "../kernel/events/event-type.ts"
-import type { Rejection, Viewer } from "../kernel/fields/rejection.ts"
-import { forbidden, hasOnePermission, invalid, reject } from "../kernel/fields/rejection.ts"
-import { wordsOf } from "../kernel/tables/table.ts"
+import { forbidden, hasOnePermission, invalid, reject, wordsOf } from "../kernel/index.ts"
+import type { DecideContext, Decided, NewEvent, Rejection, Viewer } from "../kernel/index.ts"
 import type { DocumentableType, DocumentRow, DocumentType, DrawnBy } from "./schema.ts"
 import {
   document_statuses,

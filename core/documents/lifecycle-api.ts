@@ -1,10 +1,10 @@
 /** Endpoints of documents: generate, read, finalise, void (rules/billing 3). */
 import { Effect, Result, Schema } from "effect"
 import { credit_notes, invoices } from "../billing/state/tables.ts"
-import { Store } from "../kernel/store/store.ts"
-import type { AnyRow, Table } from "../kernel/tables/table.ts"
-import { visibleColumnsOf } from "../kernel/tables/visibility.ts"
-import { hasOnePermission, type Viewer } from "../kernel/fields/rejection.ts"
+import { boolean, choice, command, CommandRuntime, created, get, hasOnePermission, integer } from "../kernel/index.ts"
+import { list, listOf, longText, ok, ref, renderById, renderOne, resource, Shown, Store } from "../kernel/index.ts"
+import { text, timestamp, viewContext, visibleColumnsOf, wholeNumber } from "../kernel/index.ts"
+import type { Answer, AnyRow, Endpoint, Id, Input, Settings, Status, Table, Viewer } from "../kernel/index.ts"
 import { opportunities } from "../orders/opportunities/tables/opportunities.ts"
 import { purchase_orders } from "../purchasing/schema.ts"
 import type { Asked, Batched, FinaliseFacts, Source, SourceFacts } from "./decide.ts"
@@ -19,15 +19,7 @@ import {
   documents,
   linkAddress
 } from "./schema.ts"
-import * as Shown from "../kernel/lists/answer-schema.ts"
-import { boolean, choice, integer, list, longText, ref, text, timestamp } from "../kernel/fields/field.ts"
-import type { Status } from "../kernel/endpoints/resource.ts"
-import { created, listOf, ok, renderById, renderOne, resource, viewContext } from "../kernel/endpoints/resource.ts"
-import type { Settings } from "../kernel/events/settings.ts"
 import { stores } from "../setup/stores.ts"
-import type { Answer, Endpoint, Id, Input } from "../kernel/endpoints/endpoint.ts"
-import { command, CommandRuntime, get } from "../kernel/endpoints/endpoint.ts"
-import { wholeNumber } from "../kernel/tables/field-schema.ts"
 
 // Facts for the rules of documents, read in the transaction.
 

@@ -3,15 +3,11 @@
  * (rules/billing 3). A row names its source; its PDF and its tree of blocks are files.
  */
 import type { InvoiceRow } from "../billing/state/tables.ts"
-import { boolean, choice, integer, longText, ref, text, timestamp } from "../kernel/fields/field.ts"
-import { type AnyRow, insertRow, remove, type RowOf, table } from "../kernel/tables/table.ts"
-import { hasOnePermission, type Viewer } from "../kernel/fields/rejection.ts"
-import { full_read_permission } from "../kernel/tables/visibility.ts"
-import { type Settings, settingText } from "../kernel/events/settings.ts"
+import { boolean, choice, eventType, full_read_permission, hasOnePermission, insertRow } from "../kernel/index.ts"
+import { integer, longText, newRow, newRowWith, recordEvents, ref, remove, settingText } from "../kernel/index.ts"
+import { table, text, timestamp } from "../kernel/index.ts"
+import type { AnyEventType, AnyRow, NewRow, RowOf, Settings, SomeColumns, Viewer } from "../kernel/index.ts"
 import { Schema } from "effect"
-import { type AnyEventType, eventType } from "../kernel/events/event-type.ts"
-import { recordEvents } from "../kernel/events/record-events.ts"
-import { type NewRow, newRow, newRowWith, type SomeColumns } from "../kernel/tables/field-schema.ts"
 
 // The document types and their sources (rules/billing 3).
 

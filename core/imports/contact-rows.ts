@@ -2,13 +2,8 @@
  * The columns `address`, `email`, `phone` and `link` of a member import. Entries are added, or change the ones they
  * match; nothing is removed. The first of a kind that a row names becomes the primary one.
  */
-import type { DecideContext } from "../kernel/endpoints/endpoint.ts"
-import type { NewEvent } from "../kernel/events/event-type.ts"
-import type { Fields, Json, JsonObject } from "../kernel/fields/field.ts"
-import { readFields } from "../kernel/fields/input.ts"
-import { createdEvent, initialRow, updatedEvent } from "../kernel/endpoints/crud-resource.ts"
-import type { FieldErrors } from "../kernel/fields/rejection.ts"
-import { type AnyRow, foldCase, type Table } from "../kernel/tables/table.ts"
+import { createdEvent, foldCase, initialRow, readFields, updatedEvent } from "../kernel/index.ts"
+import type { AnyRow, DecideContext, FieldErrors, Fields, Json, JsonObject, NewEvent, Table } from "../kernel/index.ts"
 import {
   addresses,
   addressFields,

@@ -1,7 +1,6 @@
 /** The columns of a member import: names, aliases, words of spreadsheets, and how a row is read. */
-import { type Fields, isJsonObject, type Json, type JsonObject } from "../kernel/fields/field.ts"
-import { readFields, type Values } from "../kernel/fields/input.ts"
-import type { FieldErrors } from "../kernel/fields/rejection.ts"
+import { isJsonObject, readFields } from "../kernel/index.ts"
+import type { FieldErrors, Fields, Json, JsonObject, Values } from "../kernel/index.ts"
 import { memberFields, type MemberRow } from "../people/members/schema.ts"
 import { cellValue, type Columns, namedIn, partsOfText, readRows, recordsIn, type Row, textCell } from "./rows.ts"
 

@@ -1,10 +1,8 @@
 /** The `components` column of a product import: the parts of a kit, by sku. */
-import { type Fields, isJsonObject, type Json, type JsonObject } from "../kernel/fields/field.ts"
-import { readFields, type Values } from "../kernel/fields/input.ts"
-import type { FieldErrors } from "../kernel/fields/rejection.ts"
+import { initialRow, isJsonObject, readFields } from "../kernel/index.ts"
+import type { FieldErrors, Fields, Json, JsonObject, Values } from "../kernel/index.ts"
 import { product_types, productFields, type ProductRow, products } from "../products/products/schema.ts"
 import { cellValue, type Columns, namedIn, textCell } from "./rows.ts"
-import { initialRow } from "../kernel/endpoints/crud-resource.ts"
 import { type Composed, saveComponent } from "../products/kits/decide.ts"
 import { componentFields, type ComponentRow, product_components } from "../products/kits/schema.ts"
 import { Result, Struct } from "effect"

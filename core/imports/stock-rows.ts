@@ -1,10 +1,6 @@
 /** The `stock` column of a product import: the quantity, or the units, that each store holds. */
-import type { DecideContext } from "../kernel/endpoints/endpoint.ts"
-import type { NewEvent } from "../kernel/events/event-type.ts"
-import { type Fields, isJsonObject, type Json, type JsonObject, type ValuesOf } from "../kernel/fields/field.ts"
-import { readFields, wholeNumber } from "../kernel/fields/input.ts"
-import { createdEvent, initialRow, updatedEvent } from "../kernel/endpoints/crud-resource.ts"
-import type { FieldErrors } from "../kernel/fields/rejection.ts"
+import { createdEvent, initialRow, isJsonObject, readFields, updatedEvent, wholeNumberOf } from "../kernel/index.ts"
+import type { DecideContext, FieldErrors, Fields, Json, JsonObject, NewEvent, ValuesOf } from "../kernel/index.ts"
 import { bulk, type ProductRow } from "../products/products/schema.ts"
 import { firstStockLevel, openingEvents } from "../products/stock/decide.ts"
 import { type StockLevelRow, stock_levels, stock_transactions, stockLevelFields } from "../products/stock/schema.ts"
@@ -88,7 +84,7 @@ export const planStock = (
       warnings.push(...units.warnings)
       holdings.push(...units.holdings)
     } else {
-      const quantity = wholeNumber(value)
+      const quantity = wholeNumberOf(value)
       if (quantity === undefined || quantity < 0 || quantity > quantity_max) {
         fail(
           stock_method === bulk

@@ -1,18 +1,11 @@
 /** Endpoints of the action log: the journal, newest first, as changes of rows by users (rules/conventions 12). */
-import { integer, isJsonObject, type Json, type JsonObject, sameJson, text, timestamp } from "../kernel/fields/field.ts"
-import * as Shown from "../kernel/lists/answer-schema.ts"
-import type { StoredEvent } from "../kernel/events/event-type.ts"
+import { bindings, columnList, CommandRuntime, conditionsOf, conditionSql, get } from "../kernel/index.ts"
+import { hasOnePermission, integer, isJsonObject, journal, offersFilter, ok, pageOf } from "../kernel/index.ts"
+import { sameJson, Shown, snakeCase, sortOf, Store, text, timestamp, wholeNumberOf } from "../kernel/index.ts"
+import type { Bindings, Catalogue, Condition, Json, JsonObject, Listing, Query, Slice } from "../kernel/index.ts"
+import type { StoredEvent, StoreShape, Viewer } from "../kernel/index.ts"
 import { Effect } from "effect"
-import { type Catalogue, CommandRuntime, get, type Slice } from "../kernel/endpoints/endpoint.ts"
 import { ignoredMeta, ignoredOf } from "../kernel/endpoints/ignored.ts"
-import { wholeNumber } from "../kernel/fields/input.ts"
-import { journal } from "../kernel/events/journal.ts"
-import type { Condition, Listing, Query } from "../kernel/lists/query.ts"
-import { conditionsOf, conditionSql, offersFilter, pageOf, snakeCase, sortOf } from "../kernel/lists/query.ts"
-import { ok } from "../kernel/endpoints/resource.ts"
-import { type Bindings, bindings, columnList } from "../kernel/store/statement.ts"
-import { Store, type StoreShape } from "../kernel/store/store.ts"
-import { hasOnePermission, type Viewer } from "../kernel/fields/rejection.ts"
 import { users } from "./users/permissions.ts"
 
 // An entry of the action log and of an opportunity's activity (rules/conventions 12).
@@ -228,7 +221,7 @@ const auditRows = Effect.fnUntraced(function* (
       user_name: people.get(one.actor_id ?? 0) ?? null,
       action: one.type,
       auditable_type: one.stream.slice(0, at),
-      auditable_id: wholeNumber(id) ?? id,
+      auditable_id: wholeNumberOf(id) ?? id,
       old_values: withoutKeys(old_values, kept_back),
       new_values: withoutKeys(new_values, kept_back),
       ip_address: null,

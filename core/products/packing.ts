@@ -1,7 +1,6 @@
 /** Tables of containers and of the units packed in them (rules/availability 8). */
-import { boolean, choice, longText, ref, text, timestamp } from "../kernel/fields/field.ts"
-import { allColumnsExcept } from "../kernel/tables/visibility.ts"
-import { type RowOf, table } from "../kernel/tables/table.ts"
+import { allColumnsExcept, boolean, choice, longText, ref, table, text, timestamp } from "../kernel/index.ts"
+import type { RowOf } from "../kernel/index.ts"
 
 export const container_statuses = {
   open: "Open",

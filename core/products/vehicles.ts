@@ -1,11 +1,8 @@
 /** Vehicles: vans, trucks and trailers for deliveries (rules/conventions 18). */
 import { Result } from "effect"
-import { permissionsOfArea, type Slice } from "../kernel/endpoints/endpoint.ts"
-import { accessOf, crudResource } from "../kernel/endpoints/crud-resource.ts"
-import type { JsonObject } from "../kernel/fields/field.ts"
-import { boolean, choice, date, decimal, integer, json, longText, ref, tags, text } from "../kernel/fields/field.ts"
-import { resource } from "../kernel/endpoints/resource.ts"
-import { type RowOf, table } from "../kernel/tables/table.ts"
+import { accessOf, boolean, choice, crudResource, date, decimal, integer, json, longText } from "../kernel/index.ts"
+import { permissionsOfArea, ref, resource, table, tags, text } from "../kernel/index.ts"
+import type { JsonObject, RowOf, Slice } from "../kernel/index.ts"
 import { stores } from "../setup/stores.ts"
 import { grantToSystemRoles } from "../people/users/decide.ts"
 

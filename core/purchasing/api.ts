@@ -1,5 +1,5 @@
 /** The procurement slice: purchase orders, receipts and returns, resolutions of shortages. */
-import type { Slice } from "../kernel/endpoints/endpoint.ts"
+import type { Slice } from "../kernel/index.ts"
 import { orderEndpoints, purchaseOrderResource } from "./orders/api.ts"
 import { hireExtended, receivingEndpoints } from "./receiving/extend.ts"
 import { goodsGivenBack, goodsTakenIn, procurementSettings } from "./receiving/intake.ts"

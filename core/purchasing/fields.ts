@@ -1,21 +1,8 @@
 /** Fields of requests about purchase orders (rules/billing 2.3). */
-import type { Json, JsonObject, ValuesOf } from "../kernel/fields/field.ts"
-import {
-  boolean,
-  choice,
-  decimal,
-  integer,
-  json,
-  list,
-  longText,
-  object,
-  ref,
-  text,
-  timestamp
-} from "../kernel/fields/field.ts"
+import { boolean, choice, decimal, integer, json, list, longText, object, ref, text } from "../kernel/index.ts"
+import { timestamp, type Json, type JsonObject, type StoreRead, type ValuesOf } from "../kernel/index.ts"
 import { purchase_order_types, type PurchaseOrderRow } from "./schema.ts"
 import { Context, Effect, Schema } from "effect"
-import type { StoreRead } from "../kernel/endpoints/endpoint.ts"
 import type { DemandRow } from "../orders/demands/schema.ts"
 import type { StockLevelRow } from "../products/stock/schema.ts"
 import { waitingNote } from "../orders/opportunities/waiting/api.ts"

@@ -2,24 +2,11 @@
  * Purchase orders: goods hired or bought from suppliers, and their deliveries (rules/billing 2). Amounts are minor
  * units of the order's currency; all events of an order are in its stream.
  */
-import {
-  boolean,
-  choice,
-  decimal,
-  integer,
-  json,
-  type JsonObject,
-  longText,
-  money,
-  ref,
-  text,
-  timestamp
-} from "../kernel/fields/field.ts"
-import { insertRow, type RowOf, table, update } from "../kernel/tables/table.ts"
-import { type AnyEventType, eventType } from "../kernel/events/event-type.ts"
-import { alterRow, draftEvents, type RecordChange, recordEvents } from "../kernel/events/record-events.ts"
+import { alterRow, boolean, choice, decimal, draftEvents, eventType, insertRow, integer } from "../kernel/index.ts"
+import { json, keyedColumns, longText, money, newRow, recordEvents, ref, someColumns, table } from "../kernel/index.ts"
+import { text, timestamp, update } from "../kernel/index.ts"
+import type { AnyEventType, JsonObject, RecordChange, RowOf } from "../kernel/index.ts"
 import { Schema } from "effect"
-import { keyedColumns, newRow, someColumns } from "../kernel/tables/field-schema.ts"
 
 export const purchase_order_types = { sub_hire: "Sub-Hire", purchase: "Purchase" } as const
 export type PurchaseOrderType = keyof typeof purchase_order_types

@@ -1,12 +1,8 @@
 /** Stores: the locations of stock, each in its own time zone (rules/availability 11). */
 import { Effect, Result } from "effect"
-import { boolean, choice, json, type JsonObject, list, longText, ref, tags, text } from "../kernel/fields/field.ts"
-import { createdEvent, crudResource, initialRow, updatedEvent } from "../kernel/endpoints/crud-resource.ts"
-import { reject } from "../kernel/fields/rejection.ts"
-import { resource } from "../kernel/endpoints/resource.ts"
-import { Store } from "../kernel/store/store.ts"
-import { visible_to_all } from "../kernel/tables/visibility.ts"
-import { type RowOf, table } from "../kernel/tables/table.ts"
+import { boolean, choice, createdEvent, crudResource, initialRow, json, list, longText, ref } from "../kernel/index.ts"
+import { reject, resource, Store, table, tags, text, updatedEvent, visible_to_all } from "../kernel/index.ts"
+import type { JsonObject, RowOf } from "../kernel/index.ts"
 
 const fields = {
   name: text({ required: true, search: true }),

@@ -1,6 +1,7 @@
 /** Exports to accounting programs: records are read in pages and marked as exported once written. */
-import { boolean, choice, integer, list, text, timestamp } from "../../core/kernel/fields/field.ts"
-import { insert, plainTable } from "../../core/kernel/tables/table.ts"
+import { boolean, choice, command, get, insert, integer, invalidField, list, ok } from "../../core/kernel/index.ts"
+import { plainTable, reject, settingText, Shown, Store, text, timestamp } from "../../core/kernel/index.ts"
+import type { Endpoint, Settings } from "../../core/kernel/index.ts"
 import { Effect, Result, Schema } from "effect"
 import type { Posted, PostedKind } from "../../core/billing/accounting/postings.ts"
 import {
@@ -14,12 +15,6 @@ import {
 } from "../../core/billing/accounting/postings.ts"
 import { read, write } from "../../core/billing/state/fields.ts"
 import { credit_note_items, credit_notes, invoice_items, invoices, payments } from "../../core/billing/state/tables.ts"
-import * as Shown from "../../core/kernel/lists/answer-schema.ts"
-import { command, type Endpoint, get } from "../../core/kernel/endpoints/endpoint.ts"
-import { invalidField, reject } from "../../core/kernel/fields/rejection.ts"
-import { ok } from "../../core/kernel/endpoints/resource.ts"
-import { type Settings, settingText } from "../../core/kernel/events/settings.ts"
-import { Store } from "../../core/kernel/store/store.ts"
 import { emails, members } from "../../core/people/members/schema.ts"
 import { isPlainDate } from "../../core/values/moment.ts"
 import { instantOf, startOfDay, zoneOf } from "../../core/values/time.ts"

@@ -1,8 +1,6 @@
 /** Sheets of labels as a page to print (rules/availability 8.7). */
 import { Effect } from "effect"
-import { type Answer, get } from "../../core/kernel/endpoints/endpoint.ts"
-import { choice, integer, text } from "../../core/kernel/fields/field.ts"
-import { invalidField } from "../../core/kernel/fields/rejection.ts"
+import { choice, get, integer, invalidField, text, type Answer } from "../../core/kernel/index.ts"
 import { contentDisposition } from "../../core/values/file-name.ts"
 import { reading } from "../../core/warehouse/labels/api.ts"
 import { label_access, label_fields, symbols } from "../../core/warehouse/labels/schema.ts"

@@ -12,11 +12,9 @@ import {
   documentsBatched,
   documentStream
 } from "../../core/documents/schema.ts"
-import { type Answer, CommandRuntime } from "../../core/kernel/endpoints/endpoint.ts"
-import { isJsonObject, type JsonObject } from "../../core/kernel/fields/field.ts"
-import type { FieldErrors } from "../../core/kernel/fields/rejection.ts"
-import { bodyOf, invalid, invalidField, Rejection, statusOf } from "../../core/kernel/fields/rejection.ts"
-import { Store } from "../../core/kernel/store/store.ts"
+import { bodyOf, CommandRuntime, invalid, invalidField, isJsonObject, journal } from "../../core/kernel/index.ts"
+import { Rejection, renderOne, statusOf, Store, viewContext } from "../../core/kernel/index.ts"
+import type { Answer, FieldErrors, JsonObject } from "../../core/kernel/index.ts"
 import { authorizeCall } from "../../core/kernel/runtime/prepare.ts"
 import { unknownFields } from "../../core/pricing/print/texts.ts"
 import { type AnyJobKind, jobKind, jobOffer, type Process, processOf, serverContext } from "../ports/server-context.ts"
@@ -31,8 +29,6 @@ import {
   request_waits_millis
 } from "../../core/documents/lifecycle-api.ts"
 import { isSignedFor, showFile } from "../files/serve.ts"
-import { journal } from "../../core/kernel/events/journal.ts"
-import { renderOne, viewContext } from "../../core/kernel/endpoints/resource.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { answeredLater } from "../access/idempotency/slice.ts"
 import { labelSheet } from "./labels.ts"

@@ -3,13 +3,11 @@
  * request. The row comes first: removing unused content locks it, so that content uploaded at that moment is stored
  * again and never lost.
  */
-import { choice, integer, text } from "../../core/kernel/fields/field.ts"
-import { invalidField, Rejection } from "../../core/kernel/fields/rejection.ts"
-import { insert, plainTable, type RowChange, type RowOf } from "../../core/kernel/tables/table.ts"
+import { choice, insert, integer, invalidField, plainTable, Rejection, Store, text } from "../../core/kernel/index.ts"
+import type { Failure, RowChange, RowOf } from "../../core/kernel/index.ts"
 import { randomUUID } from "node:crypto"
 import { Clock, Effect, type Scope, type Stream } from "effect"
 import type { SqlError } from "effect/sql"
-import { type Failure, Store } from "../../core/kernel/store/store.ts"
 import { shownFileName } from "../../core/values/file-name.ts"
 import { instantOf } from "../../core/values/time.ts"
 import type { BlobMissing, BlobTooLarge, Receiving, StoredBlob } from "../ports/blob-store.ts"

@@ -3,12 +3,9 @@
  * without blocking the store: it is first marked, and from then on cannot be referenced or reused until it is gone.
  */
 import { Clock, Effect, Stream } from "effect"
-import { type Answer, type Catalogue, CommandRuntime, get, type Input } from "../../core/kernel/endpoints/endpoint.ts"
-import { upload_bytes_max } from "../../core/kernel/fields/input.ts"
-import { invalidField, notFound, Rejection } from "../../core/kernel/fields/rejection.ts"
-import { chunked, quote } from "../../core/kernel/store/statement.ts"
-import { type Failure, Store } from "../../core/kernel/store/store.ts"
-import type { FileColumns, Table } from "../../core/kernel/tables/table.ts"
+import { chunked, CommandRuntime, get, invalidField, notFound, quote, Rejection } from "../../core/kernel/index.ts"
+import { Store, upload_bytes_max } from "../../core/kernel/index.ts"
+import type { Answer, Catalogue, Failure, FileColumns, Input, Table } from "../../core/kernel/index.ts"
 import { contentDisposition } from "../../core/values/file-name.ts"
 import { instantOf } from "../../core/values/time.ts"
 import type { DeviceFilesShape } from "../../sync/server/tables.ts"

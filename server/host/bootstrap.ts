@@ -1,11 +1,8 @@
 /** Fills an empty database with reference data, an owner and the owner's first token, in one transaction. */
 import { Clock, Effect } from "effect"
 import { allocateId } from "../../core/kernel/runtime/ids.ts"
-import type { Catalogue } from "../../core/kernel/endpoints/endpoint.ts"
-import { insert } from "../../core/kernel/tables/table.ts"
-import { lastPosition } from "../../core/kernel/events/journal.ts"
+import { insert, lastPosition, Store, type Catalogue } from "../../core/kernel/index.ts"
 import { lockDatabase, seed } from "../../core/kernel/runtime/schema.ts"
-import { Store } from "../../core/kernel/store/store.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { hashOf, secretFor, tokens } from "../access/tokens/issue.ts"
 import { owner_user_id, ownerEvents } from "../ports/server-context.ts"

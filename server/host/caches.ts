@@ -1,10 +1,8 @@
 /** Caches of a server: settings and reference rows, used for less than a second and never after its own changes. */
-import { type Sql, type Store, type StoreShape } from "../../core/kernel/store/store.ts"
+import type { Catalogue, Failure, Key, RowOf, Settings, Sql, Store, StoreShape } from "../../core/kernel/index.ts"
+import type { Table } from "../../core/kernel/index.ts"
 import { Clock, Effect, Option, Schema } from "effect"
 import { storedSettings } from "../../core/kernel/runtime/server-runtime.ts"
-import type { Catalogue, Failure } from "../../core/kernel/endpoints/endpoint.ts"
-import type { Settings } from "../../core/kernel/events/settings.ts"
-import type { Key, RowOf, Table } from "../../core/kernel/tables/table.ts"
 import { endSharedCommit } from "../../sync/sqlite/shared-commits.ts"
 import { makeAuthentication } from "../access/tokens/authenticate.ts"
 

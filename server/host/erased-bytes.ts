@@ -4,9 +4,7 @@
  * and of the operator who keeps its log.
  */
 import { Effect, Schedule } from "effect"
-import { scrubsOf } from "../../core/kernel/events/event-type.ts"
-import { CommandRuntime } from "../../core/kernel/endpoints/endpoint.ts"
-import { Store } from "../../core/kernel/store/store.ts"
+import { CommandRuntime, scrubsOf, Store } from "../../core/kernel/index.ts"
 import { erasing_version } from "../../sync/sqlite/client.ts"
 import type { ServerSlice } from "../ports/server-slice.ts"
 

@@ -32,7 +32,7 @@ import { restoreSlice } from "../operations/restore/slice.ts"
 import { systemSlice } from "../operations/system/api.ts"
 import { tokensSlice } from "../access/tokens/api.ts"
 import { webhooksSlice } from "../delivery/webhooks/slice.ts"
-import type { Catalogue } from "../../core/kernel/endpoints/endpoint.ts"
+import type { Catalogue } from "../../core/kernel/index.ts"
 import { replicaSlice } from "../pg/replica.ts"
 import type { Database } from "./config.ts"
 

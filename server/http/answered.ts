@@ -1,10 +1,9 @@
 /** Data of an answered request, for the log and for slices that meter. */
-import type { Answer, Endpoint, Failure } from "../../core/kernel/endpoints/endpoint.ts"
-import type { Settings } from "../../core/kernel/events/settings.ts"
+import { bodyOf, Rejection, statusOf } from "../../core/kernel/index.ts"
+import type { Answer, Endpoint, Failure, Settings, Viewer } from "../../core/kernel/index.ts"
 import type { HttpRequest, HttpResponse } from "./http-message.ts"
 import { Cause, Effect, Exit, Stream } from "effect"
 import { SqlError } from "effect/sql"
-import { bodyOf, Rejection, statusOf, type Viewer } from "../../core/kernel/fields/rejection.ts"
 import type { Log } from "../ports/log.ts"
 import { storage_retry_seconds, type StorageFailure, storageText } from "../ports/storage-fault.ts"
 import type { Headers, ServerSlice } from "../ports/server-slice.ts"

@@ -1,15 +1,7 @@
 /** Reads a request's body into plain data, or into the rejection to respond with. */
 import { setImmediate } from "node:timers/promises"
-import {
-  body_depth_max,
-  isDeeperThan,
-  json_body_bytes_max,
-  TooDeep,
-  wire_body_depth_max
-} from "../../core/kernel/fields/input.ts"
-import type { Json } from "../../core/kernel/fields/field.ts"
-import type { Request } from "../../core/kernel/endpoints/endpoint.ts"
-import { invalidField, Rejection } from "../../core/kernel/fields/rejection.ts"
+import { body_depth_max, invalidField, isDeeperThan, json_body_bytes_max, Rejection } from "../../core/kernel/index.ts"
+import { TooDeep, wire_body_depth_max, type Json, type Request } from "../../core/kernel/index.ts"
 
 // Parses long JSON without blocking other requests. A long list or object is split at its commas; long members are
 // split again, short ones are parsed several at a time. Other requests are served between the pieces.

@@ -1,6 +1,6 @@
 /** Generates OpenAPI examples from the schemas, so they always validate. */
 import { firstOf } from "../../core/values/text.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/index.ts"
 
 type Schemas = { readonly [name: string]: JsonObject }
 

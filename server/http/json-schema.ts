@@ -7,7 +7,7 @@
 import type { Schema } from "effect"
 import type * as SchemaAST from "effect/SchemaAST"
 import { described_as_first } from "../../core/kernel/lists/answer-schema.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/index.ts"
 
 export interface JsonSchemas {
   /** JSON Schema of a Schema; for a named one, a `$ref` to its component. */

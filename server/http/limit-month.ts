@@ -1,11 +1,7 @@
 /** Units that tokens used in a UTC calendar month, as counted in the database (rules/conventions 10 and 16). */
-import { integer, text } from "../../core/kernel/fields/field.ts"
-import { plainTable } from "../../core/kernel/tables/table.ts"
+import { bindings, integer, plainTable, Store, text, type StoreRead } from "../../core/kernel/index.ts"
 import type { ServerSlice } from "../ports/server-slice.ts"
 import { Context, Effect } from "effect"
-import type { StoreRead } from "../../core/kernel/endpoints/endpoint.ts"
-import { bindings } from "../../core/kernel/store/statement.ts"
-import { Store } from "../../core/kernel/store/store.ts"
 
 // Limits shared by all processes of a server: requests per minute and units per month. On the server only.
 

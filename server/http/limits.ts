@@ -5,12 +5,10 @@
  */
 import type { MonthQuota, OutageOptions, QuotaState, TakenUnits, TakingUnits } from "./limit-quota.ts"
 import { makeMonthQuota, makeOutage, unitsGrantedSql } from "./limit-quota.ts"
-import { Rejection } from "../../core/kernel/fields/rejection.ts"
+import { Rejection, Store, type Failure } from "../../core/kernel/index.ts"
 import { Context, Duration, Effect } from "effect"
 import type { SqlError } from "effect/sql"
-import { Store } from "../../core/kernel/store/store.ts"
 import { MonthHoldings, monthKey, monthUnits } from "./limit-month.ts"
-import type { Failure } from "../../core/kernel/endpoints/endpoint.ts"
 import type { Log } from "../ports/log.ts"
 
 export interface RateLimitState {

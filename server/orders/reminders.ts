@@ -3,10 +3,7 @@
  * start), and that remind of inspections that are due soon (rules/inspections 6).
  */
 import { Effect } from "effect"
-import { CommandRuntime } from "../../core/kernel/endpoints/endpoint.ts"
-import { settingNumber } from "../../core/kernel/events/settings.ts"
-import { lockStreams } from "../../core/kernel/runtime/engine.ts"
-import { Store } from "../../core/kernel/store/store.ts"
+import { CommandRuntime, lockStreams, settingNumber, Store } from "../../core/kernel/index.ts"
 import { stores } from "../../core/setup/stores.ts"
 import { instantOf, zoneOf } from "../../core/values/time.ts"
 import { inspectionDue } from "../../core/warehouse/inspections/schema.ts"

@@ -3,11 +3,7 @@
  * do not wait for it (rules/availability 9).
  */
 import { Clock, Effect, Schema } from "effect"
-import { CommandRuntime } from "../../core/kernel/endpoints/endpoint.ts"
-import { lockStreams } from "../../core/kernel/runtime/engine.ts"
-import { dataOf, type StoredEvent } from "../../core/kernel/events/event-type.ts"
-import { chunked } from "../../core/kernel/store/statement.ts"
-import { Store } from "../../core/kernel/store/store.ts"
+import { chunked, CommandRuntime, dataOf, lockStreams, Store, type StoredEvent } from "../../core/kernel/index.ts"
 import { demandsReplacedEvent } from "../../core/orders/demands/schema.ts"
 
 import { opportunityStream } from "../../core/orders/opportunities/events/event-families.ts"

@@ -2,11 +2,9 @@
  * Login codes: 140 random bits, sent by mail, stored as a hash, exchanged for one token (rules/conventions 11). A user
  * has one at most. It ends when used or replaced, and with the account, the e-mail address or the person's data.
  */
-import { integer, text, timestamp } from "../../core/kernel/fields/field.ts"
-import { insert, plainTable, remove, type RowOf } from "../../core/kernel/tables/table.ts"
+import { insert, integer, plainTable, remove, Store, text, timestamp, type RowOf } from "../../core/kernel/index.ts"
 import { hkdfSync, randomBytes } from "node:crypto"
 import { Effect } from "effect"
-import { Store } from "../../core/kernel/store/store.ts"
 import type { UserRow } from "../../core/people/users/permissions.ts"
 import { hashOf, isSecretOf } from "../access/tokens/issue.ts"
 

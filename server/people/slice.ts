@@ -1,10 +1,9 @@
 /** Login for people without a token: codes sent by mail (rules/conventions 11). */
 import { Clock, Context, Effect, Schema } from "effect"
-import { type Failure, Store } from "../../core/kernel/store/store.ts"
-import { lockStreams, retryOnConflict } from "../../core/kernel/runtime/engine.ts"
-import { type StoredEvent, streamOf } from "../../core/kernel/events/event-type.ts"
-import { journal } from "../../core/kernel/events/journal.ts"
-import { type Settings, settingText } from "../../core/kernel/events/settings.ts"
+import { appendEvents, boolean, command, CommandRuntime, created, invalidField } from "../../core/kernel/index.ts"
+import { journal, lockStreams, postQuery, remove, removeWhere, retryOnConflict } from "../../core/kernel/index.ts"
+import { settingText, Shown, Store, streamOf, text, timestamp } from "../../core/kernel/index.ts"
+import type { Failure, Settings, StoredEvent } from "../../core/kernel/index.ts"
 import type { TypeSetting } from "../../core/office/notifications/types.ts"
 import { effectiveChannels, notification_settings, notificationType } from "../../core/office/notifications/types.ts"
 import { memberAnonymised } from "../../core/people/personal-data/erase.ts"
@@ -28,12 +27,6 @@ import { dropMail, dropOldSecrets, queueMail } from "../delivery/mail/jobs.ts"
 import { jobKind, jobOffer, processOf, serverContext, timedWork } from "../ports/server-context.ts"
 import { codeWith, firstCode, hashOfCode, login_codes, makeCode } from "./codes.ts"
 import type { AccountMailKind } from "./texts.ts"
-import { command, CommandRuntime, postQuery, recordEvents } from "../../core/kernel/endpoints/endpoint.ts"
-import { boolean, text, timestamp } from "../../core/kernel/fields/field.ts"
-import { invalidField } from "../../core/kernel/fields/rejection.ts"
-import { created } from "../../core/kernel/endpoints/resource.ts"
-import { remove, removeWhere } from "../../core/kernel/tables/table.ts"
-import * as Shown from "../../core/kernel/lists/answer-schema.ts"
 import { shownWithSecret } from "../ports/secret-box.ts"
 import { issuedResource, tokenResource } from "../access/tokens/api.ts"
 import { issueOwnToken } from "../access/tokens/issue.ts"
@@ -198,7 +191,7 @@ const redeemed = Effect.fnUntraced(function* (hash: string, user_id: number, nam
   const account = { id: user.id, member_id: user.member_id }
   const token = yield* issueOwnToken({ name, user_id }, settings, now)
   yield* Store.apply([remove(login_codes, user_id)])
-  yield* recordEvents(
+  yield* appendEvents(
     [
       ...(user.is_active ? [] : [userActivated.make({ ...account, first: user.invitation_accepted_at === null })]),
       token.event,

@@ -3,9 +3,8 @@
  * read arrived, on any server: no answer is older than the primary's would be. Otherwise the primary answers.
  */
 import { Data, Effect, Schedule } from "effect"
-import type { Answer, Endpoint } from "../../core/kernel/endpoints/endpoint.ts"
-import { Rejection } from "../../core/kernel/fields/rejection.ts"
-import { make as makeStore, Store, type StoreShape } from "../../core/kernel/store/store.ts"
+import { make as makeStore, Rejection, Store } from "../../core/kernel/index.ts"
+import type { Answer, Endpoint, StoreShape } from "../../core/kernel/index.ts"
 import type { ServerEndpoint, ServerSlice } from "../ports/server-slice.ts"
 import { mebibytes } from "../ports/storage-fault.ts"
 import * as Postgres from "./client.ts"

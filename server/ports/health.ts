@@ -3,9 +3,8 @@ import { randomBytes } from "node:crypto"
 import { statfs } from "node:fs/promises"
 import { dirname } from "node:path"
 import { Effect } from "effect"
-import { lastPosition } from "../../core/kernel/events/journal.ts"
+import { lastPosition, Store, type StoreShape } from "../../core/kernel/index.ts"
 import { meta } from "../../core/kernel/runtime/schema.ts"
-import { Store, type StoreShape } from "../../core/kernel/store/store.ts"
 import { type StorageFailure, storageFailureOf } from "./storage-fault.ts"
 
 export type Condition =

@@ -3,12 +3,9 @@
  * they are lost and must be entered again. Also signs URLs that work without a token.
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto"
-import type { Input, SecretBox, StoreRead } from "../../core/kernel/endpoints/endpoint.ts"
+import { insert, renderById, Store, text, viewContext } from "../../core/kernel/index.ts"
+import type { Input, JsonObject, Resource, RowOf, SecretBox, StoreRead, Table } from "../../core/kernel/index.ts"
 import { Effect } from "effect"
-import { type JsonObject, text } from "../../core/kernel/fields/field.ts"
-import { renderById, type Resource, viewContext } from "../../core/kernel/endpoints/resource.ts"
-import { Store } from "../../core/kernel/store/store.ts"
-import { insert, type RowOf, type Table } from "../../core/kernel/tables/table.ts"
 
 export type { SecretBox } from "../../core/kernel/endpoints/endpoint.ts"
 

@@ -1,17 +1,14 @@
 /** Services of the server for its slices, and the durable jobs they queue. */
 import { Clock, Context, Data, Effect, Option, Schema, type Scope } from "effect"
 import type { SqlError } from "effect/sql"
-import { type Failure, Store, type StoreRead } from "../../core/kernel/store/store.ts"
+import { appendEvents, chunked, CommandRuntime, Store } from "../../core/kernel/index.ts"
+import type { AnyEventType, DataOf, EventOf, Failure, JsonObject, NewEvent } from "../../core/kernel/index.ts"
+import type { StoredEvent, StoreRead, Viewer } from "../../core/kernel/index.ts"
 import type { BlobStore } from "./blob-store.ts"
 import type { Condition } from "./health.ts"
 import type { Log } from "./log.ts"
 import type { Outside } from "./outside.ts"
 import type { Renderer } from "../print/renderer.ts"
-import { CommandRuntime, recordEvents } from "../../core/kernel/endpoints/endpoint.ts"
-import type { AnyEventType, DataOf, EventOf, NewEvent, StoredEvent } from "../../core/kernel/events/event-type.ts"
-import type { JsonObject } from "../../core/kernel/fields/field.ts"
-import type { Viewer } from "../../core/kernel/fields/rejection.ts"
-import { chunked } from "../../core/kernel/store/statement.ts"
 import { ownerEvents as ownerOf } from "../../core/people/users/decide.ts"
 import { roles, users, viewerOf } from "../../core/people/users/permissions.ts"
 
@@ -230,7 +227,7 @@ export const timedWork = ({
 /** Records events that no user and no device caused. */
 export const recordByServer = Effect.fnUntraced(function* (events: ReadonlyArray<NewEvent>, recorded_at: string) {
   const command_id = yield* (yield* CommandRuntime).commandId
-  yield* recordEvents(events, { command_id, actor_id: null, replica_id: null, recorded_at })
+  yield* appendEvents(events, { command_id, actor_id: null, replica_id: null, recorded_at })
 })
 
 type Sweeping<A> = Effect.Effect<A, Failure, Store | CommandRuntime>

@@ -3,14 +3,11 @@
  * background work.
  */
 import { type Context, Effect, Schema, type Scope } from "effect"
-import type { Store } from "../../core/kernel/store/store.ts"
+import type { Answer, CommandRuntime, EndpointCall, Failure, JsonObject, Slice } from "../../core/kernel/index.ts"
+import type { Store, StoredEvent } from "../../core/kernel/index.ts"
 import type { AnyJobKind, Headers, Process, ServerContext, TimedWork } from "./server-context.ts"
 import { GivenUp } from "./server-context.ts"
-import type { Answer, CommandRuntime, Failure, Slice } from "../../core/kernel/endpoints/endpoint.ts"
-import type { EndpointCall } from "../../core/kernel/runtime/engine.ts"
-import type { StoredEvent } from "../../core/kernel/events/event-type.ts"
 import { createHash, createHmac } from "node:crypto"
-import type { JsonObject } from "../../core/kernel/fields/field.ts"
 import { isSameSignature } from "./secret-box.ts"
 
 /** A metric of a slice with its value, read on request. */

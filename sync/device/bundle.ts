@@ -3,10 +3,9 @@
  */
 import type { Effect } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
-import type { Alternative, CommandRuntime, Failure, Request } from "../../core/kernel/endpoints/endpoint.ts"
-import type { StoredEvent } from "../../core/kernel/events/event-type.ts"
+import type { Alternative, CommandRuntime, Failure, Request, Store, StoredEvent } from "../../core/kernel/index.ts"
+import type { Viewer } from "../../core/kernel/index.ts"
 import { schema_version } from "../../core/kernel/runtime/schema.ts"
-import type { Store } from "../../core/kernel/store/store.ts"
 import type { CommandsBody, EventsBody, Page } from "../protocol/bundle-format.ts"
 import {
   bundle_bytes_max,
@@ -30,7 +29,6 @@ import type { Outbox } from "./outbox/outbox.ts"
 import { eventOfShapeRow } from "../protocol/snapshot.ts"
 import type { QueryResult, Replica } from "./replica/replica.ts"
 import { type Progress, type SyncReport, verdictsOfReusedIds } from "./exchange/sync.ts"
-import type { Viewer } from "../../core/kernel/fields/rejection.ts"
 import type { SourceFiles } from "./exchange/files.ts"
 import type { Finding } from "./recovery.ts"
 import type { MissingCommands } from "./outbox/replica-tables.ts"

@@ -4,7 +4,7 @@
  */
 import { existsSync } from "node:fs"
 import { catalogue } from "../../core/catalogue.ts"
-import { type Fields, isJsonObject } from "../../core/kernel/fields/field.ts"
+import { isJsonObject, type Fields } from "../../core/kernel/index.ts"
 import type { Verdict, WireError } from "../protocol/wire.ts"
 import type { Device } from "./device.ts"
 import { type SourceFiles, waitingPath as pathIn } from "./exchange/files.ts"

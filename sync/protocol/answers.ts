@@ -1,7 +1,6 @@
 /** Schemas of the sync endpoints' answers, by which the server publishes and devices decode them. */
 import { Schema } from "effect"
-import type { Catalogue } from "../../core/kernel/endpoints/endpoint.ts"
-import { wholeNumber } from "../../core/kernel/tables/field-schema.ts"
+import { wholeNumber, type Catalogue } from "../../core/kernel/index.ts"
 import { checkSection, checksumPage, type SnapshotPage, snapshotPage, snapshotPlan } from "./snapshot.ts"
 import { decoderOf, leaseRange, verdict } from "./wire.ts"
 

@@ -4,10 +4,8 @@
  */
 import { createPrivateKey, createPublicKey, hkdfSync, type KeyObject, randomBytes, sign, verify } from "node:crypto"
 import { Schema } from "effect"
-import { parseJson, TooDeep, wire_body_depth_max } from "../../core/kernel/fields/input.ts"
-import { jsonObject, wholeNumber } from "../../core/kernel/tables/field-schema.ts"
-import type { Json, JsonObject } from "../../core/kernel/fields/field.ts"
-import { canonicalJson, canonicalPieces, isJsonObject } from "../../core/kernel/fields/field.ts"
+import { canonicalJson, canonicalPieces, isJsonObject, jsonObject, parseJson } from "../../core/kernel/index.ts"
+import { TooDeep, wholeNumber, wire_body_depth_max, type Json, type JsonObject } from "../../core/kernel/index.ts"
 import { DecodeFailure, decoderOf, type LeaseRange, leaseRange, verdict, type WireCommand } from "./wire.ts"
 
 // Ed25519 signatures of bundles. Device and server each keep their private key and know the other's public key, so

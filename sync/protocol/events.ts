@@ -1,11 +1,8 @@
 /** Events about devices: verdicts on their commands, which reach them through the journal. */
 import { Schema } from "effect"
-import { type DataOf, eventType, streamOf } from "../../core/kernel/events/event-type.ts"
-import { isJsonObject, type Json, type JsonObject, sameJson } from "../../core/kernel/fields/field.ts"
-import { type Catalogue, foldStored } from "../../core/kernel/endpoints/endpoint.ts"
-import { settings_table } from "../../core/kernel/events/settings.ts"
-import type { AnyRow, Key, RowChange, Table } from "../../core/kernel/tables/table.ts"
-import { caseFoldedName, isSearchable } from "../../core/kernel/tables/table.ts"
+import { caseFoldedName, eventType, foldStored, isJsonObject, isSearchable, sameJson } from "../../core/kernel/index.ts"
+import { settings_table, streamOf } from "../../core/kernel/index.ts"
+import type { AnyRow, Catalogue, DataOf, Json, JsonObject, Key, RowChange, Table } from "../../core/kernel/index.ts"
 
 const verdictError = () =>
   Schema.Struct({

@@ -5,7 +5,7 @@
  * State before:  … e5 e6 | e(c3)' e(c4)'      pulled: e7 e8=decided(c3) e9
  * Rebase:        take back e(c4)' e(c3)'; apply e7 e8 e9; c3 is settled; redo c4 through the same rules.
  */
-import type { StoredEvent } from "../../core/kernel/events/event-type.ts"
+import type { StoredEvent } from "../../core/kernel/index.ts"
 import { commandDecided, decidedIn } from "./events.ts"
 import { replicaStream, type WireError } from "./wire.ts"
 

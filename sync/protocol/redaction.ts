@@ -3,20 +3,12 @@
  * their permission, and events that touch more than their reader may see are sent as the visible changes.
  */
 import { createHash } from "node:crypto"
-import { type Catalogue, foldStored } from "../../core/kernel/endpoints/endpoint.ts"
-import { type ProjectionContext } from "../../core/kernel/events/event-type.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
-import { redacted_event, redactedEventData } from "../../core/kernel/events/journal.ts"
+import { foldStored, full_read_permission, hasBusinessAbility, hasOnePermission } from "../../core/kernel/index.ts"
+import { isJsonObject, redacted_event, redactedEventData, redactedValue } from "../../core/kernel/index.ts"
+import { visibleColumnsOf } from "../../core/kernel/index.ts"
+import type { AnyRow, Catalogue, Json, JsonObject, Key, ProjectionContext, RowChange } from "../../core/kernel/index.ts"
+import type { Table, Viewer, VisibleColumns } from "../../core/kernel/index.ts"
 import { restrictToToken } from "../../core/kernel/endpoints/token-permissions.ts"
-import {
-  hasBusinessAbility,
-  redactedValue,
-  full_read_permission,
-  type VisibleColumns,
-  visibleColumnsOf
-} from "../../core/kernel/tables/visibility.ts"
-import type { AnyRow, Key, RowChange, Table } from "../../core/kernel/tables/table.ts"
-import { hasOnePermission, type Viewer } from "../../core/kernel/fields/rejection.ts"
 import { commandDecided } from "./events.ts"
 
 interface VisibleEvent {

@@ -4,13 +4,10 @@
  * each page all rows sent are at one position: the server stores nothing, and a fill may pause for any time.
  */
 import { Schema } from "effect"
-import { parseJson, TooDeep, wire_body_depth_max } from "../../core/kernel/fields/input.ts"
-import type { StoredEvent } from "../../core/kernel/events/event-type.ts"
-import { anyJson, anyObject, wholeNumber } from "../../core/kernel/tables/field-schema.ts"
+import { anyJson, anyObject, canonicalJson, isJsonObject, parseJson, TooDeep } from "../../core/kernel/index.ts"
+import { wholeNumber, wire_body_depth_max } from "../../core/kernel/index.ts"
+import type { FieldType, Json, JsonObject, StoredEvent, Table } from "../../core/kernel/index.ts"
 import { createHash } from "node:crypto"
-import type { FieldType, Json, JsonObject } from "../../core/kernel/fields/field.ts"
-import { canonicalJson, isJsonObject } from "../../core/kernel/fields/field.ts"
-import type { Table } from "../../core/kernel/tables/table.ts"
 import { DecodeFailure, decoderOf, leaseRange, verdictStatus, wireError } from "./wire.ts"
 
 // Events as sent: as JSON in pages of rows, and as text columns by Electric's shape protocol.

@@ -1,7 +1,6 @@
 /** Messages between device and server (commands, verdicts, id blocks), each declared once as a Schema. */
 import { Schema, SchemaIssue } from "effect"
-import { jsonObject, wholeNumber } from "../../core/kernel/tables/field-schema.ts"
-import type { Catalogue } from "../../core/kernel/endpoints/endpoint.ts"
+import { jsonObject, wholeNumber, type Catalogue } from "../../core/kernel/index.ts"
 import { hasOwnIds } from "../../core/kernel/runtime/ids.ts"
 
 /** A file of a command: its content is sent separately and identified by SHA-256. */

@@ -3,19 +3,11 @@
  * authenticates the device; the caller only needs a token that may sync.
  */
 import { Clock, Effect } from "effect"
-import { CommandRuntime, postQuery } from "../../core/kernel/endpoints/endpoint.ts"
-import type { JsonObject, ValueOf } from "../../core/kernel/fields/field.ts"
-import { boolean, integer, isJsonObject, json, list, object, text } from "../../core/kernel/fields/field.ts"
-import {
-  forbidden,
-  hasAbility,
-  invalid,
-  invalidField,
-  notFound,
-  Rejection,
-  type Viewer
-} from "../../core/kernel/fields/rejection.ts"
-import { created, ok } from "../../core/kernel/endpoints/resource.ts"
+import { boolean, CommandRuntime, created, forbidden, hasAbility, integer, invalid } from "../../core/kernel/index.ts"
+import { invalidField, isJsonObject, json, list, notFound, object, ok, postQuery } from "../../core/kernel/index.ts"
+import { readFields, Rejection, retryOnConflict, Shown, Store, text } from "../../core/kernel/index.ts"
+import { upload_bytes_max, wire_body_depth_max } from "../../core/kernel/index.ts"
+import type { JsonObject, Query, ValueOf, Viewer } from "../../core/kernel/index.ts"
 import { receivedFile, wantedFiles } from "../protocol/answers.ts"
 import { client_schema_min, findCallingDevice, replica_devices, saveDevice } from "./devices.ts"
 import {
@@ -31,11 +23,7 @@ import {
   replicas
 } from "./tables.ts"
 import { requireOwnReplica, revoked_message } from "./push.ts"
-import { retryOnConflict } from "../../core/kernel/runtime/engine.ts"
-import { readFields, upload_bytes_max, wire_body_depth_max } from "../../core/kernel/fields/input.ts"
-import type { Query } from "../../core/kernel/lists/query.ts"
 import { schema_version } from "../../core/kernel/runtime/schema.ts"
-import { Store } from "../../core/kernel/store/store.ts"
 import { roles, users, viewerOf } from "../../core/people/users/permissions.ts"
 import { instantOf } from "../../core/values/time.ts"
 import type { EventsBody, Page } from "../protocol/bundle-format.ts"
@@ -51,7 +39,6 @@ import { commands_per_push_max, leasedTables, type LeaseRange, type Verdict } fr
 import { command_fields, decideInOrder, upgradeRequired, wireCommands } from "./commands.ts"
 import { countLeases, lease, lease_reclaim_fields, type LeaseReclaim, reclaimLeases } from "./reclaim-leases.ts"
 import { bundleShown, shapeAnswer } from "./shape.ts"
-import * as Shown from "../../core/kernel/lists/answer-schema.ts"
 
 // Endpoints for devices' files: which are missing on the server, and uploading one.
 

@@ -1,10 +1,7 @@
 /** Commands of devices, from the network or bundles: validated alike and decided in order. */
 import { Effect } from "effect"
-import { body_depth_max } from "../../core/kernel/fields/input.ts"
-import type { CommandRuntime } from "../../core/kernel/endpoints/endpoint.ts"
-import type { JsonObject, ValueOf } from "../../core/kernel/fields/field.ts"
-import { integer, json, list, object, text, timestamp } from "../../core/kernel/fields/field.ts"
-import { invalid, Rejection, type Viewer } from "../../core/kernel/fields/rejection.ts"
+import { body_depth_max, integer, invalid, json, list, object, Rejection, text } from "../../core/kernel/index.ts"
+import { timestamp, type CommandRuntime, type JsonObject, type ValueOf, type Viewer } from "../../core/kernel/index.ts"
 import type { Verdict, WireCommand } from "../protocol/wire.ts"
 import { dependencies_max, optionalDecoderOf, rowsSeen, unlessChanged, wireIds, wirePayload } from "../protocol/wire.ts"
 import { decidePushed } from "./push.ts"

@@ -1,31 +1,12 @@
 /** Devices on the server: enrolled, listed, renamed, revoked. */
 import { Clock, Effect } from "effect"
-import type {
-  Answer,
-  CallerContext,
-  ErrorBody,
-  Failure,
-  Input,
-  SharedDraft
-} from "../../core/kernel/endpoints/endpoint.ts"
-import { CommandRuntime, get, postQuery } from "../../core/kernel/endpoints/endpoint.ts"
-import { integer, list, object, text } from "../../core/kernel/fields/field.ts"
-import { wholeNumber } from "../../core/kernel/fields/input.ts"
-import { valueOf } from "../../core/kernel/lists/query.ts"
-import { forbidden, hasOnePermission, invalidField, notFound, type Viewer } from "../../core/kernel/fields/rejection.ts"
-import {
-  type One,
-  listOf,
-  noContent,
-  ok,
-  resource,
-  renderOne,
-  renderById,
-  viewContext
-} from "../../core/kernel/endpoints/resource.ts"
+import { CommandRuntime, forbidden, get, hasOnePermission, insert, integer } from "../../core/kernel/index.ts"
+import { invalidField, list, listOf, noContent, notFound, object, ok, plainTable } from "../../core/kernel/index.ts"
+import { postQuery, renderById, renderOne, resource, Shown, Store, text, update } from "../../core/kernel/index.ts"
+import { valueOf, viewContext, wholeNumberOf } from "../../core/kernel/index.ts"
+import type { Answer, CallerContext, ErrorBody, Failure, Input, One, RowOf } from "../../core/kernel/index.ts"
+import type { SharedDraft, Viewer } from "../../core/kernel/index.ts"
 import { schema_version } from "../../core/kernel/runtime/schema.ts"
-import { Store } from "../../core/kernel/store/store.ts"
-import { insert, plainTable, type RowOf, update } from "../../core/kernel/tables/table.ts"
 import { missingRight, rightsOfUser, roles, users } from "../../core/people/users/permissions.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { isPublicKey, publicKeyOf } from "../protocol/bundle-format.ts"
@@ -34,7 +15,6 @@ import { BundleKey, DeviceTokens, replica_verdicts, replicas, verdictKey } from 
 import { commands_per_push_max } from "../protocol/wire.ts"
 import { requireOwnReplica, verdictOf } from "./push.ts"
 import { redactionFor } from "../protocol/redaction.ts"
-import * as Shown from "../../core/kernel/lists/answer-schema.ts"
 import { greeting, verdicts as verdictsAnswer } from "../protocol/answers.ts"
 
 /**
@@ -354,7 +334,7 @@ export const deviceEndpoints = [
 /** Fails unless the calling device may sync: that of the query or its token, else a device of its user. */
 export const findCallingDevice = Effect.fnUntraced(function* ({ viewer, query }: CallerContext) {
   const own = viewer.token_id === null ? undefined : yield* Store.first(replica_devices, { token_id: viewer.token_id })
-  const named = wholeNumber(valueOf(query, "replica_id")) ?? own?.replica_id
+  const named = wholeNumberOf(valueOf(query, "replica_id")) ?? own?.replica_id
   if (named !== undefined) return void (yield* requireOwnReplica(named, viewer, false))
   const devices = viewer.is_owner ? [] : yield* Store.find(replicas, { user_id: viewer.user_id })
   const device = devices.find(({ revoked_at }) => revoked_at === null) ?? devices[0]

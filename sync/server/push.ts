@@ -1,26 +1,20 @@
 /** Decides a device's commands, each in its own transaction together with the row that prevents a second decision. */
 import { firstOf } from "../../core/values/text.ts"
 import { Clock, Effect } from "effect"
-import { isLongerThan, json_body_bytes_max } from "../../core/kernel/fields/input.ts"
-import type { CommandEndpoint, Failure } from "../../core/kernel/endpoints/endpoint.ts"
-import { CommandRuntime, recordEvents } from "../../core/kernel/endpoints/endpoint.ts"
-import { decideInSavepoint, retryOnConflict, streamsOfCommand, traced } from "../../core/kernel/runtime/engine.ts"
-import { canonicalJson, type Json } from "../../core/kernel/fields/field.ts"
-import { type StoredEvent, streamOf } from "../../core/kernel/events/event-type.ts"
+import { appendEvents, bodyOf, canonicalJson, chunked, CommandRuntime } from "../../core/kernel/index.ts"
+import { decideInSavepoint, invalidField, isLongerThan, journal, json_body_bytes_max } from "../../core/kernel/index.ts"
+import { later, notFound, Rejection, retryOnConflict, statusOf, Store, streamOf } from "../../core/kernel/index.ts"
+import { streamsOfCommand, traced, update, wordsOf } from "../../core/kernel/index.ts"
+import type { AnyRow, CommandEndpoint, Failure, Json, RowChange, RowOf, StoredEvent } from "../../core/kernel/index.ts"
+import type { Viewer } from "../../core/kernel/index.ts"
 import { hasOwnIds } from "../../core/kernel/runtime/ids.ts"
-import { journal } from "../../core/kernel/events/journal.ts"
-import { bodyOf, invalidField, notFound, Rejection, statusOf, type Viewer } from "../../core/kernel/fields/rejection.ts"
-import { Store } from "../../core/kernel/store/store.ts"
-import { type AnyRow, type RowChange, type RowOf, update, wordsOf } from "../../core/kernel/tables/table.ts"
 import { instantOf } from "../../core/values/time.ts"
 import type { RowTouch, WatchedChange } from "../protocol/events.ts"
 import { columnOf, commandDecided, rowKey, touchesOf, watching } from "../protocol/events.ts"
 import type { UnlessChanged, Verdict, WireCommand, WireError } from "../protocol/wire.ts"
 import { blocked_status, decoderOf, idReusedError, replicaStream, wireError } from "../protocol/wire.ts"
 import { lockReplica, receivedFiles, replica_verdicts, replicas, textDigest, verdictKey } from "./tables.ts"
-import { later } from "../../core/kernel/fields/later.ts"
 import { lockFirst } from "../../core/kernel/runtime/locks.ts"
-import { chunked } from "../../core/kernel/store/statement.ts"
 import { users } from "../../core/people/users/permissions.ts"
 import { type Redaction, redactionFor } from "../protocol/redaction.ts"
 
@@ -193,7 +187,7 @@ const recordVerdict = Effect.fnUntraced(function* (
   now: string
 ) {
   const status = error === undefined ? ("accepted" as const) : ("rejected" as const)
-  const recorded = yield* recordEvents(
+  const recorded = yield* appendEvents(
     [
       commandDecided.make(
         { n, command_id: id, name, status, ...(error === undefined ? {} : { error }) },

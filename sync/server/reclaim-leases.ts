@@ -5,14 +5,11 @@
  */
 import { firstOf, itemAt } from "../../core/values/text.ts"
 import { Effect } from "effect"
-import { insert, type RowChange } from "../../core/kernel/tables/table.ts"
+import { CommandRuntime, insert, integer, invalidField, object, Store, text } from "../../core/kernel/index.ts"
+import type { RowChange } from "../../core/kernel/index.ts"
 import { allocateIdRanges, nextIds } from "../../core/kernel/runtime/ids.ts"
-import { invalidField } from "../../core/kernel/fields/rejection.ts"
-import { Store } from "../../core/kernel/store/store.ts"
 import { leasedTables, type LeaseRange } from "../protocol/wire.ts"
 import { id_claims, id_leases, lockReplica } from "./tables.ts"
-import { CommandRuntime } from "../../core/kernel/endpoints/endpoint.ts"
-import { integer, object, text } from "../../core/kernel/fields/field.ts"
 
 // Blocks of ids for devices, whose rows keep their ids forever. Each request number gets one block.
 

@@ -1,16 +1,11 @@
 /** The journal as a shape of Electric's protocol: events in order, redacted for the reader. */
 import { firstOf, lastOf } from "../../core/values/text.ts"
-import { choice, integer, json, list, text, timestamp } from "../../core/kernel/fields/field.ts"
-import * as Shown from "../../core/kernel/lists/answer-schema.ts"
+import { choice, eventsAfter, integer, invalidField, journal, json, lastPosition } from "../../core/kernel/index.ts"
+import { list, Shown, Store, text, timestamp, valueOf } from "../../core/kernel/index.ts"
+import type { Answer, Catalogue, Query, StoredEvent, StoreShape, Viewer } from "../../core/kernel/index.ts"
 import { Context, Effect } from "effect"
-import type { StoredEvent } from "../../core/kernel/events/event-type.ts"
-import { eventsAfter, journal, lastPosition } from "../../core/kernel/events/journal.ts"
 import { epochOf } from "../../core/kernel/runtime/schema.ts"
-import { Store, type StoreShape } from "../../core/kernel/store/store.ts"
 import { reader_grants } from "./tables.ts"
-import type { Answer, Catalogue } from "../../core/kernel/endpoints/endpoint.ts"
-import { type Query, valueOf } from "../../core/kernel/lists/query.ts"
-import { invalidField, type Viewer } from "../../core/kernel/fields/rejection.ts"
 import { redactionFor } from "../protocol/redaction.ts"
 
 // Schemas of the sync endpoints' answers: those of sync/protocol, and parts that are only described.

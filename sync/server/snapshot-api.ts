@@ -1,14 +1,10 @@
 /** The endpoints of fills and checksums (see sync/protocol/snapshot.ts). */
 import { lastOf } from "../../core/values/text.ts"
 import { Effect } from "effect"
-import type { Answer, Catalogue, Endpoint, Failure, Input, SharedDraft } from "../../core/kernel/endpoints/endpoint.ts"
-import { CommandRuntime, get } from "../../core/kernel/endpoints/endpoint.ts"
-import { scrubsOf } from "../../core/kernel/events/event-type.ts"
-import { eventsAfter, journal, lastPosition, redacted_event } from "../../core/kernel/events/journal.ts"
-import { invalidField, type Rejection, type Viewer } from "../../core/kernel/fields/rejection.ts"
-import { columnList, quote } from "../../core/kernel/store/statement.ts"
-import { Store, type StoreShape } from "../../core/kernel/store/store.ts"
-import type { AnyRow, Key, Table } from "../../core/kernel/tables/table.ts"
+import { columnList, CommandRuntime, eventsAfter, get, integer, invalidField } from "../../core/kernel/index.ts"
+import { journal, lastPosition, quote, redacted_event, scrubsOf, Store, text } from "../../core/kernel/index.ts"
+import type { Answer, AnyRow, Catalogue, Endpoint, Failure, Input, Json, Key } from "../../core/kernel/index.ts"
+import type { Rejection, SharedDraft, StoreShape, Table, Viewer } from "../../core/kernel/index.ts"
 import type { Checksum, ChecksumPage, Section, SnapshotPage, SnapshotPlan } from "../protocol/snapshot.ts"
 import { checksumPage, cursorOf, rowsDigest, snapshotPage, snapshotPlan, splitCursor } from "../protocol/snapshot.ts"
 import { decodeStoredError, requireOwnReplica } from "./push.ts"
@@ -28,7 +24,6 @@ import {
 } from "./shape.ts"
 import { type Redaction, redactionFor } from "../protocol/redaction.ts"
 import { id_leases, replica_verdicts, replicas } from "./tables.ts"
-import { integer, type Json, text } from "../../core/kernel/fields/field.ts"
 
 // The server side of a fill from rows (see sync/protocol/snapshot.ts), which stores nothing between pages.
 

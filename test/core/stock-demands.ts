@@ -1,7 +1,7 @@
 /** Claims written straight into the journal, for tests that need stock taken without an opportunity around it. */
 import { Effect } from "effect"
 import { demands, demandsReplaced, type NewDemand } from "../../core/orders/demands/schema.ts"
-import { recordEvents, CommandRuntime } from "../../core/kernel/endpoints/endpoint.ts"
+import { appendEvents, CommandRuntime } from "../../core/kernel/endpoints/endpoint.ts"
 import type { App } from "../app.ts"
 import { demand } from "./orders/availability/api/fixtures.ts"
 
@@ -34,7 +34,7 @@ export const setDemands = (
     Effect.gen(function* () {
       const site = yield* CommandRuntime
       const ids = yield* site.allocateIds(demands.name, set.length)
-      return yield* recordEvents(
+      return yield* appendEvents(
         [
           demandsReplaced(
             `test_source:${source_id}`,

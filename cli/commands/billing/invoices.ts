@@ -4,7 +4,7 @@
 import type { Command } from "commander"
 import { scaleOf } from "../../../core/values/money.ts"
 import { type Flags, listFlag, repeatable, textFlag, withAction } from "../../context/program.ts"
-import type { Json, JsonObject } from "../../../core/kernel/fields/field.ts"
+import type { Json, JsonObject } from "../../../core/kernel/index.ts"
 import { exact, formatDecimal } from "../../../core/values/decimal.ts"
 import { type Row, rowIn } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"

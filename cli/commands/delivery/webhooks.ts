@@ -4,8 +4,7 @@ import { rowIn } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
 import { type CommandAction, type Flags, textFlag, withAction } from "../../context/program.ts"
-import { parseJson } from "../../../core/kernel/fields/input.ts"
-import type { Json } from "../../../core/kernel/fields/field.ts"
+import { parseJson, type Json } from "../../../core/kernel/index.ts"
 import type { Command } from "commander"
 
 // `webhooks listen`: receives deliveries on this machine until stopped.

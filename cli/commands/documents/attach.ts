@@ -1,6 +1,6 @@
 /** `attach`: attaches files to what `member:12`, `order:0000000009`, `product:SKU` or `unit:BARCODE` names. */
 import type { Command } from "commander"
-import type { JsonObject } from "../../../core/kernel/fields/field.ts"
+import type { JsonObject } from "../../../core/kernel/index.ts"
 import { rowIn } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"

@@ -5,7 +5,7 @@
 import type { Command } from "commander"
 import { type Flags, listFlag, repeatable, textFlag, withAction } from "../../context/program.ts"
 import { setTimeout } from "node:timers/promises"
-import { isJsonObject, type JsonObject } from "../../../core/kernel/fields/field.ts"
+import { isJsonObject, type JsonObject } from "../../../core/kernel/index.ts"
 import { objectBody, type Row, rowIn, rowsIn } from "../../base/answers.ts"
 import type { ApiRequest, CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"

@@ -1,6 +1,6 @@
 /** `undo`: undoes commands of this device, the last ones or named ones. */
 import type { Command } from "commander"
-import type { JsonObject } from "../../../core/kernel/fields/field.ts"
+import type { JsonObject } from "../../../core/kernel/index.ts"
 import type { UndoFailure, UndoListed, UndoPlan, UndoResult, UndoStep } from "../../../sync/device/undo/undo.ts"
 import type { Device } from "../../../sync/device/device.ts"
 import { plainJson } from "../../base/answers.ts"

@@ -1,7 +1,7 @@
 /** `api`: calls any operation by method and path, and prints the response as the server gives it. */
 import { metaIn } from "../../base/answers.ts"
 import { Argument, type Command, Option } from "commander"
-import type { Json } from "../../../core/kernel/fields/field.ts"
+import type { Json } from "../../../core/kernel/index.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { withValues } from "../../output/program.ts"
 import { usageError } from "../../base/exit-codes.ts"

@@ -1,8 +1,7 @@
 /** `usage`: API calls and their weight by token, endpoint, resource, day or status; always from the server. */
 import type { Command } from "commander"
 import { type Flags, listFlag, repeatable, textFlag, withAction } from "../../context/program.ts"
-import type { Json, JsonObject } from "../../../core/kernel/fields/field.ts"
-import type { Query } from "../../../core/kernel/lists/query.ts"
+import type { Json, JsonObject, Query } from "../../../core/kernel/index.ts"
 import { decodeAnswer, decoderOf, objectBody, rowIn, rowsIn } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"

@@ -4,8 +4,7 @@
  */
 import type { Command } from "commander"
 import { type Flags, textFlag, withAction } from "../../context/program.ts"
-import type { JsonObject } from "../../../core/kernel/fields/field.ts"
-import type { Query } from "../../../core/kernel/lists/query.ts"
+import type { JsonObject, Query } from "../../../core/kernel/index.ts"
 import type { OrderList } from "../../../core/overview/today/words.ts"
 import { leftText, order_list_names, order_lists, replaceText } from "../../../core/overview/today/words.ts"
 import { clockText, dayText, numberText } from "../../../core/values/text.ts"

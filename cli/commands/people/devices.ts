@@ -1,10 +1,9 @@
 /** `devices`: lists, renames and revokes machines with replicas, on the server. */
-import type { JsonObject } from "../../../core/kernel/fields/field.ts"
+import { unpagedMeta, type JsonObject } from "../../../core/kernel/index.ts"
 import { type RowOfList, rowsIn, totalOf } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
 import { profileExists, profileFolder } from "../../base/server-choice.ts"
-import { unpagedMeta } from "../../../core/kernel/endpoints/resource.ts"
 import { columnsNamed, tableText } from "../../output/table.ts"
 import { type CommandAction, withAction } from "../../context/program.ts"
 import type { Command } from "commander"

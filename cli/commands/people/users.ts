@@ -2,7 +2,7 @@
 import type { Command } from "commander"
 import { type Flags, repeatable, withAction } from "../../context/program.ts"
 import { Schema } from "effect"
-import type { Query } from "../../../core/kernel/lists/query.ts"
+import type { Query } from "../../../core/kernel/index.ts"
 import { decodeAnswer, decoderOf, rowIn, rowsIn } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes } from "../../base/exit-codes.ts"

@@ -1,7 +1,7 @@
 /** `purchase-orders`: showing an order and adding lines; the verbs of the API's noun are added. */
 import type { Command } from "commander"
 import { type CommandAction, textFlag, withAction } from "../../context/program.ts"
-import type { JsonObject } from "../../../core/kernel/fields/field.ts"
+import type { JsonObject } from "../../../core/kernel/index.ts"
 import { rowIn, rowsOr } from "../../base/answers.ts"
 import { printAnswer } from "../../context/print.ts"
 import { resolveId } from "../../context/resolve-id.ts"

@@ -3,7 +3,7 @@
  * power cut loses none.
  */
 import type { Command } from "commander"
-import type { JsonObject } from "../../../core/kernel/fields/field.ts"
+import type { JsonObject } from "../../../core/kernel/index.ts"
 import { type Row, rowIn } from "../../base/answers.ts"
 import { countedCode, scanAll, type ScanResult } from "../../context/codes.ts"
 import type { CommandContext } from "../../context/context.ts"

@@ -1,7 +1,6 @@
 /** `count`: stocktakes by scanner, also offline: start, scan, show, close, cancel (rules/stocktakes). */
 import { type Command, Option } from "commander"
-import type { Json, JsonObject } from "../../../core/kernel/fields/field.ts"
-import type { Query } from "../../../core/kernel/lists/query.ts"
+import type { Json, JsonObject, Query } from "../../../core/kernel/index.ts"
 import { cellsFor, csvRow } from "../../../core/values/csv.ts"
 import { type Row, rowIn, rowsIn } from "../../base/answers.ts"
 import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"

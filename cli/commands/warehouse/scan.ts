@@ -1,5 +1,5 @@
 /** `scan`: dispatches and checks in by code; each code is a command, all or nothing. */
-import type { JsonObject } from "../../../core/kernel/fields/field.ts"
+import type { JsonObject } from "../../../core/kernel/index.ts"
 import type { QueryResult } from "../../../sync/device/device.ts"
 import { objectBody, type Row, rowIn } from "../../base/answers.ts"
 import { requireAsset, scanCodes, ScanQuestion, type ScanResult } from "../../context/codes.ts"

@@ -2,8 +2,7 @@
  * Postings: billing as debits and credits of accounts, for accounting programs. Derived from issued documents and
  * payments, one document at a time; every export is written from them. Pure (rules/billing 1.8).
  */
-import type { JsonObject } from "../../kernel/fields/field.ts"
-import { type Settings, settingText } from "../../kernel/events/settings.ts"
+import { settingText, type JsonObject, type Settings } from "../../kernel/index.ts"
 import type { CreditNoteItemRow, CreditNoteRow, InvoiceItemRow, InvoiceRow, PaymentRow } from "../state/tables.ts"
 import { dayOf } from "../../values/time.ts"
 import { Schema } from "effect"

@@ -1,10 +1,8 @@
 /** Billing an opportunity (rules/billing 1.3). */
 import { Effect } from "effect"
-import { command, type Endpoint } from "../../kernel/endpoints/endpoint.ts"
-import { boolean, choice, decimal, integer, type Json, json, list, object } from "../../kernel/fields/field.ts"
-import { later, withRules } from "../../kernel/fields/later.ts"
-import { forbidden, hasOnePermission } from "../../kernel/fields/rejection.ts"
-import { created } from "../../kernel/endpoints/resource.ts"
+import { boolean, choice, command, created, customFieldFacts, decimal, forbidden } from "../../kernel/index.ts"
+import { hasOnePermission, integer, json, later, list, object, Store, withRules } from "../../kernel/index.ts"
+import type { Endpoint, Json } from "../../kernel/index.ts"
 import {
   opportunities,
   opportunity_costs,
@@ -14,8 +12,6 @@ import {
 import { invoiceAnswer, invoiceShown } from "../invoices/query.ts"
 import { items_max, write } from "../state/fields.ts"
 import { credit_notes, invoice_items, invoice_types, invoices } from "../state/tables.ts"
-import { customFieldFacts } from "../../kernel/lists/custom-field.ts"
-import { Store } from "../../kernel/store/store.ts"
 import { members } from "../../people/members/schema.ts"
 import { opportunity_items } from "../../orders/opportunities/tables/lines.ts"
 import { products } from "../../products/products/schema.ts"

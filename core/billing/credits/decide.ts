@@ -1,9 +1,7 @@
 /** Rules of credit notes (rules/billing 1.1, 1.5). They are created as issued, and never change. */
 import { Result } from "effect"
-import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
-import type { Json, ValuesOf } from "../../kernel/fields/field.ts"
-import { invalidField, reject, type Rejection } from "../../kernel/fields/rejection.ts"
-import type { NewRow } from "../../kernel/tables/field-schema.ts"
+import { invalidField, reject } from "../../kernel/index.ts"
+import type { DecideContext, Decided, Json, NewRow, Rejection, ValuesOf } from "../../kernel/index.ts"
 import { balanceAfter, taxSummary } from "../state/amounts.ts"
 import { creditNoteIssued, invoiceChange, nextDocumentNumber } from "../state/events.ts"
 import { exclusiveTax } from "../../pricing/pricing/line.ts"

@@ -3,12 +3,8 @@
  * 1.10). It is computed, as the unbilled rest is, and so never stale.
  */
 import { Effect, Result } from "effect"
-import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
-import type { NewEvent } from "../../kernel/events/event-type.ts"
-import { reject } from "../../kernel/fields/rejection.ts"
-import { lockStreams } from "../../kernel/runtime/engine.ts"
-import { bindings, chunked } from "../../kernel/store/statement.ts"
-import { Store } from "../../kernel/store/store.ts"
+import { bindings, chunked, lockStreams, reject, Store } from "../../kernel/index.ts"
+import type { DecideContext, Decided, NewEvent } from "../../kernel/index.ts"
 import { opportunity_items } from "../../orders/opportunities/tables/lines.ts"
 import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
 import { members } from "../../people/members/schema.ts"

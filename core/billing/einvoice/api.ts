@@ -1,9 +1,7 @@
 /** Invoices and credit notes as electronic ones (rules/billing 1.7); server and devices produce the same text. */
-import { choice, longText, text } from "../../kernel/fields/field.ts"
-import type { SettingGroups } from "../../kernel/events/settings.ts"
+import { choice, get, later, longText, text } from "../../kernel/index.ts"
+import type { Answer, Endpoint, SettingGroups } from "../../kernel/index.ts"
 import { Effect } from "effect"
-import { type Answer, type Endpoint, get } from "../../kernel/endpoints/endpoint.ts"
-import { later } from "../../kernel/fields/later.ts"
 import { contentDisposition } from "../../values/file-name.ts"
 import { credit_notes_path, one, one_credit_note, path, read, read_credit_notes } from "../state/fields.ts"
 import type { EInvoiceForm } from "./amounts.ts"

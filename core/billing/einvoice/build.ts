@@ -7,7 +7,7 @@ import { scaleOf } from "../../values/money.ts"
 import type { NamedParty } from "../state/tables.ts"
 import type { DatePeriod, EInvoice, EInvoiceForm, Endpoint, Line, Party, RowVat, Source, SourceRow } from "./amounts.ts"
 import { amountText, fits, inBaseCurrency, isOtherTax, linePrice, vatGroups, vatOfRows, vatSums } from "./amounts.ts"
-import { type FieldErrors, invalid, type Rejection } from "../../kernel/fields/rejection.ts"
+import { invalid, type FieldErrors, type Rejection } from "../../kernel/index.ts"
 import { Result } from "effect"
 import { dayOf, millisOf } from "../../values/time.ts"
 

@@ -1,7 +1,6 @@
 /** Reporting of row tax rates on electronic invoices, as of the issue. */
 import { Effect } from "effect"
-import { baseCurrency, type Settings, settingText } from "../../kernel/events/settings.ts"
-import { Store } from "../../kernel/store/store.ts"
+import { baseCurrency, settingText, Store, type Settings } from "../../kernel/index.ts"
 import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
 import { stores } from "../../setup/stores.ts"
 import { zoneOf } from "../../values/time.ts"

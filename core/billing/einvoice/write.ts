@@ -1,7 +1,6 @@
 /** An e-invoice as text (rules/billing 1.7). Loaded on first use. */
 import { Effect, Result } from "effect"
-import type { Settings } from "../../kernel/events/settings.ts"
-import { type Failure, Store } from "../../kernel/store/store.ts"
+import { invalidField, Store, type Failure, type Settings } from "../../kernel/index.ts"
 import { buyerOf, nobody, sellerOf } from "../state/parties.ts"
 import type { CreditNoteRow, InvoiceRow, NamedParty, VatReport } from "../state/tables.ts"
 import { credit_note_items, invoice_items, invoices } from "../state/tables.ts"
@@ -19,7 +18,6 @@ import type {
 } from "./amounts.ts"
 import { discount_code, paymentMeansCode, unit_code } from "./amounts.ts"
 import { ciiText, group, leaf, xmlDocument, type XmlElement } from "./cii.ts"
-import { invalidField } from "../../kernel/fields/rejection.ts"
 import { eInvoice } from "./build.ts"
 
 // Reads the input of an electronic invoice, in a fixed number of queries.

@@ -1,10 +1,6 @@
 /** Facts for the rules of invoices, read in the transaction. */
 import { Effect } from "effect"
-import { customFieldFacts } from "../../kernel/lists/custom-field.ts"
-import type { Input } from "../../kernel/endpoints/endpoint.ts"
-import { lockStreams } from "../../kernel/runtime/engine.ts"
-import { baseCurrency } from "../../kernel/events/settings.ts"
-import { Store } from "../../kernel/store/store.ts"
+import { baseCurrency, customFieldFacts, lockStreams, Store, type Input } from "../../kernel/index.ts"
 import { members } from "../../people/members/schema.ts"
 import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
 import { products } from "../../products/products/schema.ts"

@@ -1,9 +1,7 @@
 /** Rules of payments and refunds (rules/billing 1.1, 1.4). Neither can be changed: a refund corrects a payment. */
 import { Result } from "effect"
-import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
-import type { ValuesOf } from "../../kernel/fields/field.ts"
-import { invalidField, reject, type Rejection } from "../../kernel/fields/rejection.ts"
-import type { NewRow } from "../../kernel/tables/field-schema.ts"
+import { invalidField, reject } from "../../kernel/index.ts"
+import type { DecideContext, Decided, NewRow, Rejection, ValuesOf } from "../../kernel/index.ts"
 import { formatMoney } from "../../values/money.ts"
 import { invoiceChange, paymentRecorded, paymentRefunded } from "../state/events.ts"
 import { isInFuture } from "../../values/time.ts"

@@ -3,7 +3,7 @@
  * share it, and the last non-zero row takes the rounding difference.
  */
 import { Result } from "effect"
-import { reject, type Rejection } from "../../kernel/fields/rejection.ts"
+import { reject, type Rejection } from "../../kernel/index.ts"
 import { exclusiveTax, inclusiveTax, type ResolvedTax, type TaxedAmount } from "../../pricing/pricing/line.ts"
 import { compareDecimals } from "../../values/decimal.ts"
 import { percentOfMoney, timesMoney } from "../../values/money.ts"

@@ -3,12 +3,9 @@
  * never differences: replaying assigns no numbers and sends nothing.
  */
 import { Schema } from "effect"
-import type { AnyEventType } from "../../kernel/events/event-type.ts"
-import { draftEvents, recordEvents } from "../../kernel/events/record-events.ts"
-import { insertRow } from "../../kernel/tables/table.ts"
-import { newRow } from "../../kernel/tables/field-schema.ts"
+import { draftEvents, insertRow, newRow, recordEvents } from "../../kernel/index.ts"
+import type { AnyEventType, DecideContext } from "../../kernel/index.ts"
 import { credit_note_items, credit_notes, invoice_items, invoices, payments } from "./tables.ts"
-import type { DecideContext } from "../../kernel/events/settings.ts"
 import { type NumberedKind, numbering_group, numberWritten, prefixOf } from "../../setup/settings/groups.ts"
 
 /** Columns hidden from the activity, such as the names of the parties. */

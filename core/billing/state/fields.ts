@@ -1,21 +1,7 @@
 /** Fields of requests about invoices (rules/billing 1.3). */
-import type { Json, JsonObject, ValuesOf } from "../../kernel/fields/field.ts"
-import {
-  boolean,
-  choice,
-  decimal,
-  integer,
-  json,
-  list,
-  longText,
-  money,
-  object,
-  ref,
-  text,
-  timestamp
-} from "../../kernel/fields/field.ts"
+import { boolean, choice, decimal, integer, json, list, longText, money, object, ref } from "../../kernel/index.ts"
+import { text, timestamp, type Json, type JsonObject, type SharedDraft, type ValuesOf } from "../../kernel/index.ts"
 import { credit_notes, invoice_types, invoices, payment_methods } from "./tables.ts"
-import type { SharedDraft } from "../../kernel/endpoints/endpoint.ts"
 
 const cleared = { nullable: true, on_null: "clear" } as const
 export const items_max = 5_000

@@ -1,8 +1,6 @@
 /** The buyer and seller of a document at present; frozen with the document once it is issued. */
 import { Effect } from "effect"
-import { list_values } from "../../kernel/lists/custom-field.ts"
-import { type Settings, settingText } from "../../kernel/events/settings.ts"
-import { Store } from "../../kernel/store/store.ts"
+import { list_values, settingText, Store, type Settings } from "../../kernel/index.ts"
 import { addresses, emails, members, phones } from "../../people/members/schema.ts"
 import { countries } from "../../setup/reference-data/currencies.ts"
 import { stores } from "../../setup/stores.ts"

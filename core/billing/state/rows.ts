@@ -3,10 +3,8 @@
  * and taxes that add up exactly to its totals (rules/billing 1.3).
  */
 import { Result } from "effect"
-import { initialRow } from "../../kernel/endpoints/crud-resource.ts"
-import type { DecideContext } from "../../kernel/events/settings.ts"
-import { isJsonObject, type Json, type JsonObject, sameJson } from "../../kernel/fields/field.ts"
-import type { FieldErrors } from "../../kernel/fields/rejection.ts"
+import { initialRow, isJsonObject, sameJson } from "../../kernel/index.ts"
+import type { DecideContext, FieldErrors, Json, JsonObject } from "../../kernel/index.ts"
 import type { ItemRow } from "../../orders/opportunities/tables/lines.ts"
 import type { CostRow, OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
 import { exclusiveTax, resolveLockedTax, resolveTax, type TaxTable } from "../../pricing/pricing/line.ts"

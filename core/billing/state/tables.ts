@@ -2,20 +2,8 @@
  * Billing: invoices with their rows, payments and refunds, and credit notes with theirs (rules/billing 1). Amounts are
  * minor units of the row's currency; all events of an invoice are in its stream.
  */
-import {
-  boolean,
-  choice,
-  decimal,
-  integer,
-  json,
-  type JsonObject,
-  longText,
-  money,
-  ref,
-  text,
-  timestamp
-} from "../../kernel/fields/field.ts"
-import { type RowOf, table } from "../../kernel/tables/table.ts"
+import { boolean, choice, decimal, integer, json, longText, money, ref, table, text } from "../../kernel/index.ts"
+import { timestamp, type JsonObject, type RowOf } from "../../kernel/index.ts"
 
 export const invoice_types = { standard: "Standard", deposit: "Deposit", proforma: "Proforma" } as const
 export const invoice_statuses = {

@@ -21,8 +21,7 @@ import {
   invoice_types,
   invoices
 } from "../../billing/state/tables.ts"
-import { type Settings, settingText } from "../../kernel/events/settings.ts"
-import { Store } from "../../kernel/store/store.ts"
+import { settingText, Store, type Settings } from "../../kernel/index.ts"
 import { members } from "../../people/members/schema.ts"
 import { formatMoney } from "../../values/money.ts"
 import { branded, brandOf, fragmentsOf, mail_places, text_places } from "../brand.ts"

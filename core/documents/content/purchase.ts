@@ -17,8 +17,7 @@ import {
 import { wordsOf } from "../../billing/paper/words.ts"
 import { buyerOf, nobody, sellerOf } from "../../billing/state/parties.ts"
 import type { NamedParty } from "../../billing/state/tables.ts"
-import { type Settings, settingText } from "../../kernel/events/settings.ts"
-import { Store } from "../../kernel/store/store.ts"
+import { settingText, Store, type Settings } from "../../kernel/index.ts"
 import type { PurchaseOrderItemRow, PurchaseOrderRow } from "../../purchasing/schema.ts"
 import {
   purchase_order_items,

@@ -1,7 +1,6 @@
 /** Pick lists, delivery notes and return notes (rules/billing 3). They show no prices. */
-import type { Store } from "../../kernel/store/store.ts"
+import type { Settings, Store } from "../../kernel/index.ts"
 import { Effect } from "effect"
-import type { Settings } from "../../kernel/events/settings.ts"
 import type { Block, Cell, Column, Group, PrintDocument, Row } from "../../pricing/print/blocks.ts"
 import { plain } from "../../pricing/print/blocks.ts"
 import { momentText, pageLabel, quantityText } from "../../pricing/print/format.ts"

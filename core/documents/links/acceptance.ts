@@ -5,7 +5,7 @@ import type { OpportunityRow } from "../../orders/opportunities/tables/opportuni
 import { dayOf } from "../../values/time.ts"
 import type { DocumentAcceptanceRow, DocumentRow } from "../schema.ts"
 import { acceptance_effects } from "./api.ts"
-import type { Settings } from "../../kernel/events/settings.ts"
+import type { Settings } from "../../kernel/index.ts"
 import * as Base64 from "effect/encoding/Base64"
 import { momentText } from "../../pricing/print/format.ts"
 import { type LinkWords, linkWords } from "./words.ts"

@@ -1,21 +1,16 @@
 /** Acceptances, and verification of files; on devices as well. */
 import { Effect, Result } from "effect"
-import { boolean, choice, text } from "../../kernel/fields/field.ts"
-import { listOf, ok, render, renderOne, resource, viewContext } from "../../kernel/endpoints/resource.ts"
+import { boolean, choice, CommandRuntime, get, invalidField, listOf, ok, postQuery } from "../../kernel/index.ts"
+import { reaction, render, renderOne, resource, Shown, Store, text, viewContext } from "../../kernel/index.ts"
+import type { Endpoint, SettingGroups } from "../../kernel/index.ts"
 import type { DocumentLinkRow, DocumentRow } from "../schema.ts"
 import { document_acceptances, document_links, document_snapshots, documents } from "../schema.ts"
 import { invoices } from "../../billing/state/tables.ts"
-import * as Shown from "../../kernel/lists/answer-schema.ts"
-import { type Endpoint, get, postQuery, CommandRuntime } from "../../kernel/endpoints/endpoint.ts"
-import { reaction } from "../../kernel/events/react.ts"
-import { invalidField } from "../../kernel/fields/rejection.ts"
-import { Store } from "../../kernel/store/store.ts"
 import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
 import { memberAnonymised } from "../../people/personal-data/erase.ts"
 import { documentResource, one, path, read } from "../lifecycle-api.ts"
 import { seesDocument } from "../decide.ts"
 import { acceptanceErased, revoked } from "./events.ts"
-import type { SettingGroups } from "../../kernel/events/settings.ts"
 
 // API representation of acceptances (rules/billing 3).
 

@@ -1,7 +1,6 @@
 /** Rules of public links: which documents may have one, and how it changes (rules/billing 3). */
 import { Result } from "effect"
-import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
-import { type FieldErrors, invalidField, notFound } from "../../kernel/fields/rejection.ts"
+import { invalidField, notFound, type DecideContext, type Decided, type FieldErrors } from "../../kernel/index.ts"
 import { mayHandle } from "../decide.ts"
 import { document_links, type DocumentLinkRow, type DocumentRow } from "../schema.ts"
 import { linkChanged, linkCreated, revoked } from "./events.ts"

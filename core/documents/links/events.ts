@@ -1,8 +1,7 @@
 /** Events of public links to documents, in the stream of the document. */
 import { Schema } from "effect"
-import { type AnyEventType, eventType, streamOf } from "../../kernel/events/event-type.ts"
-import { insertRow, remove, update, updateWhere } from "../../kernel/tables/table.ts"
-import { type KeyedColumns, type NewRow, newRow, someColumns } from "../../kernel/tables/field-schema.ts"
+import { eventType, insertRow, newRow, remove, someColumns, streamOf, update, updateWhere } from "../../kernel/index.ts"
+import type { AnyEventType, KeyedColumns, NewRow } from "../../kernel/index.ts"
 import { document_acceptances, document_links, type DocumentLinkRow } from "../schema.ts"
 
 /** Stream of an event: that of its document, which it names as `id`. */

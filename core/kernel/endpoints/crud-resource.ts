@@ -24,7 +24,7 @@ import type { One, Resource, Status } from "./resource.ts"
 import { created, listOf, noContent, ok, renderById, renderOne, viewContext } from "./resource.ts"
 import * as Shown from "../lists/answer-schema.ts"
 import type { Defaults } from "../tables/field-schema.ts"
-import { createdEvent, deletedEvent, type OnDelete, rowEvents, updatedEvent } from "../events/record-events.ts"
+import { createdEvent, deletedEvent, type WhenDeleted, rowEvents, updatedEvent } from "../events/record-events.ts"
 import { Store } from "../store/store.ts"
 import { type AnyRow, articleOf, oneOf, type RowOf, type Stamped, type Table, wordsOf } from "../tables/table.ts"
 
@@ -117,7 +117,7 @@ interface CrudResourceDraft<T extends Table, F> {
   readonly unpaged?: boolean
   readonly list_where?: (input: Input) => { readonly [column: string]: string | number | boolean | null }
   /** Changes of other tables' rows when a row is deleted. */
-  readonly on_delete?: OnDelete
+  readonly on_delete?: WhenDeleted
   readonly weight?: number
 }
 

@@ -191,7 +191,7 @@ export const paramNames = (path: string): ReadonlyArray<string> =>
 export { CommandRuntime, type SecretBox } from "./endpoint-types.ts"
 
 /** Projects events into the tables and appends them to the journal. */
-export const recordEvents = Effect.fnUntraced(function* (events: ReadonlyArray<NewEvent>, metadata: EventMetadata) {
+export const appendEvents = Effect.fnUntraced(function* (events: ReadonlyArray<NewEvent>, metadata: EventMetadata) {
   const runtime = yield* CommandRuntime
   yield* runtime.project(events, metadata)
   return yield* runtime.append(events, metadata)

@@ -11,7 +11,7 @@ import { capitalised, insertRow, oneOf, remove, update, updateRow } from "../tab
 // Events of tables with plain rows: their declarations, and how rules create them.
 
 /** Further changes made when a row is deleted. */
-export type OnDelete = (id: number, at: string) => ReadonlyArray<RowChange>
+export type WhenDeleted = (id: number, at: string) => ReadonlyArray<RowChange>
 interface MadeRow<T extends Table> {
   readonly meaning: string
   readonly stream?: (row: KeyedColumns<T>) => string
@@ -45,7 +45,7 @@ export const rowUpdated = <T extends Table>(table: T): EventType<KeyedColumns<T>
     project: ({ id, ...set }, { recorded_at }) => [updateRow(table, id, set, recorded_at)]
   })
 /** Declares `<entity>.deleted`: the row is deleted, or archived if the table keeps deleted rows. */
-export const rowDeleted = (table: Table, on_delete?: OnDelete): EventType<{ readonly id: number }> =>
+export const rowDeleted = (table: Table, on_delete?: WhenDeleted): EventType<{ readonly id: number }> =>
   eventType(`${table.entity}.deleted`, {
     meaning: `${capitalised(oneOf(table))} was ${table.soft_delete ? "archived" : "deleted"}.`,
     data: () => Schema.Struct({ id: Schema.Int }),
@@ -54,7 +54,7 @@ export const rowDeleted = (table: Table, on_delete?: OnDelete): EventType<{ read
       table.soft_delete ? update(table, id, { deleted_at: recorded_at }) : remove(table, id)
     ]
   })
-export const rowEvents = (table: Table, on_delete?: OnDelete): ReadonlyArray<AnyEventType> => [
+export const rowEvents = (table: Table, on_delete?: WhenDeleted): ReadonlyArray<AnyEventType> => [
   rowCreated(table),
   rowUpdated(table),
   rowDeleted(table, on_delete)

@@ -95,7 +95,7 @@ const readValue = (field: Field, raw: Json, path: string, name: string, context:
     case "integer":
       return readInteger(type, raw, fail)
     case "code": {
-      const value = wholeNumber(raw) ?? (typeof raw === "string" ? codeLabelled(type.labels, raw) : undefined)
+      const value = wholeNumberOf(raw) ?? (typeof raw === "string" ? codeLabelled(type.labels, raw) : undefined)
       return value !== undefined && Object.hasOwn(type.labels, String(value))
         ? value
         : fail(
@@ -109,7 +109,7 @@ const readValue = (field: Field, raw: Json, path: string, name: string, context:
       return value ?? fail(`must be one of ${Object.keys(type.labels).join(", ")}.`)
     }
     case "ref": {
-      const value = wholeNumber(raw)
+      const value = wholeNumberOf(raw)
       if (value === undefined) return fail("must be an integer.")
       if (value < 1 || value > Number.MAX_SAFE_INTEGER) {
         context.fail(path, missingReferenceText(name))
@@ -195,7 +195,7 @@ const readDocument = (raw: Json, levels: number, path: string, name: string, con
 }
 
 const readInteger = (type: FieldType & { kind: "integer" }, raw: Json, fail: Fail): Json | undefined => {
-  const value = wholeNumber(raw)
+  const value = wholeNumberOf(raw)
   return value === undefined
     ? fail("must be an integer.")
     : value < type.min
@@ -219,7 +219,7 @@ const readMoney = (type: FieldType & { kind: "money" }, raw: Json, context: Cont
 }
 
 /** Parses an integer, or text of digits; undefined for anything else. */
-export const wholeNumber = (raw: unknown): number | undefined => {
+export const wholeNumberOf = (raw: unknown): number | undefined => {
   if (typeof raw === "number") return Number.isSafeInteger(raw) ? (raw === 0 ? 0 : raw) : undefined
   if (typeof raw === "string" && /^\s*-?\d{1,15}\s*$/.test(raw)) {
     const n = Number(raw)

@@ -9,7 +9,7 @@ import { parseDate, parseTimestamp } from "../../values/time.ts"
 import { codeLabelled, type Field, sameJson } from "../fields/field.ts"
 import type { CustomColumn, FilterTarget, FlagFilter, NamedFilterValue, RelatedFilter } from "./filter-target.ts"
 import { documentColumn, flagSql, moneySql, plainColumn } from "./filter-target.ts"
-import { isStorableText, wholeNumber } from "../fields/input.ts"
+import { isStorableText, wholeNumberOf } from "../fields/input.ts"
 import { type Bindings, type Dialect, quote } from "../store/statement.ts"
 import { foldCase, type Table } from "../tables/table.ts"
 
@@ -223,7 +223,7 @@ const namedSql = (
 ): string => {
   const given = predicate === "in" || predicate === "not_in" ? [...new Set(values)] : values.slice(-1)
   const isChoice = type.kind === "choice"
-  const numbers = isChoice ? [] : given.map(wholeNumber).filter((value) => value !== undefined)
+  const numbers = isChoice ? [] : given.map(wholeNumberOf).filter((value) => value !== undefined)
   const asked = new Set(given.map(caseName))
   const any = [
     // One list: SQLite limits the depth of expressions to 1,000, which a chain of "or" could exceed.
@@ -351,7 +351,7 @@ const itemsSql = (
   return predicate === "eq" || predicate === "cont" || predicate === "in" ? any : `not ${any}`
 }
 const listedId = (value: string, names: FilterTarget["names"]): number | undefined =>
-  wholeNumber(value) ?? names?.get(foldCase(value.trim()))
+  wholeNumberOf(value) ?? names?.get(foldCase(value.trim()))
 
 /** A filter's value in the column's stored form; undefined if it is invalid for the column. */
 const operand = ({ field, names }: FilterTarget, raw: string, dialect: Dialect): unknown => {
@@ -362,7 +362,7 @@ const operand = ({ field, names }: FilterTarget, raw: string, dialect: Dialect):
     case "ref":
       return listedId(value, names)
     case "code": {
-      const number = wholeNumber(value)
+      const number = wholeNumberOf(value)
       if (number !== undefined) return Object.hasOwn(type.labels, String(number)) ? number : undefined
       return codeLabelled(type.labels, value)
     }

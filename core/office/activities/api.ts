@@ -1,18 +1,10 @@
 /** Endpoints of activities (rules/members-activities 6). */
 import { Effect, Result, Schema } from "effect"
-import { list_values } from "../../kernel/lists/custom-field.ts"
-import { command, type DecideContext, type Input, type Slice } from "../../kernel/endpoints/endpoint.ts"
-import { type AnyEventType, eventType, type NewEvent } from "../../kernel/events/event-type.ts"
-import {
-  accessOf,
-  createdEvent,
-  crudResource,
-  deletedEvent,
-  rowEvents,
-  updatedEvent
-} from "../../kernel/endpoints/crud-resource.ts"
-import { type FieldErrors, invalid, type Rejection } from "../../kernel/fields/rejection.ts"
-import { type AnyRow, type RowOf, type Table, update } from "../../kernel/tables/table.ts"
+import { accessOf, boolean, command, createdEvent, crudResource, deletedEvent, eventType } from "../../kernel/index.ts"
+import { integer, invalid, list_values, ok, renderById, resource, rowEvents, Shown, Store } from "../../kernel/index.ts"
+import { text, update, updatedEvent, viewContext } from "../../kernel/index.ts"
+import type { AnyEventType, AnyRow, DecideContext, FieldErrors, Input, Json, NewEvent } from "../../kernel/index.ts"
+import type { Rejection, RowOf, Slice, Table } from "../../kernel/index.ts"
 import type { ActivityRow, RegardingType } from "./schema.ts"
 import {
   activities,
@@ -23,16 +15,12 @@ import {
   priorities,
   time_statuses
 } from "./schema.ts"
-import { Store } from "../../kernel/store/store.ts"
 import { members } from "../../people/members/schema.ts"
 import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
 import { products } from "../../products/products/schema.ts"
 import { stock_levels } from "../../products/stock/schema.ts"
 import { activity_type_list } from "../../setup/custom-fields/schema.ts"
-import { ok, renderById, resource, viewContext } from "../../kernel/endpoints/resource.ts"
 import { users } from "../../people/users/permissions.ts"
-import { boolean, integer, type Json, text } from "../../kernel/fields/field.ts"
-import * as Shown from "../../kernel/lists/answer-schema.ts"
 
 // Rules for activities (rules/members-activities 6).
 

@@ -1,19 +1,6 @@
 /** Activities: calls, meetings, tasks and notes, with owner, subject and participants (rules/members-activities 6). */
-import {
-  boolean,
-  choice,
-  code,
-  integer,
-  json,
-  type JsonObject,
-  list,
-  longText,
-  object,
-  ref,
-  text,
-  timestamp
-} from "../../kernel/fields/field.ts"
-import { type RowOf, table } from "../../kernel/tables/table.ts"
+import { boolean, choice, code, integer, json, list, longText, object, ref, table, text } from "../../kernel/index.ts"
+import { timestamp, type JsonObject, type RowOf } from "../../kernel/index.ts"
 
 /** Values of `regarding_type`: the tables an activity can be about. */
 const regarding_types = {

@@ -1,11 +1,10 @@
 /** Endpoints of attachments (rules/members-activities 4). */
 import { Effect, Result } from "effect"
-import type { Decided, Endpoint, Input, Params, Slice, UploadedFile } from "../../kernel/endpoints/endpoint.ts"
-import { command, get, CommandRuntime } from "../../kernel/endpoints/endpoint.ts"
-import type { DecideContext } from "../../kernel/events/settings.ts"
-import { upload_bytes_max } from "../../kernel/fields/input.ts"
-import { initialRow } from "../../kernel/endpoints/crud-resource.ts"
-import { forbidden, notFound, reject, type Viewer } from "../../kernel/fields/rejection.ts"
+import { command, CommandRuntime, created, forbidden, get, initialRow, listOf } from "../../kernel/index.ts"
+import { lockStreams, noContent, notFound, ok, oneOf, reaction, reject, renderById } from "../../kernel/index.ts"
+import { renderOne, resource, Shown, Store, text, upload_bytes_max, viewContext, wordsOf } from "../../kernel/index.ts"
+import type { AnyRow, DecideContext, Decided, Endpoint, Input, Params, Slice, Table } from "../../kernel/index.ts"
+import type { UploadedFile, Viewer } from "../../kernel/index.ts"
 import { shownFileName } from "../../values/file-name.ts"
 import type { Attachable, AttachmentRow } from "./attachables.ts"
 import {
@@ -19,22 +18,6 @@ import {
   mayRead,
   mayWrite
 } from "./attachables.ts"
-import { lockStreams } from "../../kernel/runtime/engine.ts"
-import { text } from "../../kernel/fields/field.ts"
-import { reaction } from "../../kernel/events/react.ts"
-import {
-  created,
-  listOf,
-  noContent,
-  ok,
-  renderById,
-  renderOne,
-  resource,
-  viewContext
-} from "../../kernel/endpoints/resource.ts"
-import * as Shown from "../../kernel/lists/answer-schema.ts"
-import { Store } from "../../kernel/store/store.ts"
-import { type AnyRow, oneOf, type Table, wordsOf } from "../../kernel/tables/table.ts"
 import { memberAnonymised, rowsRecordedOf } from "../../people/personal-data/erase.ts"
 
 // Rules of attaching a file (rules/members-activities 4).

@@ -4,10 +4,10 @@
  */
 import { invoices } from "../../billing/state/tables.ts"
 import { activities } from "../activities/schema.ts"
-import { choice, integer, keyInAnyCase, longText, ref, type ReferenceRule, text } from "../../kernel/fields/field.ts"
-import { type AnyRow, remove, type RowOf, type Table, table } from "../../kernel/tables/table.ts"
-import { full_read_permission, visibleColumnsOf } from "../../kernel/tables/visibility.ts"
-import { hasAbility, hasOnePermission, type Viewer } from "../../kernel/fields/rejection.ts"
+import { choice, eventType, full_read_permission, hasAbility, hasOnePermission, integer } from "../../kernel/index.ts"
+import { keyInAnyCase, longText, ref, remove, rowMade, streamOf, table, text } from "../../kernel/index.ts"
+import { visibleColumnsOf } from "../../kernel/index.ts"
+import type { AnyRow, ReferenceRule, RowOf, Table, Viewer } from "../../kernel/index.ts"
 import { members } from "../../people/members/schema.ts"
 import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
 import { containers } from "../../products/packing.ts"
@@ -15,8 +15,6 @@ import { purchase_orders } from "../../purchasing/schema.ts"
 import { products } from "../../products/products/schema.ts"
 import { stock_levels } from "../../products/stock/schema.ts"
 import { Schema } from "effect"
-import { eventType, streamOf } from "../../kernel/events/event-type.ts"
-import { rowMade } from "../../kernel/events/record-events.ts"
 
 interface Rights {
   /** Abilities that allow access; one of them suffices. */

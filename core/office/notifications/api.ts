@@ -1,11 +1,11 @@
 /** The notifications slice: types, the company's settings and members' preferences. */
 import { Effect, Result, Schema } from "effect"
-import { createdEvent, deletedEvent, rowEvents, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
-import { type AnyEventType, eventType, follow, type NewEvent, streamOf } from "../../kernel/events/event-type.ts"
-import { insert, remove, removeWhere } from "../../kernel/tables/table.ts"
-import { storedValue } from "../../kernel/tables/field-schema.ts"
-import type { CallerContext, DecideContext, Decided, SharedDraft, Slice } from "../../kernel/endpoints/endpoint.ts"
-import { command, get } from "../../kernel/endpoints/endpoint.ts"
+import { command, createdEvent, deletedEvent, eventType, follow, forbidden, get } from "../../kernel/index.ts"
+import { hasOnePermission, insert, lockStreams, notFound, ok, remove, removeWhere } from "../../kernel/index.ts"
+import { rowEvents, sameJson, Shown, Store, storedValue, streamOf, text, unpagedMeta } from "../../kernel/index.ts"
+import { updatedEvent } from "../../kernel/index.ts"
+import type { AnyEventType, CallerContext, DecideContext, Decided, NewEvent, Rejection } from "../../kernel/index.ts"
+import type { SharedDraft, Slice, Viewer } from "../../kernel/index.ts"
 import type { Change, ChannelChanges } from "./fields.ts"
 import {
   changesIn,
@@ -24,12 +24,6 @@ import type {
   NotificationType
 } from "./types.ts"
 import { notification_channels, notification_preferences, notification_settings, notificationRules } from "./types.ts"
-import * as Shown from "../../kernel/lists/answer-schema.ts"
-import { lockStreams } from "../../kernel/runtime/engine.ts"
-import { sameJson, text } from "../../kernel/fields/field.ts"
-import { forbidden, hasOnePermission, notFound, type Rejection, type Viewer } from "../../kernel/fields/rejection.ts"
-import { ok, unpagedMeta } from "../../kernel/endpoints/resource.ts"
-import { Store } from "../../kernel/store/store.ts"
 import { members } from "../../people/members/schema.ts"
 
 // Events of notification settings and preferences. They carry the new values.

@@ -1,7 +1,6 @@
 /** Types and channels in bodies, and the errors that can be found without reading rows. */
-import type { FieldErrors } from "../../kernel/fields/rejection.ts"
-import type { Fields, Json, JsonObject } from "../../kernel/fields/field.ts"
-import { boolean, choice, isJsonObject, list, object, text } from "../../kernel/fields/field.ts"
+import { boolean, choice, isJsonObject, list, object, Shown, text } from "../../kernel/index.ts"
+import type { FieldErrors, Fields, Json, JsonObject } from "../../kernel/index.ts"
 import type {
   NotificationCategory,
   NotificationChannel,
@@ -11,7 +10,6 @@ import type {
   TypeSetting
 } from "./types.ts"
 import { notification_categories, notification_channels, notificationType, notificationTypes } from "./types.ts"
-import * as Shown from "../../kernel/lists/answer-schema.ts"
 
 const entries_max = 100
 const notification_type = choice(Object.fromEntries(notificationTypes.map(({ key, name }) => [key, name])), {

@@ -1,8 +1,6 @@
-import { boolean, choice, list, ref, text } from "../../kernel/fields/field.ts"
-import { plainTable, type RowOf, table } from "../../kernel/tables/table.ts"
-import { visible_to_all } from "../../kernel/tables/visibility.ts"
+import { boolean, choice, list, plainTable, ref, Store, table, text, visible_to_all } from "../../kernel/index.ts"
+import type { RowOf } from "../../kernel/index.ts"
 import { Effect } from "effect"
-import { Store } from "../../kernel/store/store.ts"
 
 /** Types of notifications, with their channels and defaults. */
 export const notification_channels = {

@@ -3,17 +3,15 @@
  * which hold no more than the user may see.
  */
 import { wallOf, zoneOf } from "../../values/time.ts"
-import type { Json, JsonObject } from "../../kernel/fields/field.ts"
+import { Store, wholeNumberOf, wordsOf } from "../../kernel/index.ts"
+import type { Failure, Json, JsonObject, Table } from "../../kernel/index.ts"
 import { namesText, spokenNumber } from "../../values/text.ts"
 import type { About, Named, Refused } from "./short-lines.ts"
 import { Effect } from "effect"
-import { type Failure, Store } from "../../kernel/store/store.ts"
 import { products } from "../../products/products/schema.ts"
 import { codeForms, readCode, unitIdIn } from "../../warehouse/scanning/read-code.ts"
 import { stock_levels } from "../../products/stock/schema.ts"
 import { credit_notes, invoices } from "../../billing/state/tables.ts"
-import { type Table, wordsOf } from "../../kernel/tables/table.ts"
-import { wholeNumber } from "../../kernel/fields/input.ts"
 import { asset_assignments, damaged, missing, opportunity_items } from "../../orders/opportunities/tables/lines.ts"
 import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
 import { states } from "../../orders/opportunities/tables/statuses.ts"
@@ -204,7 +202,7 @@ const numberOf = (value: Json | undefined): number | null => {
 }
 
 const papers: ReadonlyArray<Table> = [invoices, credit_notes, purchase_orders]
-const idIn = (row: JsonObject | undefined, column: string): number | undefined => wholeNumber(row?.[column])
+const idIn = (row: JsonObject | undefined, column: string): number | undefined => wholeNumberOf(row?.[column])
 const textIn = (row: JsonObject | undefined, column: string): string | null => {
   const value = row?.[column]
   return typeof value === "string" && value !== "" ? value : null
@@ -277,7 +275,7 @@ const factsOf = Effect.fnUntraced(function* (command: Refused, user_id: number):
   const container = yield* one(containers, idsOf(containers)[0])
   const store_id = idIn(order, "store_id") ?? idIn(paper, "store_id")
   const place = store_id === undefined ? undefined : yield* Store.get(stores, store_id)
-  const item_id = wholeNumber(params["item"])
+  const item_id = wholeNumberOf(params["item"])
   return {
     person: (yield* Store.get(users, user_id))?.name ?? null,
     order: orderOf(order),
@@ -309,7 +307,7 @@ const namedIn = (row: JsonObject | undefined): Named | null => {
 }
 const unitsMoved = (body: JsonObject): ReadonlyArray<number> => {
   const ids = body["asset_ids"]
-  return Array.isArray(ids) ? ids.flatMap((id: Json) => wholeNumber(id) ?? []) : []
+  return Array.isArray(ids) ? ids.flatMap((id: Json) => wholeNumberOf(id) ?? []) : []
 }
 const orderOf = (row: JsonObject | undefined): About["order"] => {
   const id = idIn(row, "id")

@@ -1,5 +1,5 @@
 /** Resolves a conflict by changing the command's rows or its request, and recording it again. */
-import type { Fields, JsonObject } from "../../kernel/fields/field.ts"
+import type { Fields, JsonObject } from "../../kernel/index.ts"
 import { type AskFacts, canBeReduced, type Given, type Refused, shortLines } from "./short-lines.ts"
 
 export interface HireDates {

@@ -1,6 +1,5 @@
 /** Short lines of an order, and the quantity available to each: lines of one product share it. */
-import type { Request } from "../../kernel/endpoints/endpoint.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../kernel/fields/field.ts"
+import { isJsonObject, type Json, type JsonObject, type Request } from "../../kernel/index.ts"
 import { demandPhaseOf } from "../../orders/availability/rules/demand.ts"
 import { damaged } from "../../orders/opportunities/tables/lines.ts"
 

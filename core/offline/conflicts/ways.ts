@@ -1,5 +1,5 @@
 /** Resolutions of refusals: reduce, move to other dates, wait, amend, quarantine, or bill what is left. */
-import { isJsonObject, type Json, type JsonObject } from "../../kernel/fields/field.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../kernel/index.ts"
 import { instantOfWall, wallOf, zoneOf } from "../../values/time.ts"
 import type { About, AskFacts, Refused, ShortLine } from "./short-lines.ts"
 import {

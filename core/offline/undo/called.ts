@@ -1,5 +1,5 @@
 /** Names of rows in sentences about undoing. */
-import { type Table, wordsOf } from "../../kernel/tables/table.ts"
+import { wordsOf, type Table } from "../../kernel/index.ts"
 
 const states = ["draft", "quotation", "order"]
 /** A row, as a table or an event holds it. */

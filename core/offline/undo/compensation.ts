@@ -2,9 +2,8 @@
  * How recorded commands are undone by further commands (rules/undo 3). A compensation is a pure function of the command
  * and its changes; it returns requests by endpoint name, or the reason why there are none.
  */
-import type { Catalogue, Endpoint } from "../../kernel/endpoints/endpoint.ts"
-import type { Field, Fields, Json, JsonObject } from "../../kernel/fields/field.ts"
-import { isJsonObject, sameJson } from "../../kernel/fields/field.ts"
+import { isJsonObject, sameJson } from "../../kernel/index.ts"
+import type { Catalogue, Endpoint, Field, Fields, Json, JsonObject } from "../../kernel/index.ts"
 
 /** A row that the command changed, as the device remembers it. */
 export interface ChangedRow {

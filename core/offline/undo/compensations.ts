@@ -3,8 +3,8 @@
  * changed ones get their earlier values, and deleted ones are restored if there is such an endpoint, or else created
  * again if no other row refers to them.
  */
-import { type Catalogue, type Endpoint, operationOf, resourceOf } from "../../kernel/endpoints/endpoint.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../kernel/fields/field.ts"
+import { isJsonObject, operationOf, resourceOf } from "../../kernel/index.ts"
+import type { Catalogue, Endpoint, Json, JsonObject } from "../../kernel/index.ts"
 import type { ChangedRow, Compensation, Done } from "./compensation.ts"
 import {
   asSet,

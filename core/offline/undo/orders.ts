@@ -1,5 +1,5 @@
 /** Compensations of opportunity commands: lines, status, and the units that leave with them. */
-import type { JsonObject } from "../../kernel/fields/field.ts"
+import type { JsonObject } from "../../kernel/index.ts"
 import type { ChangedRow, Compensation, Done, UndoRequest } from "./compensation.ts"
 import {
   asSet,

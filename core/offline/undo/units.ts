@@ -1,5 +1,5 @@
 /** Compensations of commands on units and counted lines of an order: each is moved back step by step. */
-import type { JsonObject } from "../../kernel/fields/field.ts"
+import type { JsonObject } from "../../kernel/index.ts"
 import type { ChangedRow, Compensation, Done, Expected, MadeBy, Undoing, UndoRequest } from "./compensation.ts"
 import { cannot, madeIn, requests, rowsOf, subjectOf } from "./compensation.ts"
 import { unit_category } from "../../products/stock/schema.ts"

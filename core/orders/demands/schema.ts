@@ -2,16 +2,12 @@
  * Demands: stock needed by opportunity lines and packed units, one row each (rules/availability 2.1). The table is
  * called `claims`, its name in release 0.1, which reports and devices use. In SQL, write `demands.name`.
  */
-import type { Store } from "../../kernel/store/store.ts"
-import { boolean, choice, integer, ref, text, timestamp } from "../../kernel/fields/field.ts"
-import type { RowOf } from "../../kernel/tables/table.ts"
-import { insert, insertRow, plainTable, removeWhere, table, updateWhere } from "../../kernel/tables/table.ts"
+import { boolean, choice, eventType, follow, insert, insertRow, integer, plainTable, ref } from "../../kernel/index.ts"
+import { removeWhere, storedValue, streamOf, table, text, timestamp, updateWhere } from "../../kernel/index.ts"
+import { wholeRow, type NewEvent, type RowOf, type Slice, type Store } from "../../kernel/index.ts"
 import { openEnd } from "../../values/time.ts"
 import { Effect, Schema } from "effect"
 import { lockIfFree } from "../../kernel/runtime/locks.ts"
-import type { Slice } from "../../kernel/endpoints/endpoint.ts"
-import { eventType, follow, type NewEvent, streamOf } from "../../kernel/events/event-type.ts"
-import { storedValue, wholeRow } from "../../kernel/tables/field-schema.ts"
 
 /** Source type of demands and supplies of transfers between stores. */
 export const transfer_source = "store_transfer"

@@ -1,23 +1,11 @@
 /** The slice of opportunities: its tables, events and endpoints, facet by facet. */
 import { Effect, Result, Schema } from "effect"
 import { loadStockedProducts } from "../availability/facts/load-products.ts"
-import type { Catalogue, DecideContext, Endpoint, Input, Slice } from "../../kernel/endpoints/endpoint.ts"
-import { command, CommandRuntime, get } from "../../kernel/endpoints/endpoint.ts"
-import { type AnyEventType, decodeData, follow, type StoredEvent } from "../../kernel/events/event-type.ts"
-import { later } from "../../kernel/fields/later.ts"
-import { journal } from "../../kernel/events/journal.ts"
-import { pageOf } from "../../kernel/lists/query.ts"
-import {
-  created,
-  listOf,
-  noContent,
-  ok,
-  renderById,
-  unpagedMeta,
-  viewContext,
-  withMore
-} from "../../kernel/endpoints/resource.ts"
-import { Store } from "../../kernel/store/store.ts"
+import { boolean, command, CommandRuntime, created, decodeData, follow, get, initialRow } from "../../kernel/index.ts"
+import { integer, journal, later, list as list_of, listOf, noContent, ok, pageOf, ref } from "../../kernel/index.ts"
+import { reject, removeWhere, renderById, Shown, Store, text, timestamp, unpagedMeta } from "../../kernel/index.ts"
+import { viewContext, withMore } from "../../kernel/index.ts"
+import type { AnyEventType, Catalogue, DecideContext, Endpoint, Input, Slice, StoredEvent } from "../../kernel/index.ts"
 import { users } from "../../people/users/permissions.ts"
 import { withOwed } from "./state/policies.ts"
 import { availabilityOf } from "./state/demands.ts"
@@ -35,10 +23,7 @@ import {
 import { loadWithDemands, shortageEndpoints, stockFactsOf } from "./shortages/api.ts"
 import { stepShown } from "../../pricing/explain/explain-step.ts"
 import { isAsked, isExplained } from "../../products/rates/engine-api.ts"
-import { boolean, integer, list as list_of, ref, text, timestamp } from "../../kernel/fields/field.ts"
-import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { type AuditEntry, auditShown } from "../../people/activity-log.ts"
-import { removeWhere } from "../../kernel/tables/table.ts"
 import { opportunityEvents, participantAdded, participantRemoved, participantUpdated } from "./events/participants.ts"
 import { extensionEndpoints } from "./extension/api.ts"
 import { headerEndpoints } from "./header/api.ts"
@@ -51,8 +36,6 @@ import { statusEndpoints } from "./status/api.ts"
 import { unitEndpoints } from "./units/api.ts"
 import { versionEndpoints } from "./versions/api.ts"
 import { waitingEndpoints } from "./waiting/api.ts"
-import { initialRow } from "../../kernel/endpoints/crud-resource.ts"
-import { reject } from "../../kernel/fields/rejection.ts"
 
 // The activity of an opportunity: each event of its stream as an entry with old and new values (rules/opportunities
 // 15).

@@ -1,16 +1,12 @@
 /**
  * The calendar as iCalendar text (rules/members-activities 7), for signed feeds and for users who may see its entries.
  */
-import { integer, text } from "../../kernel/fields/field.ts"
-import { type SettingGroups, settings_table } from "../../kernel/events/settings.ts"
+import { CommandRuntime, get, hasOnePermission, integer, later, notFound, settings_table } from "../../kernel/index.ts"
+import { Store, text, visibleColumnsOf } from "../../kernel/index.ts"
+import type { Failure, SettingGroups, Slice, Viewer } from "../../kernel/index.ts"
 import { Clock, Effect } from "effect"
 import { activities } from "../../office/activities/schema.ts"
-import { CommandRuntime, type Failure, get, type Slice } from "../../kernel/endpoints/endpoint.ts"
-import { later } from "../../kernel/fields/later.ts"
-import { hasOnePermission, notFound, type Viewer } from "../../kernel/fields/rejection.ts"
-import { Store } from "../../kernel/store/store.ts"
 import { restrictToToken } from "../../kernel/endpoints/token-permissions.ts"
-import { visibleColumnsOf } from "../../kernel/tables/visibility.ts"
 import { addresses, members } from "../../people/members/schema.ts"
 import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
 import { order } from "../../orders/opportunities/tables/statuses.ts"

@@ -1,7 +1,7 @@
 /** Kinds of calendar entries, and who may see them. */
 import { Effect } from "effect"
-import { choice, list } from "../../kernel/fields/field.ts"
-import { forbidden, hasAbility, hasOnePermission, type Rejection, type Viewer } from "../../kernel/fields/rejection.ts"
+import { choice, forbidden, hasAbility, hasOnePermission, list } from "../../kernel/index.ts"
+import type { Rejection, Viewer } from "../../kernel/index.ts"
 
 const labels = {
   activities: "Activities",

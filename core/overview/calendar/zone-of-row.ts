@@ -1,12 +1,11 @@
 /** Time zone in which people read the times of a row. */
 import { Effect } from "effect"
-import type { AnyRow } from "../../kernel/tables/table.ts"
-import { Store } from "../../kernel/store/store.ts"
+import { Store, type AnyRow } from "../../kernel/index.ts"
 import { stores } from "../../setup/stores.ts"
 import { zoneOf } from "../../values/time.ts"
 
 /** Time zone of the row's store; without one the company's, given as `timezone`. */
 export const zoneOfRow = Effect.fnUntraced(function* ({ store_id }: AnyRow, timezone: string | null) {
-  const place = typeof store_id === "number" ? yield* Store.get(stores, store_id) : undefined
-  return zoneOf(place?.timezone || timezone)
+  const store = typeof store_id === "number" ? yield* Store.get(stores, store_id) : undefined
+  return zoneOf(store?.timezone || timezone)
 })

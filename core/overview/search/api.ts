@@ -4,11 +4,8 @@
  */
 import { Effect } from "effect"
 import { invoice_statuses } from "../../billing/state/tables.ts"
-import * as Shown from "../../kernel/lists/answer-schema.ts"
-import { get, type Slice } from "../../kernel/endpoints/endpoint.ts"
-import { boolean, choice, decimal, integer, list, text, timestamp } from "../../kernel/fields/field.ts"
-import { later } from "../../kernel/fields/later.ts"
-import { ok } from "../../kernel/endpoints/resource.ts"
+import { boolean, choice, decimal, get, integer, later, list, ok, Shown, text, timestamp } from "../../kernel/index.ts"
+import type { Slice } from "../../kernel/index.ts"
 import { membership_types } from "../../people/members/schema.ts"
 import { container_statuses } from "../../products/packing.ts"
 import { product_types } from "../../products/products/schema.ts"

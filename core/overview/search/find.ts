@@ -1,5 +1,7 @@
 /** Search: rows of every kind the user may list, best matches first (rules/search). */
-import type { Viewer } from "../../kernel/fields/rejection.ts"
+import { bindings, caseFoldedName, columnsNamed, columnsSeen, CommandRuntime, foldCase } from "../../kernel/index.ts"
+import { isSearchable, quote, Store } from "../../kernel/index.ts"
+import type { AnyRow, Bindings, Input, RowOf, StoreRead, StoreShape, Table, Viewer } from "../../kernel/index.ts"
 import type { OutOfService, StockLevelRow } from "../../products/stock/schema.ts"
 import { purchase_order_items, purchase_orders } from "../../purchasing/schema.ts"
 import { numberForms } from "../../values/text.ts"
@@ -11,12 +13,7 @@ import {
   searchedTextOf,
   searchWords
 } from "../../kernel/store/search-index.ts"
-import type { AnyRow, RowOf, Table } from "../../kernel/tables/table.ts"
-import { caseFoldedName, foldCase, isSearchable } from "../../kernel/tables/table.ts"
 import { Effect } from "effect"
-import { CommandRuntime, type Input, type StoreRead } from "../../kernel/endpoints/endpoint.ts"
-import { type Bindings, bindings, columnsNamed, quote } from "../../kernel/store/statement.ts"
-import { Store, type StoreShape } from "../../kernel/store/store.ts"
 import { emails, members, phones } from "../../people/members/schema.ts"
 import { service_records } from "../../warehouse/workshop/schema.ts"
 import { kind_rules, type SearchKind, type SearchKindRules } from "./kinds.ts"
@@ -25,7 +22,6 @@ import { mayAsk } from "../../kernel/endpoints/may-ask.ts"
 import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
 import { isClosed, open_status_conditions } from "../../orders/opportunities/tables/statuses.ts"
 import { products } from "../../products/products/schema.ts"
-import { columnsSeen } from "../../kernel/tables/visibility.ts"
 
 // Ranks how well a row matches a search. Pure.
 

@@ -1,7 +1,7 @@
 /** Kinds of rows that `find` searches: their tables, names, and who may list them (rules/search 1). */
 import { containers } from "../../products/packing.ts"
 import { invoices } from "../../billing/state/tables.ts"
-import type { Table } from "../../kernel/tables/table.ts"
+import type { Table } from "../../kernel/index.ts"
 import { members } from "../../people/members/schema.ts"
 import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
 import { purchase_orders } from "../../purchasing/schema.ts"

@@ -11,9 +11,7 @@ import {
   prepared
 } from "../../orders/opportunities/tables/lines.ts"
 import { Effect } from "effect"
-import { Store } from "../../kernel/store/store.ts"
-import type { Viewer } from "../../kernel/fields/rejection.ts"
-import { columnsSeen } from "../../kernel/tables/visibility.ts"
+import { columnsSeen, Store, type Viewer } from "../../kernel/index.ts"
 import { members } from "../../people/members/schema.ts"
 import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
 import { type ContainerRow, container_items, containers, live_statuses, nesting_max } from "../../products/packing.ts"

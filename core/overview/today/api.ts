@@ -1,13 +1,8 @@
 /** `GET /today`: the day's work at a store, or at all of them (rules/today). */
 import { Effect } from "effect"
 import { invoice_statuses } from "../../billing/state/tables.ts"
-import * as Shown from "../../kernel/lists/answer-schema.ts"
-import { get, type Slice } from "../../kernel/endpoints/endpoint.ts"
-import { later } from "../../kernel/fields/later.ts"
-import { first_day, last_day } from "../../kernel/fields/input.ts"
-import { boolean, choice, date, integer, ref, text, timestamp } from "../../kernel/fields/field.ts"
-import { invalidField } from "../../kernel/fields/rejection.ts"
-import { ok } from "../../kernel/endpoints/resource.ts"
+import { boolean, choice, date, first_day, get, integer, invalidField, last_day, later } from "../../kernel/index.ts"
+import { ok, ref, Shown, text, timestamp, type Slice } from "../../kernel/index.ts"
 import { pieces_shown } from "../../orders/opportunities/state/resources.ts"
 
 const reading = later(() => import("./today.ts"))

@@ -1,29 +1,9 @@
 /** Endpoints of members (rules/members-activities 2). */
 import { Effect, Result } from "effect"
-import { command, CommandRuntime, get, type Slice } from "../../kernel/endpoints/endpoint.ts"
-import { type Fields, integer } from "../../kernel/fields/field.ts"
-import {
-  type Access,
-  accessOf,
-  createdEvent,
-  crudResource,
-  deletedEvent,
-  initialRow,
-  updatedEvent
-} from "../../kernel/endpoints/crud-resource.ts"
-import { invalid, notFound, reject } from "../../kernel/fields/rejection.ts"
-import {
-  created,
-  noContent,
-  ok,
-  render,
-  renderById,
-  type Resource,
-  unpagedMeta,
-  viewContext
-} from "../../kernel/endpoints/resource.ts"
-import { Store } from "../../kernel/store/store.ts"
-import { type AnyRow, type Stamped, type Table, update } from "../../kernel/tables/table.ts"
+import { accessOf, command, CommandRuntime, created, createdEvent, crudResource } from "../../kernel/index.ts"
+import { deletedEvent, get, initialRow, integer, invalid, noContent, notFound, ok, reject } from "../../kernel/index.ts"
+import { render, renderById, Shown, Store, unpagedMeta, update, updatedEvent, viewContext } from "../../kernel/index.ts"
+import type { Access, AnyRow, Fields, Resource, Slice, Stamped, Table } from "../../kernel/index.ts"
 import type { MergeFacts, Related } from "./decide.ts"
 import { memberEvents, memberProblems, memberRestored, mergeMembers, relationshipProblem } from "./decide.ts"
 import {
@@ -47,7 +27,6 @@ import {
   relationshipFields,
   relationships
 } from "./schema.ts"
-import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { doublesOf } from "../../kernel/runtime/reference-checks.ts"
 import { assignedClass, classesFor, organisation_tax_classes } from "../../setup/reference-data/tax.ts"
 

@@ -1,12 +1,9 @@
 /** Rules for members: changes of type and merging duplicates (rules/members-activities 2). */
 import { Result, Schema } from "effect"
-import { remove, update, updateWhere } from "../../kernel/tables/table.ts"
-import { type DataOf, eventType, streamOf } from "../../kernel/events/event-type.ts"
+import { eventType, reject, remove, streamOf, update, updatedEvent, updateWhere } from "../../kernel/index.ts"
+import type { DataOf, Decided, FieldErrors } from "../../kernel/index.ts"
 import type { ContactKind, MemberRow, RelationshipRow } from "./schema.ts"
 import { contactTables, members, relationships } from "./schema.ts"
-import type { Decided } from "../../kernel/endpoints/endpoint.ts"
-import { type FieldErrors, reject } from "../../kernel/fields/rejection.ts"
-import { updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
 
 // Events of members besides created, updated and deleted (rules/members-activities 2).
 

@@ -1,15 +1,11 @@
 /** API representation of members and their contact records (rules/members-activities 1 and 3). */
 import { Effect } from "effect"
 import type { ViewColumn, ViewColumns } from "../../kernel/lists/custom-view.ts"
-import { Store } from "../../kernel/store/store.ts"
-import type { AnyRow } from "../../kernel/tables/table.ts"
+import { boolean, integer, list_values, resource, Shown, Store, text } from "../../kernel/index.ts"
+import type { AnyRow, Json, JsonObject, Resource } from "../../kernel/index.ts"
 import { countries } from "../../setup/reference-data/currencies.ts"
 import { addresses, emails, links, type MemberRow, members, membership_types, phones, relationships } from "./schema.ts"
-import { list_values } from "../../kernel/lists/custom-field.ts"
-import { type Resource, resource } from "../../kernel/endpoints/resource.ts"
 import { organisation_tax_classes } from "../../setup/reference-data/tax.ts"
-import { boolean, integer, type Json, type JsonObject, text } from "../../kernel/fields/field.ts"
-import * as Shown from "../../kernel/lists/answer-schema.ts"
 
 // Columns of saved views that are not keys of members: e-mail, phone, address (rules/conventions 6).
 

@@ -1,19 +1,6 @@
 /** Members: companies, people, places and users, with the ways to reach them (rules/members-activities 1 and 3). */
-import {
-  boolean,
-  choice,
-  code,
-  decimal,
-  integer,
-  json,
-  type JsonObject,
-  longText,
-  money,
-  ref,
-  tags,
-  text
-} from "../../kernel/fields/field.ts"
-import { type RowOf, table } from "../../kernel/tables/table.ts"
+import { boolean, choice, code, decimal, integer, json, longText, money, ref, table, tags } from "../../kernel/index.ts"
+import { text, type JsonObject, type RowOf } from "../../kernel/index.ts"
 
 export const membership_types = {
   user: "User",

@@ -1,20 +1,9 @@
 /** Endpoints of users (rules/conventions 12): POST invites a user, DELETE deactivates one. */
 import { Context, Effect, Result } from "effect"
-import { type Failure, Store } from "../../kernel/store/store.ts"
-import { type Catalogue, command, CommandRuntime, get, type Slice } from "../../kernel/endpoints/endpoint.ts"
-import { crudResource, viewManageAccess } from "../../kernel/endpoints/crud-resource.ts"
-import { hasOnePermission, invalid, reject, type Viewer } from "../../kernel/fields/rejection.ts"
-import {
-  created,
-  listOf,
-  noContent,
-  ok,
-  renderById,
-  renderOne,
-  resource,
-  unpagedMeta,
-  viewContext
-} from "../../kernel/endpoints/resource.ts"
+import { boolean, command, CommandRuntime, created, crudResource, get, hasOnePermission } from "../../kernel/index.ts"
+import { invalid, list, listOf, noContent, ok, reject, renderById, renderOne, resource } from "../../kernel/index.ts"
+import { Shown, Store, text, unpagedMeta, viewContext, viewManageAccess } from "../../kernel/index.ts"
+import type { Catalogue, Failure, Slice, Viewer } from "../../kernel/index.ts"
 import {
   beyondToken,
   interfacePermissions,
@@ -30,8 +19,6 @@ import {
   serverPermissions,
   users
 } from "./permissions.ts"
-import { boolean, list, text } from "../../kernel/fields/field.ts"
-import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { members } from "../members/schema.ts"
 import {
   activateUser,

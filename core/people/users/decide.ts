@@ -1,9 +1,9 @@
 /** Rules for users: who may be invited, changed and deactivated by whom (rules/conventions 11 and 12). */
 import { Effect, Result, Schema } from "effect"
-import { type AnyEventType, eventType, type NewEvent } from "../../kernel/events/event-type.ts"
-import { createdEvent, initialRow, rowMade, rowUpdated, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
+import { createdEvent, eventType, foldCase, forbidden, initialRow, invalid, reject } from "../../kernel/index.ts"
+import { Rejection, rowMade, rowUpdated, Store, update, updatedEvent } from "../../kernel/index.ts"
+import type { AnyEventType, Catalogue, Decided, FieldErrors, LaterSeed, NewEvent, Viewer } from "../../kernel/index.ts"
 import { memberFields, type MemberRow, members } from "../members/schema.ts"
-import { Store } from "../../kernel/store/store.ts"
 import type { RoleRow, UserRow } from "./permissions.ts"
 import {
   beyondToken,
@@ -15,9 +15,6 @@ import {
   userChangeRefusal,
   users
 } from "./permissions.ts"
-import type { Catalogue, Decided, LaterSeed } from "../../kernel/endpoints/endpoint.ts"
-import { type FieldErrors, forbidden, invalid, reject, Rejection, type Viewer } from "../../kernel/fields/rejection.ts"
-import { foldCase, update } from "../../kernel/tables/table.ts"
 import { parseMailAddress } from "../../values/mail-address.ts"
 
 /** Name that replaces an anonymised person's. */

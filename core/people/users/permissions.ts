@@ -1,9 +1,8 @@
 /** The API's permissions, and those of the system roles of a new database (rules/conventions 11). */
-import { type Catalogue, type Permission, permissionsOfArea } from "../../kernel/endpoints/endpoint.ts"
-import { forbidden, hasOnePermission, type Rejection, type Viewer } from "../../kernel/fields/rejection.ts"
+import { boolean, forbidden, hasOnePermission, integer, list, longText, permissionsOfArea } from "../../kernel/index.ts"
+import { ref, table, text, timestamp } from "../../kernel/index.ts"
+import type { Catalogue, Permission, Rejection, RowOf, Viewer } from "../../kernel/index.ts"
 import { abilityLacking } from "../../kernel/endpoints/token-permissions.ts"
-import { boolean, integer, list, longText, ref, text, timestamp } from "../../kernel/fields/field.ts"
-import { type RowOf, table } from "../../kernel/tables/table.ts"
 
 // Tables of users and of the roles that give them permissions (rules/conventions 11 and 12).
 

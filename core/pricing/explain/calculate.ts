@@ -1,7 +1,6 @@
 /** Response of POST /products/{product}/calculate_rate, from body and facts. Pure (rules/rates 6.3). */
 import { Result } from "effect"
-import type { Json, JsonObject } from "../../kernel/fields/field.ts"
-import type { FieldErrors } from "../../kernel/fields/rejection.ts"
+import type { FieldErrors, Json, JsonObject } from "../../kernel/index.ts"
 import { parseMoment } from "../../values/moment.ts"
 import type { RateBreakdown, RateTransactionType } from "../pricing/modifiers.ts"
 import { isRateTransactionType, rateTransactionTypes } from "../pricing/modifiers.ts"

@@ -1,5 +1,5 @@
 /** Steps of an explanation, each with the reason for one amount or count (rules/rates 4, 5, 9). */
-import { text } from "../../kernel/fields/field.ts"
+import { text } from "../../kernel/index.ts"
 import { exact, type Numeric } from "../../values/decimal.ts"
 import { scaleOf } from "../../values/money.ts"
 

@@ -3,7 +3,7 @@
  * was rounded (rules/rates 4, 5). It uses the functions that compute the price.
  */
 import { Result } from "effect"
-import { isJsonObject, type JsonObject } from "../../kernel/fields/field.ts"
+import { isJsonObject, type JsonObject } from "../../kernel/index.ts"
 import { type Moment, parseMoment, parseTimeOfDay, plainDateOf } from "../../values/moment.ts"
 import { countText, roundingWords, type Step } from "./explain-step.ts"
 import type { BasePeriod, CalculatedModifier, RateCalculation, UnitCount } from "../pricing/modifiers.ts"

@@ -1,6 +1,6 @@
 /** Fields of the configs of a rate definition, as data for forms and for checking input (rules/rates 2). */
 import { Result } from "effect"
-import type { FieldErrors } from "../../kernel/fields/rejection.ts"
+import type { FieldErrors } from "../../kernel/index.ts"
 import type { CalculationStrategy, Modifier } from "./modifiers.ts"
 import { modifierOf, modifiers as allModifiers, strategies, strategyOf } from "./modifiers.ts"
 

@@ -1,7 +1,6 @@
 /** Criteria of discount rules: fields, operators and parser (rules/billing 4). */
 import { Result } from "effect"
-import { isJsonObject, type Json, type JsonObject } from "../../kernel/fields/field.ts"
-import type { FieldErrors } from "../../kernel/fields/rejection.ts"
+import { isJsonObject, type FieldErrors, type Json, type JsonObject } from "../../kernel/index.ts"
 import { isNumericText } from "../../values/decimal.ts"
 import { parseMoment } from "../../values/moment.ts"
 

@@ -1,11 +1,10 @@
 /** Rules of rate definitions: validation, update, copy and deletion (rules/rates 2, 6.1). */
-import { isJsonObject, type Json, type JsonObject } from "../../kernel/fields/field.ts"
+import { isJsonObject, type FieldErrors, type Json, type JsonObject } from "../../kernel/index.ts"
 import { compareDecimals, isPlainDecimalText } from "../../values/decimal.ts"
 import { parseTimeOfDay } from "../../values/moment.ts"
 import type { ConfigField, RepeaterField, ValueField } from "./config-schema.ts"
 import { modifierFields, strategyFields } from "./config-schema.ts"
 import { Result } from "effect"
-import type { FieldErrors } from "../../kernel/fields/rejection.ts"
 import type { RateMethod } from "./engine.ts"
 import type { BasePeriod, CalculationStrategy, Modifier, StrategyFacts } from "./modifiers.ts"
 import {

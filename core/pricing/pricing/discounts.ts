@@ -1,6 +1,6 @@
 /** Stage 2 of pricing: discount rules, spread over matching lines (rules/billing 4). */
 import { Result } from "effect"
-import type { Json } from "../../kernel/fields/field.ts"
+import type { Json } from "../../kernel/index.ts"
 import { compareDecimals, exact, formatDecimal, parseDecimal, roundHalfAway } from "../../values/decimal.ts"
 import { parseMoment, plainDateOf } from "../../values/moment.ts"
 import { allocateMoney, formatMoney, parseMoney, percentOfMoney, scaleOf } from "../../values/money.ts"

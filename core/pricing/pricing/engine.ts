@@ -3,8 +3,7 @@
  * whole minor units; only multipliers of positions and the factor round.
  */
 import { Result } from "effect"
-import { isJsonObject, type JsonObject } from "../../kernel/fields/field.ts"
-import type { FieldErrors } from "../../kernel/fields/rejection.ts"
+import { isJsonObject, type FieldErrors, type JsonObject } from "../../kernel/index.ts"
 import { type Moment, parseMoment, plainDateOf } from "../../values/moment.ts"
 import { formatMoney, isCurrency } from "../../values/money.ts"
 import type {

@@ -3,7 +3,7 @@
  * 7.6).
  */
 import { Result } from "effect"
-import type { FieldErrors } from "../../kernel/fields/rejection.ts"
+import type { FieldErrors } from "../../kernel/index.ts"
 import { formatDecimal, wholeUnits } from "../../values/decimal.ts"
 import { DAY_MS, parseMoment } from "../../values/moment.ts"
 import { MAX_MONEY_MINOR, percentOfMoney, withoutPercent } from "../../values/money.ts"

@@ -1,8 +1,7 @@
 /** The modifiers of the rate engine: multiplier and factor (rules/rates 4.4, 4.5). */
 import { timesMoney } from "../../values/money.ts"
 import { Result } from "effect"
-import { isJsonObject, type Json, type JsonObject } from "../../kernel/fields/field.ts"
-import type { FieldErrors } from "../../kernel/fields/rejection.ts"
+import { isJsonObject, type FieldErrors, type Json, type JsonObject } from "../../kernel/index.ts"
 import {
   DAY_MINUTES,
   DAY_MS,

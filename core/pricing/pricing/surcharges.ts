@@ -6,7 +6,7 @@ import type { TransactionType } from "./line.ts"
 import { type AppliedRule, applyDiscountRules, type DiscountRequest, fromBase, type LineCurrency } from "./discounts.ts"
 import type { NetCharge, RollUp, TotalCost, TotalLine, TotalsRequest } from "./totals.ts"
 import { rollUp, SURCHARGE_COST_TYPE } from "./totals.ts"
-import type { FieldErrors } from "../../kernel/fields/rejection.ts"
+import type { FieldErrors } from "../../kernel/index.ts"
 
 export const surchargeCalculations = {
   percentage: "Percentage",

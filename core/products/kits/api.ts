@@ -1,5 +1,7 @@
 /** Endpoints of accessories and components (rules/availability 7.2, 7.3). */
-import { ok, resource } from "../../kernel/endpoints/resource.ts"
+import { boolean, choice, command, crudResource, decimal, get, integer, invalid, list } from "../../kernel/index.ts"
+import { object, ok, ref, reject, resource, Shown, Store, text, updatedEvent } from "../../kernel/index.ts"
+import type { Decided, FieldErrors, Input, SaveResult, Slice } from "../../kernel/index.ts"
 import type { ContainerTemplate, ProductRow, TemplateSlot } from "../products/schema.ts"
 import { checkin_modes, container_modes, products } from "../products/schema.ts"
 import type { AccessoryRow, ComponentRow } from "./schema.ts"
@@ -11,13 +13,7 @@ import {
   product_accessories,
   product_components
 } from "./schema.ts"
-import { boolean, choice, decimal, integer, list, object, ref, text } from "../../kernel/fields/field.ts"
 import { Effect, Result } from "effect"
-import { command, type Decided, get, type Input, type Slice } from "../../kernel/endpoints/endpoint.ts"
-import { Store } from "../../kernel/store/store.ts"
-import { crudResource, type SaveResult, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
-import { type FieldErrors, invalid, reject } from "../../kernel/fields/rejection.ts"
-import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { type ComponentFacts, type Composed, deleteComponent, productTouched, saveComponent } from "./decide.ts"
 
 // API representation of accessories and components (rules/availability 7.2, 7.3).

@@ -1,8 +1,7 @@
 /** Rules of accessories and components (rules/availability 7.2 and 7.3). */
 import { Result } from "effect"
-import { event, type NewEvent, streamOf } from "../../kernel/events/event-type.ts"
-import { type SaveResult, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
-import { reject, type Rejection } from "../../kernel/fields/rejection.ts"
+import { event, reject, streamOf, updatedEvent } from "../../kernel/index.ts"
+import type { NewEvent, Rejection, SaveResult } from "../../kernel/index.ts"
 import { type ProductRow, products } from "../products/schema.ts"
 import type { ComponentRow, product_components } from "./schema.ts"
 

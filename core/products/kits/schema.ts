@@ -2,9 +2,8 @@
  * Tables of accessories, which go along with a product, and components, which a kit is made of (rules/availability 7.2,
  * 7.3).
  */
-import { boolean, choice, decimal, integer, ref } from "../../kernel/fields/field.ts"
-import { type RowOf, table } from "../../kernel/tables/table.ts"
-import { settingNumber, type Settings } from "../../kernel/events/settings.ts"
+import { boolean, choice, decimal, integer, ref, settingNumber, table } from "../../kernel/index.ts"
+import type { RowOf, Settings } from "../../kernel/index.ts"
 import type { ProductRow } from "../products/schema.ts"
 
 /** Maximum quantity of one part in a kit; quantities of lines and nested kits multiply it. */

@@ -1,9 +1,7 @@
 /** Endpoints and API representation of products (rules/availability 7.1). */
 import { Effect, Result } from "effect"
-import type { Slice } from "../../kernel/endpoints/endpoint.ts"
-import { integer, json, type JsonObject, longText, ref, text } from "../../kernel/fields/field.ts"
-import { accessOf, crudResource } from "../../kernel/endpoints/crud-resource.ts"
-import { type Resource, resource } from "../../kernel/endpoints/resource.ts"
+import { accessOf, bindings, crudResource, integer, json, longText, ref, reject, resource } from "../../kernel/index.ts"
+import { Shown, Store, table, text, whereSql, type JsonObject, type Resource, type Slice } from "../../kernel/index.ts"
 import { countries } from "../../setup/reference-data/currencies.ts"
 import {
   assignedClass,
@@ -13,12 +11,7 @@ import {
   revenue_groups
 } from "../../setup/reference-data/tax.ts"
 import { product_tax_columns, productFields, products } from "./schema.ts"
-import * as Shown from "../../kernel/lists/answer-schema.ts"
 import type { ViewColumn } from "../../kernel/lists/custom-view.ts"
-import { reject } from "../../kernel/fields/rejection.ts"
-import { bindings, whereSql } from "../../kernel/store/statement.ts"
-import { Store } from "../../kernel/store/store.ts"
-import { table } from "../../kernel/tables/table.ts"
 
 // Product groups: the tree of the catalogue (rules/availability 11).
 

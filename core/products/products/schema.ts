@@ -1,20 +1,6 @@
 /** The table of products: what a rental business hires out, sells and bills (rules/availability 7.1). */
-import {
-  boolean,
-  choice,
-  code,
-  decimal,
-  integer,
-  json,
-  type JsonObject,
-  longText,
-  money,
-  ref,
-  tags,
-  text
-} from "../../kernel/fields/field.ts"
-import { allColumnsExcept } from "../../kernel/tables/visibility.ts"
-import { type RowOf, table } from "../../kernel/tables/table.ts"
+import { allColumnsExcept, boolean, choice, code, decimal, integer, json, longText, money } from "../../kernel/index.ts"
+import { ref, table, tags, text, type JsonObject, type RowOf } from "../../kernel/index.ts"
 
 export const product_types = {
   rental: "Rental",

@@ -1,41 +1,15 @@
 /** Discount rules, and groups of surcharges: their tables, endpoints and rules (rules/billing 4, 5). */
 import { Effect, Result, Schema } from "effect"
-import type { DecideContext, Slice } from "../../kernel/endpoints/endpoint.ts"
-import type { Json, JsonObject, ValuesOf } from "../../kernel/fields/field.ts"
-import {
-  boolean,
-  choice,
-  date,
-  integer,
-  json,
-  list,
-  longText,
-  money,
-  object,
-  ref,
-  text
-} from "../../kernel/fields/field.ts"
-import { type FieldErrors, invalid } from "../../kernel/fields/rejection.ts"
-import { baseView, resource } from "../../kernel/endpoints/resource.ts"
-import { baseCurrency } from "../../kernel/events/settings.ts"
-import { orderSql } from "../../kernel/store/statement.ts"
-import { Store } from "../../kernel/store/store.ts"
-import { type RowOf, table, updateWhere } from "../../kernel/tables/table.ts"
+import { baseCurrency, baseView, boolean, choice, createdEvent, crudResource, date } from "../../kernel/index.ts"
+import { deletedEvent, follow, integer, invalid, json, list, longText, money, object } from "../../kernel/index.ts"
+import { orderSql, ref, resource, rowEvents, Shown, Store, table, text, updatedEvent } from "../../kernel/index.ts"
+import { updateWhere, viewManageAccess, type DecideContext, type FieldErrors, type Json } from "../../kernel/index.ts"
+import { type JsonObject, type NewEvent, type RowOf, type Slice, type ValuesOf } from "../../kernel/index.ts"
 import { readCriteria } from "../../pricing/pricing/criteria.ts"
 import { discountScopes, discountTypes, readDiscountValue, showDiscountValue } from "../../pricing/pricing/discounts.ts"
 import type { SurchargeGroup } from "../../pricing/pricing/surcharges.ts"
 import { readSurchargeValue, surchargeCalculations, surchargeScopes } from "../../pricing/pricing/surcharges.ts"
-import { follow, type NewEvent } from "../../kernel/events/event-type.ts"
-import {
-  createdEvent,
-  crudResource,
-  deletedEvent,
-  rowEvents,
-  updatedEvent,
-  viewManageAccess
-} from "../../kernel/endpoints/crud-resource.ts"
 import { stores } from "../../setup/stores.ts"
-import * as Shown from "../../kernel/lists/answer-schema.ts"
 
 // Discount rules: their table, endpoints and facts for pricing (rules/billing 4).
 

@@ -1,12 +1,8 @@
 /** Endpoints of the rate engine: the price of a hire, and available strategies and forms (rules/rates 6.3, 6.4). */
-import { type Query, valueOf } from "../../kernel/lists/query.ts"
+import { baseCurrency, boolean, choice, get, integer, invalid, json, later, list, money } from "../../kernel/index.ts"
+import { ok, postQuery, ref, Shown, text, timestamp, valueOf } from "../../kernel/index.ts"
+import type { Query, SharedDraft, Slice } from "../../kernel/index.ts"
 import { Effect, Result } from "effect"
-import { get, postQuery, type SharedDraft, type Slice } from "../../kernel/endpoints/endpoint.ts"
-import { boolean, choice, integer, json, list, money, ref, text, timestamp } from "../../kernel/fields/field.ts"
-import { later } from "../../kernel/fields/later.ts"
-import { invalid } from "../../kernel/fields/rejection.ts"
-import { ok } from "../../kernel/endpoints/resource.ts"
-import { baseCurrency } from "../../kernel/events/settings.ts"
 import { type FormField, schemaSections } from "../../pricing/pricing/config-schema.ts"
 import { presets } from "../../pricing/pricing/definition.ts"
 import {
@@ -18,7 +14,6 @@ import {
 } from "../../pricing/pricing/modifiers.ts"
 import { products } from "../products/schema.ts"
 import { rateFacts } from "./product-rates.ts"
-import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { stepShown } from "../../pricing/explain/explain-step.ts"
 
 export const isAsked = (query: Query, name: string): boolean => ["1", "true"].includes(valueOf(query, name) ?? "")

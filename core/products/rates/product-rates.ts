@@ -1,7 +1,9 @@
 /** Rate definitions (how time and quantity are charged) and product rates (their prices) (rules/rates 2, 5). */
-import type { JsonObject } from "../../kernel/fields/field.ts"
-import { boolean, choice, date, integer, json, list, longText, money, ref, text } from "../../kernel/fields/field.ts"
-import { type RowOf, table } from "../../kernel/tables/table.ts"
+import { accessOf, bindings, boolean, choice, chunked, columnList, command, created } from "../../kernel/index.ts"
+import { createdEvent, crudResource, date, initialRow, integer, invalid, json, list } from "../../kernel/index.ts"
+import { longText, money, quote, ref, renderById, resource, Shown, Store, table, text } from "../../kernel/index.ts"
+import { viewContext } from "../../kernel/index.ts"
+import type { FieldErrors, JsonObject, Resource, RowOf, Slice } from "../../kernel/index.ts"
 import type { BasePeriod, CalculationStrategy } from "../../pricing/pricing/modifiers.ts"
 import {
   basePeriodLabel,
@@ -10,18 +12,11 @@ import {
   strategies,
   strategyLabel
 } from "../../pricing/pricing/modifiers.ts"
-import { created, renderById, type Resource, resource, viewContext } from "../../kernel/endpoints/resource.ts"
 import { stores } from "../../setup/stores.ts"
-import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { Effect, Result } from "effect"
-import { command, type Slice } from "../../kernel/endpoints/endpoint.ts"
-import { accessOf, createdEvent, crudResource, initialRow } from "../../kernel/endpoints/crud-resource.ts"
-import { type FieldErrors, invalid } from "../../kernel/fields/rejection.ts"
-import { Store } from "../../kernel/store/store.ts"
 import { overlappingRateIds, type PricedRate } from "../../pricing/pricing/engine.ts"
 import { scaleOf } from "../../values/money.ts"
 import { products } from "../products/schema.ts"
-import { bindings, chunked, columnList, quote } from "../../kernel/store/statement.ts"
 import { parseMoment, plainDateOf } from "../../values/moment.ts"
 import type { SubmittedMethod } from "../../pricing/pricing/definition.ts"
 import { composeMethod, copyName, deletionErrors, presets, updateMethod } from "../../pricing/pricing/definition.ts"

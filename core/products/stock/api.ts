@@ -1,15 +1,8 @@
 /** Endpoints of stock levels and their ledger (rules/availability 10). */
 import { Effect } from "effect"
-import {
-  created,
-  listOf,
-  noContent,
-  ok,
-  renderById,
-  renderOne,
-  resource,
-  viewContext
-} from "../../kernel/endpoints/resource.ts"
+import { command, created, crudResource, get, integer, listOf, noContent, ok, renderById } from "../../kernel/index.ts"
+import { renderOne, resource, Shown, Store, text, viewContext } from "../../kernel/index.ts"
+import type { Input, JsonObject, SaveInput, SharedDraft, Slice } from "../../kernel/index.ts"
 import { bulk, products, serialised } from "../products/schema.ts"
 import { stores } from "../../setup/stores.ts"
 import type { StockLevelRow, TransactionType } from "./schema.ts"
@@ -21,13 +14,8 @@ import {
   stockLevelFields,
   transaction_types
 } from "./schema.ts"
-import { integer, type JsonObject, text } from "../../kernel/fields/field.ts"
-import { command, get, type Input, type SharedDraft, type Slice } from "../../kernel/endpoints/endpoint.ts"
-import { crudResource, type SaveInput } from "../../kernel/endpoints/crud-resource.ts"
-import { Store } from "../../kernel/store/store.ts"
 import type { LevelFacts } from "./decide.ts"
 import { deleteLevel, deleteTransaction, postTransaction, productStocked, saveLevel } from "./decide.ts"
-import * as Shown from "../../kernel/lists/answer-schema.ts"
 
 // API representation of stock levels and their ledger.
 

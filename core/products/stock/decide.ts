@@ -1,16 +1,8 @@
 /** Rules of stock levels and their ledger (rules/availability 10). */
 import { Effect, Result } from "effect"
-import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
-import { type DataOf, dataOf, type NewEvent } from "../../kernel/events/event-type.ts"
-import {
-  createdEvent,
-  deletedEvent,
-  initialRow,
-  rowCreated,
-  type SaveResult,
-  updatedEvent
-} from "../../kernel/endpoints/crud-resource.ts"
-import { invalidField, reject, type Rejection } from "../../kernel/fields/rejection.ts"
+import { createdEvent, dataOf, deletedEvent, initialRow, invalidField, reaction, reject } from "../../kernel/index.ts"
+import { rowCreated, Store, updatedEvent } from "../../kernel/index.ts"
+import type { DataOf, DecideContext, Decided, Happened, NewEvent, Rejection, SaveResult } from "../../kernel/index.ts"
 import { bulk, type ProductRow, products, serialised } from "../products/schema.ts"
 import { exact, formatDecimal } from "../../values/decimal.ts"
 import type { StockLevelRow, StockTransactionRow, TransactionType } from "./schema.ts"
@@ -22,8 +14,6 @@ import {
   transaction_types,
   unit_category
 } from "./schema.ts"
-import { type Happened, reaction } from "../../kernel/events/react.ts"
-import { Store } from "../../kernel/store/store.ts"
 import { type StoreRow, stores } from "../../setup/stores.ts"
 
 const opening = 1

@@ -2,26 +2,10 @@
  * Stock levels (the quantity of a bulk product at a store, or one serialised unit) and their ledger (rules/availability
  * 10).
  */
-import {
-  boolean,
-  choice,
-  code,
-  decimal,
-  integer,
-  json,
-  type JsonObject,
-  list,
-  longText,
-  object,
-  ref,
-  text,
-  timestamp
-} from "../../kernel/fields/field.ts"
-import { remove, type RowOf, table } from "../../kernel/tables/table.ts"
+import { boolean, choice, code, decimal, eventType, integer, json, list, longText, object } from "../../kernel/index.ts"
+import { ref, remove, rowEvents, settingText, table, text, timestamp } from "../../kernel/index.ts"
+import type { AnyEventType, JsonObject, RowOf, Settings } from "../../kernel/index.ts"
 import { Schema } from "effect"
-import { type AnyEventType, eventType } from "../../kernel/events/event-type.ts"
-import { rowEvents } from "../../kernel/endpoints/crud-resource.ts"
-import { type Settings, settingText } from "../../kernel/events/settings.ts"
 import { millisOf } from "../../values/time.ts"
 import { openEndMillis, type Period } from "../../values/period.ts"
 

@@ -1,20 +1,9 @@
 /** Endpoints of purchase orders except receipts (rules/billing 2.3). */
 import { Effect } from "effect"
-import * as Shown from "../../kernel/lists/answer-schema.ts"
-import { command, type Endpoint, type Failure, get, type Id, type Input } from "../../kernel/endpoints/endpoint.ts"
-import {
-  created,
-  listOf,
-  noContent,
-  ok,
-  renderById,
-  renderOne,
-  resource,
-  type Status,
-  viewContext
-} from "../../kernel/endpoints/resource.ts"
-import { boolean, decimal, longText, text } from "../../kernel/fields/field.ts"
-import { later, withRules } from "../../kernel/fields/later.ts"
+import { baseCurrency, boolean, command, created, customFieldFacts, decimal, get, later } from "../../kernel/index.ts"
+import { listOf, longText, noContent, ok, renderById, renderOne, resource, Shown, Store } from "../../kernel/index.ts"
+import { text, viewContext, withRules } from "../../kernel/index.ts"
+import type { Endpoint, Failure, Id, Input, Status } from "../../kernel/index.ts"
 import type { PurchaseOrderItemRow, PurchaseOrderRow, PurchaseOrderStatus } from "../schema.ts"
 import {
   one,
@@ -30,9 +19,6 @@ import type { CreateValues, SentItem, UpdateValues } from "../fields.ts"
 import { createFields, purchaseOrderMail, PurchaseOrderMailer, updateFields } from "../fields.ts"
 import { billingTypeIds, chosenContact } from "../../billing/state/parties.ts"
 import { rateToBase } from "../../billing/invoices/facts.ts"
-import { customFieldFacts } from "../../kernel/lists/custom-field.ts"
-import { baseCurrency } from "../../kernel/events/settings.ts"
-import { Store } from "../../kernel/store/store.ts"
 import { emails, members } from "../../people/members/schema.ts"
 import { opportunity_items } from "../../orders/opportunities/tables/lines.ts"
 import { products } from "../../products/products/schema.ts"

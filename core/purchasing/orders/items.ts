@@ -1,10 +1,8 @@
 /** Builds the lines of a draft from a request (rules/billing 2.3). */
 import { Result } from "effect"
 import { priced, rowTax, type Taxable, taxedRows } from "../../billing/state/amounts.ts"
-import type { DecideContext } from "../../kernel/events/settings.ts"
-import { initialRow } from "../../kernel/endpoints/crud-resource.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../kernel/fields/field.ts"
-import type { FieldErrors } from "../../kernel/fields/rejection.ts"
+import { initialRow, isJsonObject } from "../../kernel/index.ts"
+import type { DecideContext, FieldErrors, Json, JsonObject } from "../../kernel/index.ts"
 import type { ProductRow } from "../../products/products/schema.ts"
 import { resolveTax, type TaxTable } from "../../pricing/pricing/line.ts"
 import { exact, formatDecimal } from "../../values/decimal.ts"

@@ -1,9 +1,8 @@
 /** Rules of deliveries from suppliers (rules/billing 2.3): what may be received, and the order's new state. */
 import { Result } from "effect"
 import { isInFuture } from "../../values/time.ts"
-import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
-import { invalidField, reject, type Rejection } from "../../kernel/fields/rejection.ts"
-import type { KeyedColumns } from "../../kernel/tables/field-schema.ts"
+import { invalidField, reject } from "../../kernel/index.ts"
+import type { DecideContext, Decided, KeyedColumns, Rejection } from "../../kernel/index.ts"
 import { type ProductRow, serialised } from "../../products/products/schema.ts"
 import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"
 import { exact, type ExactNumber, formatDecimal } from "../../values/decimal.ts"

@@ -1,7 +1,6 @@
 /** Facts for returning goods to a supplier: the units present, and claims on them. */
 import { Effect } from "effect"
-import { lockStreams } from "../../kernel/runtime/engine.ts"
-import { Store } from "../../kernel/store/store.ts"
+import { lockStreams, Store } from "../../kernel/index.ts"
 import { bulk, products } from "../../products/products/schema.ts"
 import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"
 import { stores } from "../../setup/stores.ts"

@@ -4,8 +4,7 @@
  */
 import { Result } from "effect"
 import { isInFuture } from "../../values/time.ts"
-import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
-import { reject, type Rejection } from "../../kernel/fields/rejection.ts"
+import { reject, type DecideContext, type Decided, type Rejection } from "../../kernel/index.ts"
 import { serialised } from "../../products/products/schema.ts"
 import type { StockLevelRow } from "../../products/stock/schema.ts"
 import { exact, type ExactNumber, formatDecimal } from "../../values/decimal.ts"

@@ -3,11 +3,8 @@
  * count within their window, purchased ones permanently and with a ledger entry.
  */
 import { Effect, Result } from "effect"
-import { createdEvent, initialRow, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
-import type { DecideContext } from "../../kernel/endpoints/endpoint.ts"
-import type { DataOf, NewEvent } from "../../kernel/events/event-type.ts"
-import { reaction } from "../../kernel/events/react.ts"
-import { Store } from "../../kernel/store/store.ts"
+import { createdEvent, initialRow, integer, reaction, Store, updatedEvent } from "../../kernel/index.ts"
+import type { DataOf, DecideContext, NewEvent, SettingGroups, Settings } from "../../kernel/index.ts"
 import { type ProductRow, products, serialised } from "../../products/products/schema.ts"
 import { boughtEvents } from "../../products/stock/decide.ts"
 import type { StockLevelRow } from "../../products/stock/schema.ts"
@@ -17,8 +14,6 @@ import { exact, type ExactNumber, formatDecimal } from "../../values/decimal.ts"
 import { dayOf, instantOf, millisOf, startOfDay, zoneOf } from "../../values/time.ts"
 import type { PurchaseOrderItemRow, PurchaseOrderRow } from "../schema.ts"
 import { purchase_order_items, purchase_orders, purchaseOrderReceived, purchaseOrderReturned } from "../schema.ts"
-import { integer } from "../../kernel/fields/field.ts"
-import type { SettingGroups, Settings } from "../../kernel/events/settings.ts"
 import { dateAfter } from "../../values/period.ts"
 
 interface IntakeFacts {

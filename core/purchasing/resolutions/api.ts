@@ -1,12 +1,7 @@
 /** Cost of an opportunity's purchase orders, and what is on order for its lines (rules/availability 9). */
 import { Effect, Result } from "effect"
-import * as Shown from "../../kernel/lists/answer-schema.ts"
-import { type Endpoint, get } from "../../kernel/endpoints/endpoint.ts"
-import { choice, integer, text } from "../../kernel/fields/field.ts"
-import { forbidden, hasOnePermission } from "../../kernel/fields/rejection.ts"
-import { ok } from "../../kernel/endpoints/resource.ts"
-import { baseCurrency } from "../../kernel/events/settings.ts"
-import { Store } from "../../kernel/store/store.ts"
+import { baseCurrency, choice, dataOf, forbidden, get, hasOnePermission, integer, ok } from "../../kernel/index.ts"
+import { reaction, Shown, Store, text, type Endpoint, type NewEvent } from "../../kernel/index.ts"
 import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
 import { convertMoney, formatMoney } from "../../values/money.ts"
 import type { PurchaseOrderRow, PurchaseOrderStatus, PurchaseOrderType } from "../schema.ts"
@@ -21,9 +16,7 @@ import {
   purchaseOrderReceived,
   purchaseOrderUpdated
 } from "../schema.ts"
-import { dataOf, type NewEvent } from "../../kernel/events/event-type.ts"
 import { lockIfFree } from "../../kernel/runtime/locks.ts"
-import { reaction } from "../../kernel/events/react.ts"
 import { opportunityStream } from "../../orders/opportunities/events/event-families.ts"
 import { lineChanged } from "../../orders/opportunities/events/lines.ts"
 import { type ItemRow, opportunity_items } from "../../orders/opportunities/tables/lines.ts"

@@ -3,23 +3,11 @@
  */
 import { Effect, Result } from "effect"
 import { autoNumberProblem } from "../../kernel/runtime/decide.ts"
-import type { CustomFieldFacts, CustomFieldRow } from "../../kernel/lists/custom-field.ts"
-import {
-  auto_number,
-  custom_fields,
-  defaultProblem,
-  field_types,
-  list_values,
-  patternOf
-} from "../../kernel/lists/custom-field.ts"
-import { CommandRuntime, get } from "../../kernel/endpoints/endpoint.ts"
-import { crudResource, viewManageAccess } from "../../kernel/endpoints/crud-resource.ts"
-import { type FieldErrors, invalid } from "../../kernel/fields/rejection.ts"
-import { ok, renderOne, type Resource, resource, viewContext } from "../../kernel/endpoints/resource.ts"
-import { Store } from "../../kernel/store/store.ts"
+import { auto_number, CommandRuntime, crudResource, custom_fields, defaultProblem } from "../../kernel/index.ts"
+import { field_types, get, invalid, isJsonObject, list_values, ok, patternOf, renderOne } from "../../kernel/index.ts"
+import { resource, Shown, Store, text, viewContext, viewManageAccess } from "../../kernel/index.ts"
+import type { CustomFieldFacts, CustomFieldRow, FieldErrors, JsonObject, Resource } from "../../kernel/index.ts"
 import { custom_field_groups, customFieldGroupFields, modulesOf } from "./schema.ts"
-import { isJsonObject, type JsonObject, text } from "../../kernel/fields/field.ts"
-import * as Shown from "../../kernel/lists/answer-schema.ts"
 
 const access = viewManageAccess("custom-fields", "custom-fields.view", "custom-fields.manage")
 

@@ -1,15 +1,9 @@
 /** Lists of values to choose from, such as address types, and those a business adds (rules/conventions 17). */
 import { Effect, Result } from "effect"
-import { custom_fields, list_values } from "../../kernel/lists/custom-field.ts"
-import { CommandRuntime, get, type Slice } from "../../kernel/endpoints/endpoint.ts"
-import { crudResource, deletedEvent, viewManageAccess } from "../../kernel/endpoints/crud-resource.ts"
-import { reject } from "../../kernel/fields/rejection.ts"
-import { ok, renderOne, type Resource, resource, viewContext } from "../../kernel/endpoints/resource.ts"
-import { quote } from "../../kernel/store/statement.ts"
-import { Store } from "../../kernel/store/store.ts"
-import type { RowOf } from "../../kernel/tables/table.ts"
+import { CommandRuntime, crudResource, custom_fields, deletedEvent, get, list_values, ok } from "../../kernel/index.ts"
+import { quote, reject, renderOne, resource, Shown, Store, viewContext, viewManageAccess } from "../../kernel/index.ts"
+import type { Resource, RowOf, Slice } from "../../kernel/index.ts"
 import { list_names, listNameFields } from "./schema.ts"
-import * as Shown from "../../kernel/lists/answer-schema.ts"
 
 const access = viewManageAccess("static-data", "list-values.view", "list-values.manage")
 

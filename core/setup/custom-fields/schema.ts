@@ -1,13 +1,8 @@
 /**
  * Tables of custom field groups and of lists of values, and the modules with custom fields (rules/conventions 17).
  */
-import type { Catalogue } from "../../kernel/endpoints/endpoint.ts"
-import { boolean, integer, type JsonObject, longText, text } from "../../kernel/fields/field.ts"
-import { visible_to_all } from "../../kernel/tables/visibility.ts"
-import { table } from "../../kernel/tables/table.ts"
-import { list_values } from "../../kernel/lists/custom-field.ts"
-import type { NewEvent } from "../../kernel/events/event-type.ts"
-import { createdEvent, initialRow } from "../../kernel/endpoints/crud-resource.ts"
+import { boolean, createdEvent, initialRow, integer, list_values, longText, table, text } from "../../kernel/index.ts"
+import { visible_to_all, type Catalogue, type JsonObject, type NewEvent } from "../../kernel/index.ts"
 
 /** Modules with custom fields in the API, including ones that do not exist yet (rules/members-activities 5). */
 const interface_modules =

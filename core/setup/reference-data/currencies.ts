@@ -2,16 +2,9 @@
  * Currencies (read only) and exchange rates between them (rules/conventions 17, rules/rates 9.5).
  */
 import { Effect, Result } from "effect"
-import { boolean, decimal, integer, text, timestamp } from "../../kernel/fields/field.ts"
-import { type Access, createdEvent, crudResource, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
-import * as Shown from "../../kernel/lists/answer-schema.ts"
-import { command, type Slice } from "../../kernel/endpoints/endpoint.ts"
-import { notFound, reject } from "../../kernel/fields/rejection.ts"
-import { ok, renderById, resource, viewContext } from "../../kernel/endpoints/resource.ts"
-import { baseCurrency } from "../../kernel/events/settings.ts"
-import { Store } from "../../kernel/store/store.ts"
-import { visible_to_all } from "../../kernel/tables/visibility.ts"
-import { table } from "../../kernel/tables/table.ts"
+import { baseCurrency, boolean, command, createdEvent, crudResource, decimal, integer } from "../../kernel/index.ts"
+import { notFound, ok, reject, renderById, resource, Shown, Store, table, text, timestamp } from "../../kernel/index.ts"
+import { updatedEvent, viewContext, visible_to_all, type Access, type Slice } from "../../kernel/index.ts"
 import { countries as known_countries } from "../../values/country.ts"
 import { currencies as known_currencies, EXCHANGE_RATE_SCALE, findExchangeRate, inverseOf } from "../../values/money.ts"
 

@@ -1,22 +1,9 @@
 /** Tax: classes of products and of customers, percentages, and the rules that join them (rules/rates 8). */
 import { Effect, Result } from "effect"
-import type { Slice } from "../../kernel/endpoints/endpoint.ts"
-import * as Shown from "../../kernel/lists/answer-schema.ts"
-import type { JsonObject } from "../../kernel/fields/field.ts"
-import { boolean, choice, decimal, integer, list, longText, ref, text } from "../../kernel/fields/field.ts"
-import {
-  createdEvent,
-  crudResource,
-  initialRow,
-  updatedEvent,
-  viewManageAccess
-} from "../../kernel/endpoints/crud-resource.ts"
-import { reject } from "../../kernel/fields/rejection.ts"
-import { resource } from "../../kernel/endpoints/resource.ts"
-import type { Settings } from "../../kernel/events/settings.ts"
-import { Store } from "../../kernel/store/store.ts"
-import { visible_to_all } from "../../kernel/tables/visibility.ts"
-import { type RowOf, type Stamped, table, type Table } from "../../kernel/tables/table.ts"
+import { boolean, choice, createdEvent, crudResource, decimal, initialRow, integer, list } from "../../kernel/index.ts"
+import { longText, ref, reject, resource, Shown, Store, table, text, updatedEvent } from "../../kernel/index.ts"
+import { viewManageAccess, visible_to_all } from "../../kernel/index.ts"
+import type { JsonObject, RowOf, Settings, Slice, Stamped, Table } from "../../kernel/index.ts"
 import type { TaxTable } from "../../pricing/pricing/line.ts"
 import { compareDecimals } from "../../values/decimal.ts"
 

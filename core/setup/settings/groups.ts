@@ -1,8 +1,8 @@
 /**
  * The setting groups that belong to no single slice, with their defaults (rules/conventions 12).
  */
-import { boolean, choice, integer, list, secretText, text } from "../../kernel/fields/field.ts"
-import { type SettingGroups, settingNumber, type Settings, settingText } from "../../kernel/events/settings.ts"
+import { boolean, choice, integer, list, secretText, settingNumber, settingText, text } from "../../kernel/index.ts"
+import type { SettingGroups, Settings } from "../../kernel/index.ts"
 
 /** Default maximum of days that calendars, charts, sweeps and plans cover. */
 export const default_span_days = 366

@@ -3,12 +3,8 @@
  * was set or removed, by whom and when.
  */
 import { Effect, Schema } from "effect"
-import { CommandRuntime } from "../../kernel/endpoints/endpoint.ts"
-import { eventType, streamOf } from "../../kernel/events/event-type.ts"
-import { type Field, type Fields, longText, text, timestamp } from "../../kernel/fields/field.ts"
-import { Rejection } from "../../kernel/fields/rejection.ts"
-import { Store, type StoreRead } from "../../kernel/store/store.ts"
-import { plainTable } from "../../kernel/tables/table.ts"
+import { CommandRuntime, eventType, longText, plainTable, Rejection, Store, streamOf } from "../../kernel/index.ts"
+import { text, timestamp, type Field, type Fields, type StoreRead } from "../../kernel/index.ts"
 
 export const secret_settings = plainTable(
   "secret_settings",

@@ -2,18 +2,11 @@
 import { Effect, Result } from "effect"
 import type { CustomViewRow, ViewFilter } from "../../kernel/lists/custom-view.ts"
 import { custom_views, isVisible, valueless, viewFields } from "../../kernel/lists/custom-view.ts"
-import type { Catalogue, Endpoint, Input, SharedDraft, Slice } from "../../kernel/endpoints/endpoint.ts"
-import { command, CommandRuntime, get } from "../../kernel/endpoints/endpoint.ts"
-import type { Rejection, Viewer } from "../../kernel/fields/rejection.ts"
-import { forbidden, hasOnePermission, invalid, invalidField, notFound, reject } from "../../kernel/fields/rejection.ts"
-import type { NewEvent } from "../../kernel/events/event-type.ts"
-import { createdEvent, crudResource, initialRow } from "../../kernel/endpoints/crud-resource.ts"
-import { customFieldsFor } from "../../kernel/lists/custom-field.ts"
-import { type Json, text } from "../../kernel/fields/field.ts"
-import type { Resource } from "../../kernel/endpoints/resource.ts"
-import { created, listOf, ok, renderById, renderOne, resource, viewContext } from "../../kernel/endpoints/resource.ts"
-import { Store } from "../../kernel/store/store.ts"
-import * as Shown from "../../kernel/lists/answer-schema.ts"
+import { command, CommandRuntime, created, createdEvent, crudResource, customFieldsFor } from "../../kernel/index.ts"
+import { forbidden, get, hasOnePermission, initialRow, invalid, invalidField, listOf } from "../../kernel/index.ts"
+import { notFound, ok, reject, renderById, renderOne, resource, Shown, Store, text } from "../../kernel/index.ts"
+import { viewContext, type Catalogue, type Endpoint, type Input, type Json, type NewEvent } from "../../kernel/index.ts"
+import { type Rejection, type Resource, type SharedDraft, type Slice, type Viewer } from "../../kernel/index.ts"
 
 // The columns a saved view may name, by entity type (rules/conventions 6).
 

@@ -3,8 +3,8 @@
  * 8.6).
  */
 import { Effect } from "effect"
-import { command, get } from "../../kernel/endpoints/endpoint.ts"
-import { Store } from "../../kernel/store/store.ts"
+import { command, created, get, invalidField, later, list, longText, noContent, ok, ref } from "../../kernel/index.ts"
+import { Shown, Store, text, withMore, withRules } from "../../kernel/index.ts"
 import { type ComponentRow, product_components } from "../../products/kits/schema.ts"
 import { type ProductRow, products } from "../../products/products/schema.ts"
 import { asset_assignments } from "../../orders/opportunities/tables/lines.ts"
@@ -13,10 +13,6 @@ import type { ContainerItemRow, ContainerRow } from "../../products/packing.ts"
 import { container_items, containers, live_statuses } from "../../products/packing.ts"
 import { firstOf } from "../../values/text.ts"
 import { assetConflicts } from "../../orders/availability/api/window.ts"
-import { list, longText, ref, text } from "../../kernel/fields/field.ts"
-import { later, withRules } from "../../kernel/fields/later.ts"
-import { invalidField } from "../../kernel/fields/rejection.ts"
-import { created, noContent, ok, withMore } from "../../kernel/endpoints/resource.ts"
 import { openEnd } from "../../values/time.ts"
 import { backAloneAt, type ContainerFacts, loadTarget, loadUnits } from "./facts.ts"
 import { repackUnit } from "./pack.ts"
@@ -35,7 +31,6 @@ import {
   streamsOfMovement,
   write_access
 } from "./endpoint-parts.ts"
-import * as Shown from "../../kernel/lists/answer-schema.ts"
 
 // Names in a manifest, nested containers included: one round of queries per level of nesting.
 

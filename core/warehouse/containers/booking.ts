@@ -4,12 +4,8 @@
  */
 import { Effect, Result } from "effect"
 import { isPackedUnitHeld } from "../../orders/availability/rules/line-demands.ts"
-import type { DecideContext } from "../../kernel/endpoints/endpoint.ts"
-import { lockStreams } from "../../kernel/runtime/engine.ts"
-import type { DataOf, EventOf, NewEvent } from "../../kernel/events/event-type.ts"
-import { dataOf, isEventOf, streamOf } from "../../kernel/events/event-type.ts"
-import { reaction } from "../../kernel/events/react.ts"
-import { Store } from "../../kernel/store/store.ts"
+import { dataOf, isEventOf, lockStreams, reaction, Store, streamOf } from "../../kernel/index.ts"
+import type { DataOf, DecideContext, EventOf, NewEvent } from "../../kernel/index.ts"
 import {
   cameBack,
   containerDispatched,

@@ -1,16 +1,13 @@
 /** Shared parts of the container endpoints: permissions, locks and responses. */
 import { dispatch_meta_fields } from "../../orders/opportunities/state/progress.ts"
-import { type One, render, resource, type Status, viewContext } from "../../kernel/endpoints/resource.ts"
+import { boolean, choice, includesOf, integer, list, render, resource, Shown, Store, text } from "../../kernel/index.ts"
+import { timestamp, viewContext } from "../../kernel/index.ts"
+import type { Answer, Input, JsonObject, One, SharedDraft, Status, Streams } from "../../kernel/index.ts"
 import { container_modes, products } from "../../products/products/schema.ts"
 import { stores } from "../../setup/stores.ts"
 import { container_items, type ContainerItemRow, type ContainerRow, containers } from "../../products/packing.ts"
-import { boolean, choice, integer, type JsonObject, list, text, timestamp } from "../../kernel/fields/field.ts"
-import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { firstOf } from "../../values/text.ts"
 import { Effect } from "effect"
-import type { Answer, Input, SharedDraft, Streams } from "../../kernel/endpoints/endpoint.ts"
-import { includesOf } from "../../kernel/lists/query.ts"
-import { Store } from "../../kernel/store/store.ts"
 import { service_states, type ServiceState } from "../../products/stock/schema.ts"
 
 // API representation of containers and their contents (rules/availability 8.1 and 8.2).

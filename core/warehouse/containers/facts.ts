@@ -3,8 +3,8 @@ import { firstOf, lastOf } from "../../values/text.ts"
 import { Effect, Result } from "effect"
 import { assetConflicts } from "../../orders/availability/api/window.ts"
 import { type HeldDemand, withHolders } from "../../orders/opportunities/state/aggregate.ts"
-import type { DecideContext, Failure } from "../../kernel/endpoints/endpoint.ts"
-import { Store } from "../../kernel/store/store.ts"
+import { reject, Store, streamOf, updatedEvent } from "../../kernel/index.ts"
+import type { DecideContext, Failure, NewEvent, Rejection } from "../../kernel/index.ts"
 import { caseOf, type CaseProduct, product_components } from "../../products/kits/schema.ts"
 import { type ProductRow, products } from "../../products/products/schema.ts"
 import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"
@@ -14,9 +14,6 @@ import { container_items, containers, live_statuses } from "../../products/packi
 import { type AssignmentRow, checked_in, finalised } from "../../orders/opportunities/tables/lines.ts"
 import { demandOfPackedUnit, isPackedUnitHeld } from "../../orders/availability/rules/line-demands.ts"
 import { type DemandRow, demands, demandsReplaced } from "../../orders/demands/schema.ts"
-import { type NewEvent, streamOf } from "../../kernel/events/event-type.ts"
-import { updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
-import { reject, type Rejection } from "../../kernel/fields/rejection.ts"
 
 /** A container with the facts for moving units into or out of it. */
 export interface ContainerFacts {

@@ -1,10 +1,8 @@
 /** Rules for creating, changing, sealing, unsealing, dissolving and repacking containers (rules/availability 8.6). */
 import { Result } from "effect"
 import type { DemandRow } from "../../orders/demands/schema.ts"
-import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
-import type { NewEvent } from "../../kernel/events/event-type.ts"
-import { createdEvent, deletedEvent, initialRow, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
-import { reject, type Rejection } from "../../kernel/fields/rejection.ts"
+import { createdEvent, deletedEvent, initialRow, reject, updatedEvent } from "../../kernel/index.ts"
+import type { DecideContext, Decided, NewEvent, Rejection } from "../../kernel/index.ts"
 import { type ProductRow, serialised } from "../../products/products/schema.ts"
 import { outOfServiceDuring, outOfServiceText, type StockLevelRow } from "../../products/stock/schema.ts"
 import { millisOf } from "../../values/time.ts"

@@ -4,18 +4,14 @@
 import { holderText } from "../../orders/opportunities/state/aggregate.ts"
 import { Result } from "effect"
 import { isPackedUnitHeld } from "../../orders/availability/rules/line-demands.ts"
-import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
-import type { NewEvent } from "../../kernel/events/event-type.ts"
-import { rowUpdated, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
-import { invalid, invalidField, reject, type Rejection } from "../../kernel/fields/rejection.ts"
+import { integer, invalid, invalidField, list, reject, rowUpdated, Shown, updatedEvent } from "../../kernel/index.ts"
+import type { DecideContext, Decided, NewEvent, Rejection } from "../../kernel/index.ts"
 import { serialised } from "../../products/products/schema.ts"
 import { outOfServiceText, stock_levels } from "../../products/stock/schema.ts"
 import { itemPacked, itemRepacked, itemUnpacked } from "./events.ts"
 import { type ContainerFacts, holdUnit, releaseUnit, type Unit } from "./facts.ts"
 import type { ContainerItemRow, ContainerRow, ContainerStatus, NewContainerItem } from "../../products/packing.ts"
 import { container_items, containers } from "../../products/packing.ts"
-import { integer, list } from "../../kernel/fields/field.ts"
-import * as Shown from "../../kernel/lists/answer-schema.ts"
 
 /** Error of a container's status, on `container` and on the field that named it (rules/availability 8.6). */
 export const wrongStatus = (field: string, text: string): Rejection => invalid({ container: [text], [field]: [text] })

@@ -1,10 +1,7 @@
 /** Tables of inspections: their kinds, intervals by product, and results by unit (rules/inspections). */
 import { Schema } from "effect"
-import { boolean, choice, integer, longText, ref, text, timestamp } from "../../kernel/fields/field.ts"
-import * as Shown from "../../kernel/lists/answer-schema.ts"
-import { eventType } from "../../kernel/events/event-type.ts"
-import { type RowOf, table, update } from "../../kernel/tables/table.ts"
-import { visible_to_all } from "../../kernel/tables/visibility.ts"
+import { boolean, choice, eventType, integer, longText, ref, Shown, table, text } from "../../kernel/index.ts"
+import { timestamp, update, visible_to_all, type RowOf } from "../../kernel/index.ts"
 
 const months = { min: 1, max: 600 }
 export const inspectionKindFields = {

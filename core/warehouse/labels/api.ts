@@ -1,9 +1,6 @@
 /** Endpoints of labels for units, containers and counted goods (rules/availability 8.7). */
 import { Effect } from "effect"
-import { type Answer, type Endpoint, get, type Slice } from "../../kernel/endpoints/endpoint.ts"
-import { ok } from "../../kernel/endpoints/resource.ts"
-import { choice, integer } from "../../kernel/fields/field.ts"
-import { later } from "../../kernel/fields/later.ts"
+import { choice, get, integer, later, ok, type Answer, type Endpoint, type Slice } from "../../kernel/index.ts"
 import { contentDisposition } from "../../values/file-name.ts"
 import { label_access, label_fields, labels_shown, symbols } from "./schema.ts"
 

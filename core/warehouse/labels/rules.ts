@@ -1,8 +1,6 @@
 /** Finds what to label, with a code that scans as exactly that, and writes ZPL (rules/availability 8.7). */
 import { Effect } from "effect"
-import type { Input } from "../../kernel/endpoints/endpoint.ts"
-import { hasOnePermission, invalid, invalidField, type Viewer } from "../../kernel/fields/rejection.ts"
-import { Store } from "../../kernel/store/store.ts"
+import { hasOnePermission, invalid, invalidField, Store, type Input, type Viewer } from "../../kernel/index.ts"
 import { containers, type ContainerRow, live_statuses } from "../../products/packing.ts"
 import { type ProductRow, products, serialised } from "../../products/products/schema.ts"
 import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"

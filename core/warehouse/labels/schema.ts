@@ -1,6 +1,5 @@
 /** Requests and responses of labels (rules/availability 8.7). */
-import { boolean, choice, integer, list, ref, text } from "../../kernel/fields/field.ts"
-import * as Shown from "../../kernel/lists/answer-schema.ts"
+import { boolean, choice, integer, list, ref, Shown, text } from "../../kernel/index.ts"
 
 const labels_max = 500
 /** Selection of labels: codes, or all units of a product or at a store, page by page. */

@@ -1,11 +1,9 @@
 /** Rule for merging a duplicate product into another (rules/availability 7.1). */
 import { Result } from "effect"
 import { type PackedUnit, syncHolds } from "../containers/facts.ts"
-import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
-import type { NewEvent } from "../../kernel/events/event-type.ts"
+import { deletedEvent, reject, updatedEvent } from "../../kernel/index.ts"
+import type { DecideContext, Decided, NewEvent } from "../../kernel/index.ts"
 import { productMerged } from "./events.ts"
-import { deletedEvent, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
-import { reject } from "../../kernel/fields/rejection.ts"
 import { type Composed, contains, depthThrough } from "../../products/kits/decide.ts"
 import type { AccessoryRow, ComponentRow } from "../../products/kits/schema.ts"
 import { caseOf, product_accessories, product_components } from "../../products/kits/schema.ts"

@@ -1,7 +1,6 @@
 /** Event of a merge of two products. */
 import { Schema } from "effect"
-import { update, updateWhere } from "../../kernel/tables/table.ts"
-import { eventType, streamOf } from "../../kernel/events/event-type.ts"
+import { eventType, streamOf, update, updateWhere } from "../../kernel/index.ts"
 import { containers, live_statuses } from "../../products/packing.ts"
 import { products } from "../../products/products/schema.ts"
 

@@ -3,12 +3,9 @@
  * 9.6).
  */
 import { Effect } from "effect"
-import { command, type DecideContext, type Endpoint, type Input, type Slice } from "../../kernel/endpoints/endpoint.ts"
-import type { ValuesOf } from "../../kernel/fields/field.ts"
-import { boolean, choice, code, integer, list, longText, ref, text, timestamp } from "../../kernel/fields/field.ts"
-import { later, withRules } from "../../kernel/fields/later.ts"
-import { ok } from "../../kernel/endpoints/resource.ts"
-import * as Shown from "../../kernel/lists/answer-schema.ts"
+import { boolean, choice, code, command, integer, later, list, longText, ok, ref, Shown } from "../../kernel/index.ts"
+import { text, timestamp, withRules } from "../../kernel/index.ts"
+import type { DecideContext, Endpoint, Input, Slice, ValuesOf } from "../../kernel/index.ts"
 import { fulfil, one, path } from "../../orders/opportunities/tables/paths.ts"
 import { dispatchMeta, dispatchMetaShown } from "../../orders/opportunities/state/resources.ts"
 import { condition_labels } from "../../orders/opportunities/tables/lines.ts"

@@ -3,9 +3,7 @@
  * others may be GS1 element strings, start with a symbology identifier, or be URLs that end with the code.
  */
 import { Effect } from "effect"
-import { type Bindings, bindings } from "../../kernel/store/statement.ts"
-import { type Failure, Store } from "../../kernel/store/store.ts"
-import type { RowOf, Table, Where } from "../../kernel/tables/table.ts"
+import { bindings, Store, type Bindings, type Failure, type RowOf, type Table, type Where } from "../../kernel/index.ts"
 import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
 import { type ContainerRow, containers, live_statuses } from "../../products/packing.ts"
 import { type ProductRow, products } from "../../products/products/schema.ts"

@@ -1,7 +1,7 @@
 /** Checks in scanned units and cases. */
 import { Effect, Result } from "effect"
-import type { Settings } from "../../kernel/events/settings.ts"
-import { Store } from "../../kernel/store/store.ts"
+import { hasOnePermission, reject, Store } from "../../kernel/index.ts"
+import type { DecideContext, Rejection, Settings, Viewer } from "../../kernel/index.ts"
 import { type LinePieces, loadLinePieces } from "../../orders/opportunities/state/pieces.ts"
 import {
   asset_assignments,
@@ -20,12 +20,10 @@ import { stores } from "../../setup/stores.ts"
 import { service_records } from "../workshop/schema.ts"
 import { unitCode } from "./read-code.ts"
 import type { count_fields, Scanned } from "./result.ts"
-import { hasOnePermission, reject, type Rejection, type Viewer } from "../../kernel/fields/rejection.ts"
 import { isInFuture, plusDays } from "../../values/time.ts"
 import { decidedAs, partOf, type ScanDecided, type ScanFacts, scannedOf, type Wanted } from "./facts.ts"
 import { isKit, returnContainer } from "../containers/dispatch-return.ts"
 import { labelOf } from "../containers/events.ts"
-import type { DecideContext } from "../../kernel/endpoints/endpoint.ts"
 import { type DecisionState, opportunityName } from "../../orders/opportunities/state/aggregate.ts"
 import { cameFrom, jobsOf } from "../../orders/opportunities/units/next-jobs.ts"
 import { numberText } from "../../values/text.ts"

@@ -1,6 +1,5 @@
 /** Result of a scan in responses. */
-import { boolean, choice, integer, text } from "../../kernel/fields/field.ts"
-import * as Shown from "../../kernel/lists/answer-schema.ts"
+import { boolean, choice, integer, Shown, text } from "../../kernel/index.ts"
 import { dispatch_meta_fields } from "../../orders/opportunities/state/progress.ts"
 
 export const directions = { out: "Out", in: "In" } as const

@@ -1,8 +1,7 @@
 /** Facts and rules of one scan, by kind of goods. */
 import { Effect, Result } from "effect"
-import type { DecideContext, Decided, Input } from "../../kernel/endpoints/endpoint.ts"
-import type { NewEvent } from "../../kernel/events/event-type.ts"
-import { invalidField, reject } from "../../kernel/fields/rejection.ts"
+import { invalidField, lockStreams, reject, Store } from "../../kernel/index.ts"
+import type { DecideContext, Decided, Input, NewEvent } from "../../kernel/index.ts"
 import { type DecisionState, liveLines, withLine } from "../../orders/opportunities/state/aggregate.ts"
 import { demandSettings } from "../../orders/opportunities/state/demands.ts"
 import type { ItemRow } from "../../orders/opportunities/tables/lines.ts"
@@ -18,8 +17,6 @@ import { labelOf } from "../containers/events.ts"
 import { caseIn, dispatchedAt, timeTold, unitIn } from "./coming-in.ts"
 import { type Found, lookUp, type Named, unitById, unitWith } from "./codes.ts"
 import { unitOut } from "./unit-out.ts"
-import { lockStreams } from "../../kernel/runtime/engine.ts"
-import { Store } from "../../kernel/store/store.ts"
 import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
 
 // Dispatches and returns quantities of bulk products.

@@ -1,14 +1,9 @@
 /** Endpoints of stocktakes: counting a store's goods by code, and recording the result (rules/stocktakes). */
 import { Effect, Result } from "effect"
-import { command, type Endpoint, type Input, permissionsOfArea, type Slice } from "../../kernel/endpoints/endpoint.ts"
-import { crudResource } from "../../kernel/endpoints/crud-resource.ts"
-import { created, ok, render, renderById, resource, viewContext } from "../../kernel/endpoints/resource.ts"
-import { boolean, choice, integer, list, text, timestamp } from "../../kernel/fields/field.ts"
-import { later, withRules } from "../../kernel/fields/later.ts"
-import * as Shown from "../../kernel/lists/answer-schema.ts"
-import { includesOf } from "../../kernel/lists/query.ts"
-import { reaction } from "../../kernel/events/react.ts"
-import { Store } from "../../kernel/store/store.ts"
+import { boolean, choice, command, created, crudResource, includesOf, integer, later } from "../../kernel/index.ts"
+import { list, ok, permissionsOfArea, reaction, render, renderById, resource, Shown } from "../../kernel/index.ts"
+import { Store, text, timestamp, viewContext, withRules } from "../../kernel/index.ts"
+import type { Endpoint, Input, Slice } from "../../kernel/index.ts"
 import {
   bulkDispatched,
   bulkDispatchReverted,

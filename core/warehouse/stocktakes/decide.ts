@@ -1,9 +1,7 @@
 /** Rules of stocktakes: scanning, closing and cancelling (rules/stocktakes). */
 import { Result } from "effect"
-import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
-import { type NewEvent } from "../../kernel/events/event-type.ts"
-import { isJsonObject, type JsonObject } from "../../kernel/fields/field.ts"
-import { reject, type Rejection } from "../../kernel/fields/rejection.ts"
+import { isJsonObject, reject } from "../../kernel/index.ts"
+import type { DecideContext, Decided, JsonObject, NewEvent, Rejection } from "../../kernel/index.ts"
 import { postTransaction } from "../../products/stock/decide.ts"
 import { stock_transactions } from "../../products/stock/schema.ts"
 import { isInFuture } from "../../values/time.ts"

@@ -1,9 +1,7 @@
 /** Events of stocktakes, each in its stocktake's stream, so that scans and closing are serialised. */
 import { Schema } from "effect"
-import { rowMade } from "../../kernel/endpoints/crud-resource.ts"
-import { type AnyEventType, eventType, streamOf } from "../../kernel/events/event-type.ts"
-import { jsonObject } from "../../kernel/tables/field-schema.ts"
-import { insert, remove, update } from "../../kernel/tables/table.ts"
+import { eventType, insert, jsonObject, remove, rowMade, streamOf, update } from "../../kernel/index.ts"
+import type { AnyEventType } from "../../kernel/index.ts"
 import { stocktake_moves, stocktake_scans, stocktakes } from "./schema.ts"
 
 export const stocktakeStarted = rowMade("stocktake.started", stocktakes, {

@@ -1,12 +1,7 @@
 /** Reads facts of stocktakes, in a fixed number of queries for any number of units. */
 import { Effect } from "effect"
-import { streamOf } from "../../kernel/events/event-type.ts"
-import { lockStreams } from "../../kernel/runtime/engine.ts"
-import { hasOnePermission, type Viewer } from "../../kernel/fields/rejection.ts"
-import type { ViewContext } from "../../kernel/lists/resource-types.ts"
-import { type Failure, Store } from "../../kernel/store/store.ts"
-import { bindings, chunked, columnsNamed, quote } from "../../kernel/store/statement.ts"
-import type { AnyRow, Table } from "../../kernel/tables/table.ts"
+import { bindings, chunked, columnsNamed, hasOnePermission, lockStreams, quote, Store } from "../../kernel/index.ts"
+import { streamOf, type AnyRow, type Failure, type Table, type ViewContext, type Viewer } from "../../kernel/index.ts"
 import {
   asset_assignments,
   checked_in,

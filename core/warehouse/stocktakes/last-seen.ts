@@ -1,11 +1,7 @@
 /** The last sighting of units: when, where and by whom they were last scanned, of all kinds of scans. */
 import { Effect } from "effect"
-import type { Viewer } from "../../kernel/fields/rejection.ts"
-import type { ViewContext } from "../../kernel/lists/resource-types.ts"
-import { type Failure, Store } from "../../kernel/store/store.ts"
-import { chunked } from "../../kernel/store/statement.ts"
-import type { AnyRow, Table } from "../../kernel/tables/table.ts"
-import { columnsSeen } from "../../kernel/tables/visibility.ts"
+import { chunked, columnsSeen, Store } from "../../kernel/index.ts"
+import type { AnyRow, Failure, Table, ViewContext, Viewer } from "../../kernel/index.ts"
 import { asset_assignments } from "../../orders/opportunities/tables/lines.ts"
 import { container_items } from "../../products/packing.ts"
 import { stock_transactions } from "../../products/stock/schema.ts"

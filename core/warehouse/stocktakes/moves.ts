@@ -1,9 +1,7 @@
 /** Bulk goods on orders: quantities out of a store, and movements while a stocktake of the store is open. */
 import { Effect } from "effect"
-import type { DecideContext } from "../../kernel/endpoints/endpoint.ts"
-import type { DataOf, EventOf, NewEvent } from "../../kernel/events/event-type.ts"
-import { lockStreams } from "../../kernel/runtime/engine.ts"
-import { type Failure, Store } from "../../kernel/store/store.ts"
+import { lockStreams, Store } from "../../kernel/index.ts"
+import type { DataOf, DecideContext, EventOf, Failure, NewEvent } from "../../kernel/index.ts"
 import { demands } from "../../orders/demands/schema.ts"
 import type { bulkReturned } from "../../orders/opportunities/events/lines.ts"
 import { type ItemRow, opportunity_items } from "../../orders/opportunities/tables/lines.ts"

@@ -1,6 +1,6 @@
 /** Resolves scanned codes of a stocktake: many codes in few queries, and sealed cases with their contents. */
 import { Effect } from "effect"
-import { type Failure, Store } from "../../kernel/store/store.ts"
+import { Store, type Failure } from "../../kernel/index.ts"
 import { type ContainerRow, container_items, containers, live_statuses, nesting_max } from "../../products/packing.ts"
 import { serialised } from "../../products/products/schema.ts"
 import { stock_levels } from "../../products/stock/schema.ts"

@@ -1,8 +1,6 @@
 /** Tables of stocktakes: their scans, and movements during the count (rules/stocktakes). */
-import type { JsonObject } from "../../kernel/fields/field.ts"
-import { boolean, choice, integer, json, longText, money, ref, text, timestamp } from "../../kernel/fields/field.ts"
-import * as Shown from "../../kernel/lists/answer-schema.ts"
-import { plainTable, type RowOf, table } from "../../kernel/tables/table.ts"
+import { boolean, choice, integer, json, longText, money, plainTable, ref, Shown, table } from "../../kernel/index.ts"
+import { text, timestamp, type JsonObject, type RowOf } from "../../kernel/index.ts"
 
 const stocktake_statuses = { open: "Open", closed: "Closed", cancelled: "Cancelled" } as const
 /** Source of a stocktake's ledger lines, which correct records and are no movements. */

@@ -1,8 +1,7 @@
 /** Rules of planning transfers: goods, demands and supplies of stores, and promises of the sending store. */
 import { Result } from "effect"
-import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
-import type { NewEvent } from "../../kernel/events/event-type.ts"
-import { type FieldErrors, invalid, reject, type Rejection } from "../../kernel/fields/rejection.ts"
+import { invalid, reject } from "../../kernel/index.ts"
+import type { DecideContext, Decided, FieldErrors, NewEvent, Rejection } from "../../kernel/index.ts"
 import { supplyAsStock } from "../../orders/availability/facts/load.ts"
 import { lowestFree } from "../../orders/availability/rules/line.ts"
 import { type AvailabilitySnapshot, withDemands, withLevels } from "../../orders/availability/rules/snapshot.ts"

@@ -1,10 +1,8 @@
 /** Tables and events of transfers between stores (rules/transfers). */
 import { Schema } from "effect"
-import { alterRow, recordEvents } from "../../kernel/events/record-events.ts"
-import { type AnyEventType, eventType } from "../../kernel/events/event-type.ts"
-import { choice, integer, longText, ref, timestamp } from "../../kernel/fields/field.ts"
-import { insertRow, remove, type RowChange, type RowOf, table } from "../../kernel/tables/table.ts"
-import { keyedColumns, newRow, type NewRow, newRowWith } from "../../kernel/tables/field-schema.ts"
+import { alterRow, choice, eventType, insertRow, integer, keyedColumns, longText, newRow } from "../../kernel/index.ts"
+import { newRowWith, recordEvents, ref, remove, table, timestamp } from "../../kernel/index.ts"
+import type { AnyEventType, NewRow, RowChange, RowOf } from "../../kernel/index.ts"
 
 const transfer_statuses = { draft: "Draft", sent: "Sent", received: "Received", cancelled: "Cancelled" } as const
 /** Statuses of transfers with goods still to arrive. */

@@ -1,8 +1,7 @@
 /** Transfers that bring what an order is short of: stores that have it, quantities and times (rules/transfers 8). */
 import { Effect, Result } from "effect"
-import type { Settings } from "../../kernel/events/settings.ts"
-import { type FieldErrors, invalid, reject, type Rejection, type Viewer } from "../../kernel/fields/rejection.ts"
-import { Store } from "../../kernel/store/store.ts"
+import { invalid, reject, Store } from "../../kernel/index.ts"
+import type { FieldErrors, Rejection, Settings, Viewer } from "../../kernel/index.ts"
 import type { LineShortage } from "../../orders/availability/rules/line.ts"
 import { loadElsewhere, shortagesNow } from "../../orders/opportunities/shortages/api.ts"
 import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"

@@ -3,10 +3,8 @@
  * record, a bulk level may have several, each for a part of its quantity.
  */
 import { Result } from "effect"
-import type { DecideContext } from "../../kernel/endpoints/endpoint.ts"
-import type { NewEvent } from "../../kernel/events/event-type.ts"
-import { createdEvent, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
-import { reject, type Rejection } from "../../kernel/fields/rejection.ts"
+import { createdEvent, reject, updatedEvent } from "../../kernel/index.ts"
+import type { DecideContext, NewEvent, Rejection } from "../../kernel/index.ts"
 import { postTransaction } from "../../products/stock/decide.ts"
 import {
   type OutOfService,

@@ -3,11 +3,10 @@
  * the ledger leaves the workshop (rules/availability 13.3).
  */
 import { Effect, Result } from "effect"
-import type { DecideContext } from "../../kernel/endpoints/endpoint.ts"
-import { Store } from "../../kernel/store/store.ts"
+import { dataOf, lockStreams, reaction, rowCreated, rowUpdated, Store, streamOf } from "../../kernel/index.ts"
+import { updatedEvent, type DecideContext, type NewEvent, type Settings } from "../../kernel/index.ts"
 import { lineWindow } from "../../orders/availability/rules/line-demands.ts"
 import { demandDateSourceIn } from "../../orders/availability/facts/load.ts"
-import type { Settings } from "../../kernel/events/settings.ts"
 import {
   allocated,
   asset_assignments,
@@ -23,10 +22,6 @@ import { outOfServiceIn, stock_levels, stock_transactions } from "../../products
 import { millisOf } from "../../values/time.ts"
 import { followLedger, release, type ServiceFacts, takeOut } from "./decide.ts"
 import { service_records } from "./schema.ts"
-import { rowCreated, rowUpdated, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
-import { lockStreams } from "../../kernel/runtime/engine.ts"
-import { dataOf, type NewEvent, streamOf } from "../../kernel/events/event-type.ts"
-import { reaction } from "../../kernel/events/react.ts"
 import { bulkReturned, bulkReturnReverted, unitChecked, unitReverted } from "../../orders/opportunities/events/lines.ts"
 
 // Reads facts of the workshop, and allocations of units out of service.

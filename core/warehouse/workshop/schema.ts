@@ -2,8 +2,7 @@
  * Service records: periods in which a unit, or part of a bulk level, was out of service or left for good, with reason,
  * note, cost and origin (rules/availability 13). Open ones are the workshop, others the history.
  */
-import { choice, integer, longText, money, ref, text, timestamp } from "../../kernel/fields/field.ts"
-import { type RowOf, table } from "../../kernel/tables/table.ts"
+import { choice, integer, longText, money, ref, table, text, timestamp, type RowOf } from "../../kernel/index.ts"
 import { service_states } from "../../products/stock/schema.ts"
 
 /** States of records; "in service" is not one, as it ends a record. */

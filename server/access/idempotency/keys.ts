@@ -3,11 +3,9 @@
  * its own, whatever other requests do under the same key.
  */
 import { Effect, Schema } from "effect"
-import { insert, plainTable, remove, type RowOf, update } from "../../../core/kernel/tables/table.ts"
-import type { Failure } from "../../../core/kernel/endpoints/endpoint.ts"
-import type { Json, JsonObject } from "../../../core/kernel/fields/field.ts"
-import { choice, integer, isJsonObject, json, longText, text } from "../../../core/kernel/fields/field.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
+import { choice, insert, integer, isJsonObject, json, longText, plainTable } from "../../../core/kernel/index.ts"
+import { remove, Store, text, update } from "../../../core/kernel/index.ts"
+import type { Failure, Json, JsonObject, RowOf } from "../../../core/kernel/index.ts"
 import { instantOf } from "../../../core/values/time.ts"
 
 // Requests under an `Idempotency-Key` and their answers: stored on the server alone, for a day (rules/conventions 9).

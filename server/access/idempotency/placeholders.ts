@@ -1,6 +1,6 @@
 /** Builds an answer of an operation's schema from placeholders, for rows whose data was erased. */
 import type { Part } from "../../../core/kernel/lists/answer-schema.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/field.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/index.ts"
 import { exampleOf } from "../../http/examples.ts"
 import { jsonSchemas } from "../../http/json-schema.ts"
 

@@ -3,22 +3,10 @@
  * their own, and managers of users those of people who may do no more than they. The secret is shown once.
  */
 import { Clock, Effect, Result } from "effect"
-import { remove, type RowChange, update, updateWhere } from "../../../core/kernel/tables/table.ts"
-import { command, type Failure, get } from "../../../core/kernel/endpoints/endpoint.ts"
-import { integer } from "../../../core/kernel/fields/field.ts"
-import { journal } from "../../../core/kernel/events/journal.ts"
-import type { FieldErrors, Rejection, Viewer } from "../../../core/kernel/fields/rejection.ts"
-import { forbidden, hasAbility, hasOnePermission, invalid, notFound } from "../../../core/kernel/fields/rejection.ts"
-import {
-  created,
-  listOf,
-  noContent,
-  ok,
-  renderById,
-  resource,
-  viewContext
-} from "../../../core/kernel/endpoints/resource.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
+import { command, created, forbidden, get, hasAbility, hasOnePermission, integer } from "../../../core/kernel/index.ts"
+import { invalid, journal, listOf, noContent, notFound, ok, remove, renderById } from "../../../core/kernel/index.ts"
+import { resource, Shown, Store, update, updateWhere, viewContext } from "../../../core/kernel/index.ts"
+import type { Failure, FieldErrors, Rejection, RowChange, Viewer } from "../../../core/kernel/index.ts"
 import { memberAnonymised } from "../../../core/people/personal-data/erase.ts"
 import { anonymous_name, userAccessReset, userDeactivated } from "../../../core/people/users/decide.ts"
 import { isAdministrator, missingRight, roles } from "../../../core/people/users/permissions.ts"
@@ -40,7 +28,6 @@ import {
   tokens,
   tokens_by_month
 } from "./issue.ts"
-import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
 
 export const tokenResource = resource({
   singular: "token",

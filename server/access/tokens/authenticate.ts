@@ -1,9 +1,6 @@
 /** Resolves a bearer secret to its user. Cached for less than a second; changes by this server clear the cache. */
 import { Effect } from "effect"
-import type { Failure } from "../../../core/kernel/endpoints/endpoint.ts"
-import { update } from "../../../core/kernel/tables/table.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
-import type { Viewer } from "../../../core/kernel/fields/rejection.ts"
+import { Store, update, type Failure, type Viewer } from "../../../core/kernel/index.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { revokedDevice } from "../../../sync/server/devices.ts"
 import { userById } from "../../ports/server-context.ts"

@@ -1,16 +1,12 @@
 /** Issues tokens to users authenticated otherwise, such as by a mailed code. */
 import { Effect, Schema } from "effect"
-import { type AnyEventType, eventType } from "../../../core/kernel/events/event-type.ts"
+import { appendEvents, CommandRuntime, eventType, insert, integer, list } from "../../../core/kernel/index.ts"
+import { settingNumber, Store, table, text, timestamp, updateWhere } from "../../../core/kernel/index.ts"
+import type { AnyEventType, RowOf, Settings, Viewer } from "../../../core/kernel/index.ts"
 import { hash, randomBytes, timingSafeEqual } from "node:crypto"
-import { integer, list, text, timestamp } from "../../../core/kernel/fields/field.ts"
-import { insert, type RowOf, table, updateWhere } from "../../../core/kernel/tables/table.ts"
 import { addColumn, type TableMigration } from "../../../core/kernel/store/table-migration.ts"
 import { allocateId } from "../../../core/kernel/runtime/ids.ts"
-import { CommandRuntime, recordEvents } from "../../../core/kernel/endpoints/endpoint.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
-import type { Viewer } from "../../../core/kernel/fields/rejection.ts"
 import type { DeviceTokensShape } from "../../../sync/server/tables.ts"
-import { settingNumber, type Settings } from "../../../core/kernel/events/settings.ts"
 
 // Events of tokens. They never contain secrets.
 
@@ -132,7 +128,7 @@ export const deviceTokens: DeviceTokensShape = {
         deleted_at: null
       })
     ])
-    yield* recordEvents([tokenIssued.make(row)], yield* recording(viewer, now))
+    yield* appendEvents([tokenIssued.make(row)], yield* recording(viewer, now))
     return { id: row.id, secret }
   }),
   abilitiesOf: Effect.fnUntraced(function* (token_id, now) {
@@ -146,7 +142,7 @@ export const deviceTokens: DeviceTokensShape = {
     const token = yield* Store.get(tokens, token_id)
     if (token === undefined || token.revoked_at !== null) return
     yield* Store.apply([updateWhere(tokens, { id: token_id }, { revoked_at: now })])
-    yield* recordEvents([tokenRevoked.make({ id: token_id, user_id: token.user_id })], yield* recording(viewer, now))
+    yield* appendEvents([tokenRevoked.make({ id: token_id, user_id: token.user_id })], yield* recording(viewer, now))
   })
 }
 

@@ -1,16 +1,12 @@
 /** Inbound webhooks (rules/conventions 14): sources, received deliveries, and the slices' handlers. */
 import { Clock, Effect, Result, Schema } from "effect"
-import { type AnyEventType, eventType } from "../../../core/kernel/events/event-type.ts"
-import { parseJson } from "../../../core/kernel/fields/input.ts"
-import type { Catalogue, Failure, SharedDraft } from "../../../core/kernel/endpoints/endpoint.ts"
-import { command, CommandRuntime, get, postQuery } from "../../../core/kernel/endpoints/endpoint.ts"
-import { lockStreams, retryOnConflict } from "../../../core/kernel/runtime/engine.ts"
+import { command, CommandRuntime, created, eventType, forbidden, get, insert } from "../../../core/kernel/index.ts"
+import { invalidField, isJsonObject, listOf, lockStreams, noContent, notFound, ok } from "../../../core/kernel/index.ts"
+import { parseJson, postQuery, Rejection, remove, resource, retryOnConflict } from "../../../core/kernel/index.ts"
+import { Shown, Store, text, viewContext } from "../../../core/kernel/index.ts"
+import type { AnyEventType, Catalogue, Failure, FieldErrors, JsonObject, RowOf } from "../../../core/kernel/index.ts"
+import type { SharedDraft } from "../../../core/kernel/index.ts"
 import { allocateId } from "../../../core/kernel/runtime/ids.ts"
-import type { FieldErrors } from "../../../core/kernel/fields/rejection.ts"
-import { forbidden, invalidField, notFound, Rejection } from "../../../core/kernel/fields/rejection.ts"
-import { insert, remove, type RowOf } from "../../../core/kernel/tables/table.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
-import { isJsonObject, type JsonObject, text } from "../../../core/kernel/fields/field.ts"
 import { madeWithSecret, secretBox, withSecret } from "../../ports/secret-box.ts"
 import { jobOffer, RawRequest, serverContext, type ServerContextShape } from "../../ports/server-context.ts"
 import {
@@ -26,8 +22,6 @@ import {
 } from "./work.ts"
 import { isDeliveryId, type ServerSlice, signedBy, type SourceKind, standardKey } from "../../ports/server-slice.ts"
 import { randomBytes } from "node:crypto"
-import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
-import { created, listOf, noContent, ok, resource, viewContext } from "../../../core/kernel/endpoints/resource.ts"
 import { instantOf } from "../../../core/values/time.ts"
 
 // Events of webhook sources; they hold no secrets.

@@ -1,10 +1,8 @@
 /** Processing of deliveries after they were answered, and their retention. */
-import { choice, integer, isJsonObject, longText, text, timestamp } from "../../../core/kernel/fields/field.ts"
-import { type RowOf, table, update } from "../../../core/kernel/tables/table.ts"
+import { choice, integer, isJsonObject, longText, parseJson, Store, table, text } from "../../../core/kernel/index.ts"
+import { timestamp, update, type RowOf } from "../../../core/kernel/index.ts"
 import { type Delivery, type Handling, type InboundHandler, source_kinds } from "../../ports/server-slice.ts"
 import { Clock, Effect, Schema } from "effect"
-import { parseJson } from "../../../core/kernel/fields/input.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { GivenUp, type JobKind, jobKind, timedWork } from "../../ports/server-context.ts"
 

@@ -3,13 +3,9 @@
  * failed ones and drop others.
  */
 import { Effect, Result, Schema } from "effect"
-import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
-import { command, CommandRuntime, get } from "../../../core/kernel/endpoints/endpoint.ts"
-import { integer, type JsonObject, text } from "../../../core/kernel/fields/field.ts"
-import type { Viewer } from "../../../core/kernel/fields/rejection.ts"
-import { forbidden, hasAbility, hasOnePermission, invalidField } from "../../../core/kernel/fields/rejection.ts"
-import { listOf, noContent, ok, renderOne, resource, viewContext } from "../../../core/kernel/endpoints/resource.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
+import { command, CommandRuntime, forbidden, get, hasAbility, hasOnePermission } from "../../../core/kernel/index.ts"
+import { integer, invalidField, listOf, noContent, ok, renderOne, resource, Shown } from "../../../core/kernel/index.ts"
+import { Store, text, viewContext, type JsonObject, type Viewer } from "../../../core/kernel/index.ts"
 import { serverPermissions } from "../../../core/people/users/permissions.ts"
 import { grantToSystemRoles } from "../../../core/people/users/decide.ts"
 import { type AnyJobKind, asking_abilities, serverContext, timedWork } from "../../ports/server-context.ts"

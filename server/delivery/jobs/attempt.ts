@@ -1,9 +1,7 @@
 /** One attempt at a job, and its result. */
 import { Cause, Effect, Exit, Schedule } from "effect"
 import { SqlError } from "effect/sql"
-import type { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
-import { traced } from "../../../core/kernel/runtime/engine.ts"
-import type { Store, StoreShape } from "../../../core/kernel/store/store.ts"
+import { traced, type CommandRuntime, type Store, type StoreShape } from "../../../core/kernel/index.ts"
 import type { AnyJobKind, JobCounters, ServerContext } from "../../ports/server-context.ts"
 import {
   ended_with_server,

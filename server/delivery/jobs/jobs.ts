@@ -6,7 +6,7 @@ import { Cause, Duration, Effect, Exit, Fiber, Latch, References, Schema, type S
 import * as PersistedQueue from "effect/persistence/PersistedQueue"
 import { SqlClient, SqlError } from "effect/sql"
 import { lockDatabase } from "../../../core/kernel/runtime/schema.ts"
-import { Store, type StoreShape } from "../../../core/kernel/store/store.ts"
+import { Store, type CommandRuntime, type StoreShape } from "../../../core/kernel/index.ts"
 import {
   countUnfinished,
   dropLooseNotes,
@@ -16,7 +16,6 @@ import {
   makeBell,
   noteOwner
 } from "./queue-table.ts"
-import type { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
 import type { AnyJobKind, JobCounters, JobOffer, Jobs, ServerContext } from "../../ports/server-context.ts"
 import { makeJobCounters } from "../../ports/server-context.ts"
 import { runAttempt } from "./attempt.ts"

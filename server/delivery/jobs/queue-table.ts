@@ -2,12 +2,10 @@
  * The table of Effect's PersistedQueue, `effect_queue`: statements its API lacks. Times are the database's: UTC, as
  * every session sets.
  */
-import { choice, integer, json, type JsonObject, longText, text, timestamp } from "../../../core/kernel/fields/field.ts"
-import type { Dialect } from "../../../core/kernel/store/statement.ts"
-import { plainTable, type RowOf } from "../../../core/kernel/tables/table.ts"
+import { choice, integer, json, longText, plainTable, text, timestamp } from "../../../core/kernel/index.ts"
+import type { Dialect, JsonObject, RowOf, StoreShape } from "../../../core/kernel/index.ts"
 import { Cause, Effect } from "effect"
 import type { SqlError } from "effect/sql"
-import type { StoreShape } from "../../../core/kernel/store/store.ts"
 import { printableLine } from "../../../core/values/text.ts"
 import { type AnyJobKind, GivenUp, type JobCount } from "../../ports/server-context.ts"
 

@@ -3,10 +3,8 @@
  * runs once. Work that fell due while no server ran is caught up once, for its last due time.
  */
 import { Clock, Cron, Effect } from "effect"
-import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
-import { type Failure, Store } from "../../../core/kernel/store/store.ts"
+import { insert, Store, type Failure, type StoredEvent } from "../../../core/kernel/index.ts"
 import { jobOffer, type Jobs, type Process, type TimedWork } from "../../ports/server-context.ts"
-import { insert } from "../../../core/kernel/tables/table.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { timed_work } from "./queue-table.ts"
 

@@ -10,11 +10,8 @@ import { createWriteStream } from "node:fs"
 import { mkdir, open, rename, rm } from "node:fs/promises"
 import { basename, join } from "node:path"
 import { pipeline } from "node:stream/promises"
-import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
-import { settingText } from "../../../core/kernel/events/settings.ts"
-import type { Failure, Store } from "../../../core/kernel/store/store.ts"
+import { CommandRuntime, settingText, type Failure, type JsonObject, type Store } from "../../../core/kernel/index.ts"
 import { secretSetting } from "../../../core/setup/settings/secrets.ts"
-import type { JsonObject } from "../../../core/kernel/fields/field.ts"
 import { type MailServer, mailServer, MailTransport } from "./transport.ts"
 
 // Loads attachments and builds the message in the mail library's format.

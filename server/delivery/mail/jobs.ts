@@ -5,9 +5,8 @@
  */
 import { Clock, Effect, Option, Schema } from "effect"
 import type { SqlError } from "effect/sql"
-import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
-import type { Settings } from "../../../core/kernel/events/settings.ts"
-import { type Failure, Store, type StoreShape } from "../../../core/kernel/store/store.ts"
+import { CommandRuntime, insert, plainTable, remove, Store, text, timestamp } from "../../../core/kernel/index.ts"
+import { update, type Failure, type Settings, type StoreShape } from "../../../core/kernel/index.ts"
 import { users } from "../../../core/people/users/permissions.ts"
 import { dropJob } from "../jobs/queue-table.ts"
 import { holdContent } from "../../files/downloads.ts"
@@ -15,8 +14,6 @@ import { GivenUp, type JobKind, jobKind, type JobOffer, jobOffer, serverContext 
 import { composeMail, type MailDraft, type MailMessage, mailMessage, type Refusal, refusal } from "./compose.ts"
 import type { Delivered } from "./deliver.ts"
 import { MailTransport } from "./transport.ts"
-import { text, timestamp } from "../../../core/kernel/fields/field.ts"
-import { insert, plainTable, remove, update } from "../../../core/kernel/tables/table.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { secretBox } from "../../ports/secret-box.ts"
 

@@ -1,10 +1,8 @@
 /** Mail on the server: jobs, connections, and the test message. */
 import { randomUUID } from "node:crypto"
 import { Context, Effect, Result, Schema } from "effect"
-import { command, CommandRuntime, type Failure, type Input } from "../../../core/kernel/endpoints/endpoint.ts"
-import { choice, ref, text } from "../../../core/kernel/fields/field.ts"
-import { invalidField } from "../../../core/kernel/fields/rejection.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
+import { choice, command, CommandRuntime, invalidField, ref, Store, text } from "../../../core/kernel/index.ts"
+import type { Failure, Input } from "../../../core/kernel/index.ts"
 import { users } from "../../../core/people/users/permissions.ts"
 import { accepted, accepted_shown } from "../jobs/api.ts"
 import type { ServerSlice } from "../../ports/server-slice.ts"

@@ -1,7 +1,10 @@
 /** The inbox over the API (rules/conventions 15): each user's own only. */
 import { read as invoices_read } from "../../../core/billing/state/fields.ts"
 import { read as documents_read } from "../../../core/documents/lifecycle-api.ts"
-import { update, type Where } from "../../../core/kernel/tables/table.ts"
+import { bindings, command, CommandRuntime, get, integer, isJsonObject, listOf } from "../../../core/kernel/index.ts"
+import { notFound, ok, render, renderById, renderOne, resource, Shown, Store } from "../../../core/kernel/index.ts"
+import { text, update, viewContext, whereSql } from "../../../core/kernel/index.ts"
+import type { Endpoint, Input, JsonObject, Viewer, Where } from "../../../core/kernel/index.ts"
 import { read as opportunities_read } from "../../../core/orders/opportunities/tables/paths.ts"
 import { read as purchase_orders_read } from "../../../core/purchasing/schema.ts"
 import {
@@ -12,21 +15,6 @@ import {
   users_permission
 } from "./causes/happening.ts"
 import { Clock, Effect, Result } from "effect"
-import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
-import { command, CommandRuntime, type Endpoint, get, type Input } from "../../../core/kernel/endpoints/endpoint.ts"
-import { integer, isJsonObject, type JsonObject, text } from "../../../core/kernel/fields/field.ts"
-import { notFound, type Viewer } from "../../../core/kernel/fields/rejection.ts"
-import {
-  listOf,
-  ok,
-  render,
-  renderById,
-  renderOne,
-  resource,
-  viewContext
-} from "../../../core/kernel/endpoints/resource.ts"
-import { bindings, whereSql } from "../../../core/kernel/store/statement.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
 import { notificationRules, notificationType } from "../../../core/office/notifications/types.ts"
 import { users } from "../../../core/people/users/permissions.ts"
 import { stock_permission } from "./causes/causes.ts"

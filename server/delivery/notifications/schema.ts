@@ -2,8 +2,8 @@
  * Notifications, on the server alone: a row for each person and notification event. Rows name their subject by id;
  * texts are written on reading, so that no row contains a name.
  */
-import { boolean, id, integer, json, type JsonObject, text, timestamp } from "../../../core/kernel/fields/field.ts"
-import { plainTable, type RowOf } from "../../../core/kernel/tables/table.ts"
+import { boolean, id, integer, json, plainTable, text, timestamp } from "../../../core/kernel/index.ts"
+import type { JsonObject, RowOf } from "../../../core/kernel/index.ts"
 
 const whole = { max: Number.MAX_SAFE_INTEGER } as const
 

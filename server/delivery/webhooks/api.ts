@@ -3,7 +3,10 @@
  * secret is returned once, on creation.
  */
 import { Effect, Result, Schema } from "effect"
-import { type AnyEventType, eventType } from "../../../core/kernel/events/event-type.ts"
+import { boolean, command, created, eventType, forbidden, get, insert, invalid } from "../../../core/kernel/index.ts"
+import { lastPosition, listOf, noContent, ok, remove, removeWhere, renderById } from "../../../core/kernel/index.ts"
+import { resource, Shown, Store, update, viewContext } from "../../../core/kernel/index.ts"
+import type { AnyEventType, Endpoint, Failure, JsonObject, Rejection, Viewer } from "../../../core/kernel/index.ts"
 import {
   lockWebhook,
   newSecret,
@@ -14,22 +17,6 @@ import {
   webhooks,
   webhookSecrets
 } from "./schema.ts"
-import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
-import { command, type Endpoint, type Failure, get } from "../../../core/kernel/endpoints/endpoint.ts"
-import { boolean, type JsonObject } from "../../../core/kernel/fields/field.ts"
-import { lastPosition } from "../../../core/kernel/events/journal.ts"
-import { forbidden, invalid, type Rejection, type Viewer } from "../../../core/kernel/fields/rejection.ts"
-import {
-  created,
-  listOf,
-  noContent,
-  ok,
-  renderById,
-  resource,
-  viewContext
-} from "../../../core/kernel/endpoints/resource.ts"
-import { insert, remove, removeWhere, update } from "../../../core/kernel/tables/table.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
 import { shownWithSecret, withSecret } from "../../ports/secret-box.ts"
 import { serverContext } from "../../ports/server-context.ts"
 import { every_event, type FanOut, type Subscriptions } from "./fan-out.ts"

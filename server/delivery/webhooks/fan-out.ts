@@ -4,16 +4,11 @@
  * subscription. Rows are identified by webhook, event and position, so that repeating adds nothing.
  */
 import { Clock, Context, Effect, Schema } from "effect"
-import { type Failure, Store, type StoreRead } from "../../../core/kernel/store/store.ts"
+import { chunked, CommandRuntime, insert, journal, lastPosition, Store } from "../../../core/kernel/index.ts"
+import type { Failure, JsonObject, StoredEvent, StoreRead } from "../../../core/kernel/index.ts"
 import { webhook_deliveries, type WebhookRow, webhooks } from "./schema.ts"
-import type { JsonObject } from "../../../core/kernel/fields/field.ts"
-import { insert } from "../../../core/kernel/tables/table.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { bodiesOf, bodyOf, deliveryOf, type Message, messagesOf, toldOf, type WebhookKinds } from "./payloads.ts"
-import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
-import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
-import { journal, lastPosition } from "../../../core/kernel/events/journal.ts"
-import { chunked } from "../../../core/kernel/store/statement.ts"
 import { type JobKind, jobKind, jobOffer, serverContext } from "../../ports/server-context.ts"
 import type { ServerEndpoint } from "../../ports/server-slice.ts"
 

@@ -1,6 +1,5 @@
 /** All kinds of events for webhooks. */
-import type { JsonObject } from "../../../core/kernel/fields/field.ts"
-import { boolean, decimal, integer, isJsonObject, list, text } from "../../../core/kernel/fields/field.ts"
+import { boolean, decimal, integer, isJsonObject, list, text, type JsonObject } from "../../../core/kernel/index.ts"
 import { idOnly, lean, merged, settingValues, type WebhookKind, type WebhookKinds, wholeRow } from "./payloads.ts"
 import { documentGenerated } from "../../../core/documents/schema.ts"
 import { pdf_generated } from "./fan-out.ts"

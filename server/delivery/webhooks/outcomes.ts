@@ -4,8 +4,8 @@
  */
 import { Effect } from "effect"
 import { allocateIds } from "../../../core/kernel/runtime/ids.ts"
-import { insert, type RowChange, type RowOf, update, updateWhere } from "../../../core/kernel/tables/table.ts"
-import { type Failure, Store } from "../../../core/kernel/store/store.ts"
+import { insert, Store, update, updateWhere } from "../../../core/kernel/index.ts"
+import type { Failure, RowChange, RowOf } from "../../../core/kernel/index.ts"
 import { itemAt } from "../../../core/values/text.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { type DeliveryRow, lockWebhook, webhook_deliveries, webhook_logs, type WebhookRow, webhooks } from "./schema.ts"

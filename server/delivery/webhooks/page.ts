@@ -1,5 +1,5 @@
 /** Generates `docs/WEBHOOKS.md`, the guide for receivers, from the declarations. */
-import type { Catalogue } from "../../../core/kernel/endpoints/endpoint.ts"
+import type { Catalogue } from "../../../core/kernel/index.ts"
 import { describedKinds } from "./slice.ts"
 import type { WebhookKinds } from "./payloads.ts"
 

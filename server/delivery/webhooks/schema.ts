@@ -1,9 +1,7 @@
 /** Outbound webhooks: subscriptions, pending deliveries, and the log of attempts (rules/conventions 14). */
-import { boolean, id, integer, list, longText, text, timestamp } from "../../../core/kernel/fields/field.ts"
-import { plainTable, type RowOf, table } from "../../../core/kernel/tables/table.ts"
+import { boolean, columnList, id, integer, list, longText, plainTable, Store } from "../../../core/kernel/index.ts"
+import { table, text, timestamp, type RowOf } from "../../../core/kernel/index.ts"
 import { Effect } from "effect"
-import { columnList } from "../../../core/kernel/store/statement.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { createHmac, randomBytes } from "node:crypto"
 import { type SecretBox, secretBox } from "../../ports/secret-box.ts"

@@ -1,8 +1,5 @@
 import { Cause, Clock, Effect, Queue, Random, type Scope } from "effect"
-import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
-import { journal } from "../../../core/kernel/events/journal.ts"
-import { update } from "../../../core/kernel/tables/table.ts"
-import { type Failure, Store } from "../../../core/kernel/store/store.ts"
+import { CommandRuntime, journal, Rejection, Store, update, type Failure } from "../../../core/kernel/index.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { ServerContext } from "../../ports/server-context.ts"
 import { bodiesOf, firstKeyOf, type WebhookKinds } from "./payloads.ts"
@@ -24,7 +21,6 @@ import {
 } from "./schema.ts"
 import type { Outcome, Send } from "./send.ts"
 import { randomUUID } from "node:crypto"
-import { Rejection } from "../../../core/kernel/fields/rejection.ts"
 import { users } from "../../../core/people/users/permissions.ts"
 import { queueMail } from "../mail/jobs.ts"
 

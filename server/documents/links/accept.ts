@@ -3,17 +3,15 @@
  * shown is accepted, or nothing.
  */
 import * as MultipartParser from "effect/http/MultipartParser"
-import { parseJson } from "../../../core/kernel/fields/input.ts"
-import { isJsonObject } from "../../../core/kernel/fields/field.ts"
+import { CommandRuntime, decideInSavepoint, insert, isJsonObject, lockStreams } from "../../../core/kernel/index.ts"
+import { parseJson, Rejection, remove, retryOnConflict, Store, streamOf } from "../../../core/kernel/index.ts"
+import type { Settings, Viewer } from "../../../core/kernel/index.ts"
 import { mediaType } from "../../http/body.ts"
 import { recordByServer } from "../../ports/server-context.ts"
 import type { Opened, PublicCallShape, Text } from "./public-links.ts"
 import { document_link_tries, form_bytes_max, headerOf, openLink, zoneFor } from "./public-links.ts"
 import { randomUUID } from "node:crypto"
 import { Clock, Effect } from "effect"
-import { decideInSavepoint, lockStreams, retryOnConflict } from "../../../core/kernel/runtime/engine.ts"
-import { insert, remove } from "../../../core/kernel/tables/table.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import type { Following, NotAccepted } from "../../../core/documents/links/acceptance.ts"
 import {
@@ -31,10 +29,6 @@ import {
   documentFinalised,
   documentStream
 } from "../../../core/documents/schema.ts"
-import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
-import { streamOf } from "../../../core/kernel/events/event-type.ts"
-import { Rejection, type Viewer } from "../../../core/kernel/fields/rejection.ts"
-import type { Settings } from "../../../core/kernel/events/settings.ts"
 import { opportunities, type OpportunityRow } from "../../../core/orders/opportunities/tables/opportunities.ts"
 import { itemAt, printableLine } from "../../../core/values/text.ts"
 import { preparation } from "../papers/filled.ts"

@@ -9,9 +9,7 @@ import {
   documentStream,
   linkAddress
 } from "../../../core/documents/schema.ts"
-import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
-import { type Settings, settingText } from "../../../core/kernel/events/settings.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
+import { CommandRuntime, lockStreams, settingText, Store, type Settings } from "../../../core/kernel/index.ts"
 import { GivenUp, recordByServer, serverContext } from "../../ports/server-context.ts"
 import { drawn, filledMail, preparation, queueDocumentMail } from "../papers/filled.ts"
 import { keepBytes, pdfThere } from "../papers/drawing.ts"
@@ -21,7 +19,6 @@ import { randomUUID } from "node:crypto"
 import { chosenContact } from "../../../core/billing/state/parties.ts"
 import { certified } from "../../../core/documents/links/acceptance.ts"
 import { certificateKept } from "../../../core/documents/links/events.ts"
-import { lockStreams } from "../../../core/kernel/runtime/engine.ts"
 import { changesOf } from "../../../core/kernel/runtime/reference-checks.ts"
 import { emails } from "../../../core/people/members/schema.ts"
 import { opportunities } from "../../../core/orders/opportunities/tables/opportunities.ts"

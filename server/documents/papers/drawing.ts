@@ -15,12 +15,9 @@ import {
   documents,
   documentStream
 } from "../../../core/documents/schema.ts"
-import { CommandRuntime, recordEvents } from "../../../core/kernel/endpoints/endpoint.ts"
-import { lockStreams } from "../../../core/kernel/runtime/engine.ts"
-import type { NewEvent } from "../../../core/kernel/events/event-type.ts"
+import { appendEvents, CommandRuntime, lockStreams, Rejection, Store } from "../../../core/kernel/index.ts"
+import type { Failure, NewEvent } from "../../../core/kernel/index.ts"
 import { changesOf } from "../../../core/kernel/runtime/reference-checks.ts"
-import { Rejection } from "../../../core/kernel/fields/rejection.ts"
-import { type Failure, Store } from "../../../core/kernel/store/store.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { keepContent } from "../../files/downloads.ts"
 import { type BlobMissing, BlobStoreFailure, type StoredBlob } from "../../ports/blob-store.ts"
@@ -50,7 +47,7 @@ const recordIfPending = Effect.fnUntraced(function* (
   const now = instantOf(yield* Clock.currentTimeMillis)
   const event = yield* eventOf(row, now)
   if (runtime.filesNamed !== undefined) yield* runtime.filesNamed(changesOf(runtime.catalogue.projection, [event], now))
-  yield* recordEvents([event], { command_id: yield* runtime.commandId, actor_id, replica_id: null, recorded_at: now })
+  yield* appendEvents([event], { command_id: yield* runtime.commandId, actor_id, replica_id: null, recorded_at: now })
   return true
 })
 

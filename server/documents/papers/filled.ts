@@ -1,16 +1,13 @@
 /** Documents and their mails with the layouts' texts filled in. */
 import { Context, Effect, Stream } from "effect"
 import type { DocumentSource, PreparedDocument } from "../../../core/documents/content/invoices.ts"
-import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
-import { invalidField, Rejection } from "../../../core/kernel/fields/rejection.ts"
-import type { Settings } from "../../../core/kernel/events/settings.ts"
-import { type Failure, Store } from "../../../core/kernel/store/store.ts"
+import { CommandRuntime, invalidField, later, Rejection, Store } from "../../../core/kernel/index.ts"
+import type { Failure, Settings } from "../../../core/kernel/index.ts"
 import { picturesOf, type PrintDocument } from "../../../core/pricing/print/blocks.ts"
 import type { MailDraft } from "../../delivery/mail/compose.ts"
 import { queueMail } from "../../delivery/mail/jobs.ts"
 import type { DrawingTooLong, DrawingUnavailable, DrawOptions, Renderer, Undrawable } from "../../print/renderer.ts"
 import { GivenUp, serverContext } from "../../ports/server-context.ts"
-import { later } from "../../../core/kernel/fields/later.ts"
 
 // Billing documents as PDF: drawn on request, never stored.
 

@@ -1,9 +1,7 @@
 /** The daily backup that the settings ask for: a job of the server, once on all servers, pruned after. */
 import { createHash } from "node:crypto"
 import { Clock, Effect } from "effect"
-import { type Catalogue, CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
-import { settings_table } from "../../../core/kernel/events/settings.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
+import { CommandRuntime, settings_table, Store, type Catalogue } from "../../../core/kernel/index.ts"
 import { zoneOf } from "../../../core/values/time.ts"
 import { system_jobs } from "../../delivery/jobs/queue-table.ts"
 import { server_permission } from "../../delivery/notifications/causes/happening.ts"

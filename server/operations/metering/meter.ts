@@ -3,11 +3,9 @@
  * loses records of the last second at most.
  */
 import { Effect, Queue, type Scope, Semaphore } from "effect"
-import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
+import { chunked, CommandRuntime, inPowersOfTwo, quote, settingText, Store } from "../../../core/kernel/index.ts"
+import type { Failure, StoreShape } from "../../../core/kernel/index.ts"
 import { allocateIds } from "../../../core/kernel/runtime/ids.ts"
-import { settingText } from "../../../core/kernel/events/settings.ts"
-import { chunked, inPowersOfTwo, quote } from "../../../core/kernel/store/statement.ts"
-import { type Failure, Store, type StoreShape } from "../../../core/kernel/store/store.ts"
 import { Durability } from "../../../sync/sqlite/client.ts"
 import type { AddressForm, Metered, RequestLogRow } from "./metered.ts"
 import { address_forms, answeredOf, hourSums, logRows, monthSums, request_logs, sentOf } from "./metered.ts"

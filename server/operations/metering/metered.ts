@@ -1,8 +1,7 @@
 /** Turns metered calls into rows and sums. Pure. */
 import { isIPv4, isIPv6 } from "node:net"
-import { choice, id, integer, text, timestamp } from "../../../core/kernel/fields/field.ts"
-import { plainTable, type RowOf } from "../../../core/kernel/tables/table.ts"
-import { operationOf, resourceOf } from "../../../core/kernel/endpoints/endpoint.ts"
+import { choice, id, integer, operationOf, plainTable, resourceOf, text } from "../../../core/kernel/index.ts"
+import { timestamp, type RowOf } from "../../../core/kernel/index.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { monthOf, unitsOf } from "../../http/limit-month.ts"
 import { own_agent } from "../../delivery/webhooks/schema.ts"

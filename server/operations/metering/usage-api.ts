@@ -1,24 +1,17 @@
 /** `GET /api/v1/usage` and its export (rules/conventions 16). */
 import { Clock, Effect, Schema, Stream } from "effect"
-import { settingNumber } from "../../../core/kernel/events/settings.ts"
-import { chunked } from "../../../core/kernel/store/statement.ts"
-import { type Failure, Store } from "../../../core/kernel/store/store.ts"
-import { streamOf } from "../../../core/kernel/events/event-type.ts"
+import { choice, chunked, CommandRuntime, date, get, integer, ok, settingNumber } from "../../../core/kernel/index.ts"
+import { Shown, Store, streamOf, text } from "../../../core/kernel/index.ts"
+import type { Catalogue, Failure, FieldErrors, Input, JsonObject, SharedDraft } from "../../../core/kernel/index.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { tokenChanged, tokenIssued, tokens } from "../../access/tokens/issue.ts"
 import { hour_millis, metering_channels, type MeteringChannel, sent_route } from "./metered.ts"
 import { cellsFor, csvRow } from "../../../core/values/csv.ts"
 import { randomUUID } from "node:crypto"
-import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
-import type { Catalogue, Input, SharedDraft } from "../../../core/kernel/endpoints/endpoint.ts"
-import { CommandRuntime, get } from "../../../core/kernel/endpoints/endpoint.ts"
-import { choice, date, integer, type JsonObject, text } from "../../../core/kernel/fields/field.ts"
-import { ok } from "../../../core/kernel/endpoints/resource.ts"
 import { keepDownload } from "../../files/downloads.ts"
 import { accepted, accepted_shown } from "../../delivery/jobs/api.ts"
 import { jobKind, jobOffer, serverContext } from "../../ports/server-context.ts"
 import type { Meter } from "./meter.ts"
-import type { FieldErrors } from "../../../core/kernel/fields/rejection.ts"
 
 // Resolves the window of a usage query. Pure.
 

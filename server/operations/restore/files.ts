@@ -1,11 +1,11 @@
 /** The files of a business: its owner downloads them one by one, and uploads them before the journal. */
 import { Effect, Schema } from "effect"
-import type { Json, JsonObject } from "../../../core/kernel/fields/field.ts"
-import { canonicalJson, id, integer, json, text, timestamp } from "../../../core/kernel/fields/field.ts"
-import { type Key, plainTable, type RowOf, type Table } from "../../../core/kernel/tables/table.ts"
+import { canonicalJson, CommandRuntime, created, get, id, integer, invalid } from "../../../core/kernel/index.ts"
+import { invalidField, journal, json, lastPosition, notFound, ok, plainTable } from "../../../core/kernel/index.ts"
+import { postQuery, quote, Shown, Store, text, timestamp } from "../../../core/kernel/index.ts"
+import type { Catalogue, Failure, Json, JsonObject, Key, Rejection, RowOf, Table } from "../../../core/kernel/index.ts"
+import type { Viewer } from "../../../core/kernel/index.ts"
 import { createHash } from "node:crypto"
-import type { Catalogue, Failure } from "../../../core/kernel/endpoints/endpoint.ts"
-import { CommandRuntime, get, postQuery } from "../../../core/kernel/endpoints/endpoint.ts"
 import {
   advanceIdSequence,
   ensureSequences,
@@ -13,16 +13,10 @@ import {
   nextIds,
   number_sequences
 } from "../../../core/kernel/runtime/ids.ts"
-import { journal, lastPosition } from "../../../core/kernel/events/journal.ts"
 import { beginEpoch, projectJournal, schema_version } from "../../../core/kernel/runtime/schema.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
 import { keyOf, rowsAfter } from "../../../core/kernel/store/scan.ts"
-import { invalid, invalidField, notFound, type Rejection, type Viewer } from "../../../core/kernel/fields/rejection.ts"
-import { quote } from "../../../core/kernel/store/statement.ts"
 import { users } from "../../../core/people/users/permissions.ts"
 import { owner_user_id } from "../../ports/server-context.ts"
-import { created, ok } from "../../../core/kernel/endpoints/resource.ts"
-import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
 import { isSha256 } from "../../ports/blob-store.ts"
 import { blobs } from "../../files/downloads.ts"
 import { answerOfFile, file_headers, fileTables, isCurrent } from "../../files/serve.ts"

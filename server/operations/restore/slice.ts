@@ -3,32 +3,17 @@
  * empty server. The import takes effect in one transaction, if the projected tables match the export's checksums.
  */
 import { Effect } from "effect"
-import type { Catalogue, SharedDraft } from "../../../core/kernel/endpoints/endpoint.ts"
-import { CommandRuntime, get, postQuery } from "../../../core/kernel/endpoints/endpoint.ts"
-import { retryOnConflict } from "../../../core/kernel/runtime/engine.ts"
-import { type AnyEventType, decodeData, type StoredEvent } from "../../../core/kernel/events/event-type.ts"
-import {
-  boolean,
-  integer,
-  isJsonObject,
-  json,
-  type JsonObject,
-  list,
-  object,
-  text,
-  timestamp
-} from "../../../core/kernel/fields/field.ts"
+import { boolean, CommandRuntime, created, decodeData, eventsAfter, get, integer } from "../../../core/kernel/index.ts"
+import { invalidField, isJsonObject, json, lastPosition, list, object, ok } from "../../../core/kernel/index.ts"
+import { postQuery, Rejection, retryOnConflict, Shown, Store, text, timestamp } from "../../../core/kernel/index.ts"
+import type { AnyEventType, Catalogue, JsonObject, SharedDraft, StoredEvent } from "../../../core/kernel/index.ts"
+import type { Viewer } from "../../../core/kernel/index.ts"
 import { allocateId } from "../../../core/kernel/runtime/ids.ts"
-import { eventsAfter, lastPosition } from "../../../core/kernel/events/journal.ts"
-import { invalidField, Rejection, type Viewer } from "../../../core/kernel/fields/rejection.ts"
-import { created, ok } from "../../../core/kernel/endpoints/resource.ts"
 import { schema_version, withoutTimeouts } from "../../../core/kernel/runtime/schema.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
 import { serverContext } from "../../ports/server-context.ts"
 import type { ServerSlice } from "../../ports/server-slice.ts"
 import type { Manifest, RestoreRow } from "./files.ts"
 import { applyRestore, bringFiles, fileEndpoints, manifestOf, ownManifest, restored_events, restores } from "./files.ts"
-import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
 import { storedEvent } from "../../../sync/protocol/snapshot.ts"
 
 const events_per_page_max = 2_000

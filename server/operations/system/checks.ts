@@ -1,8 +1,7 @@
 /** Checks of a running server, each with its finding and whether it passed. */
 import { statfs } from "node:fs/promises"
 import { Cause, Clock, Effect, Option } from "effect"
-import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
+import { CommandRuntime, Store } from "../../../core/kernel/index.ts"
 import { mailServer, MailTransport } from "../../delivery/mail/transport.ts"
 import { makeGuard } from "../../delivery/webhooks/guard.ts"
 import { serverContext } from "../../ports/server-context.ts"

@@ -3,14 +3,12 @@
  * other requests are served between its parts.
  */
 import { Effect, Schema } from "effect"
-import { schemaOfField } from "../../../core/kernel/tables/field-schema.ts"
-import { type Fields, isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/field.ts"
-import type { SettingGroups } from "../../../core/kernel/events/settings.ts"
+import { isJsonObject, operationOf, resourceOf, schemaOfField } from "../../../core/kernel/index.ts"
+import type { Catalogue, Endpoint, Fields, Json, JsonObject, SettingGroups } from "../../../core/kernel/index.ts"
 import { exampleOf, withExample } from "../../http/examples.ts"
 import { type JsonSchemas, jsonSchemas } from "../../http/json-schema.ts"
 import { bodySchema, pathParameters, queryParameters } from "./schema-of.ts"
 import { headersAndErrors, responsesOf, title, words } from "./responses.ts"
-import { type Catalogue, type Endpoint, operationOf, resourceOf } from "../../../core/kernel/endpoints/endpoint.ts"
 import { keepsAnswers } from "../../access/idempotency/slice.ts"
 
 // The endpoint catalogue as rows (rules/conventions 16): paths, parameters and weights.

@@ -1,6 +1,5 @@
 /** Responses of an operation: its successful answer and its refusals, each with its headers. */
-import { type Endpoint, paramNames, statusOfAnswer } from "../../../core/kernel/endpoints/endpoint.ts"
-import type { JsonObject } from "../../../core/kernel/fields/field.ts"
+import { paramNames, statusOfAnswer, type Endpoint, type JsonObject } from "../../../core/kernel/index.ts"
 import { kindOf, type Part } from "../../../core/kernel/lists/answer-schema.ts"
 import { keepsAnswers } from "../../access/idempotency/slice.ts"
 import { exampleOf } from "../../http/examples.ts"

@@ -1,9 +1,8 @@
 /** Declared fields as JSON Schema (2020-12, as in OpenAPI 3.1): bodies and query strings. */
-import { meaningOf } from "../../../core/kernel/tables/field-schema.ts"
-import type { Field, Fields, FieldType, Json, JsonObject, TextFormat } from "../../../core/kernel/fields/field.ts"
-import { type Endpoint, paramNames, type Params } from "../../../core/kernel/endpoints/endpoint.ts"
+import { meaningOf, paramNames, predicates } from "../../../core/kernel/index.ts"
+import type { Endpoint, Field, Fields, FieldType, Json, JsonObject, Params } from "../../../core/kernel/index.ts"
+import type { TextFormat } from "../../../core/kernel/index.ts"
 import { subjectOf } from "../../../core/kernel/endpoints/ignored.ts"
-import { predicates } from "../../../core/kernel/lists/query.ts"
 import { kindOf, type ShownResource } from "../../../core/kernel/lists/answer-schema.ts"
 import { title, words } from "./responses.ts"
 

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { extname } from "node:path"
 import { fileURLToPath } from "node:url"
 import { brotliDecompressSync } from "node:zlib"
-import type { Answer } from "../../../core/kernel/endpoints/endpoint.ts"
+import type { Answer } from "../../../core/kernel/index.ts"
 
 const types: { readonly [ending: string]: string } = {
   ".css": "text/css; charset=utf-8",

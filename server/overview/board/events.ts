@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { type AnyEventType, eventType } from "../../../core/kernel/events/event-type.ts"
+import { eventType, type AnyEventType } from "../../../core/kernel/index.ts"
 
 // Journal events of boards: who made a day visible without a login. They never contain addresses.
 

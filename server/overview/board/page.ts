@@ -2,9 +2,9 @@
  * The page of a board. Its script inserts HTML from the server, and shows when the connection is lost. Sizes scale with
  * the screen: at 1920 pixels, capital letters are legible from four metres.
  */
-import { boolean, integer, ref, text, timestamp } from "../../../core/kernel/fields/field.ts"
+import { boolean, CommandRuntime, integer, later, ref, Store, table, text } from "../../../core/kernel/index.ts"
+import { timestamp } from "../../../core/kernel/index.ts"
 import { addColumn, type TableMigration } from "../../../core/kernel/store/table-migration.ts"
-import { table } from "../../../core/kernel/tables/table.ts"
 import { escaped } from "../../../core/pricing/print/escape.ts"
 import type { OrderList } from "../../../core/overview/today/words.ts"
 import { leftText, order_list_names, order_lists, replaceText } from "../../../core/overview/today/words.ts"
@@ -12,10 +12,7 @@ import type { Today } from "../../../core/overview/today/today.ts"
 import { dayText, numberText, wallText } from "../../../core/values/text.ts"
 import { isSameSignature, signatureOf } from "../../ports/secret-box.ts"
 import { Clock, Effect } from "effect"
-import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
-import { later } from "../../../core/kernel/fields/later.ts"
 import { mayAsk } from "../../../core/kernel/endpoints/may-ask.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
 import { instantOf, millisOf } from "../../../core/values/time.ts"
 import { roles, users, viewerOf } from "../../../core/people/users/permissions.ts"
 

@@ -1,9 +1,10 @@
 /** Boards: created, listed and deleted over the API, and shown at signed URLs (rules/today 5). */
 import { type Cause, type Context, Effect, Latch, Queue, Result, Stream } from "effect"
 import { Sse } from "effect/encoding"
-import type { Viewer } from "../../../core/kernel/fields/rejection.ts"
-import { forbidden, hasOnePermission, invalidField, Rejection } from "../../../core/kernel/fields/rejection.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
+import { command, CommandRuntime, created, forbidden, get, hasOnePermission } from "../../../core/kernel/index.ts"
+import { insert, integer, invalidField, noContent, ok, Rejection, remove } from "../../../core/kernel/index.ts"
+import { settingText, Shown, Store, text, timestamp, unpagedMeta, update } from "../../../core/kernel/index.ts"
+import type { Answer, Failure, Input, RowOf, SharedDraft, Viewer } from "../../../core/kernel/index.ts"
 import { ServerContext, serverContext, type ServerContextShape } from "../../ports/server-context.ts"
 import type { BoardTheme, GivenAddress } from "./page.ts"
 import {
@@ -20,14 +21,7 @@ import {
   endedPage
 } from "./page.ts"
 import { createHash, randomBytes } from "node:crypto"
-import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
-import type { Answer, Failure, Input, SharedDraft } from "../../../core/kernel/endpoints/endpoint.ts"
-import { command, CommandRuntime, get } from "../../../core/kernel/endpoints/endpoint.ts"
-import { integer, text, timestamp } from "../../../core/kernel/fields/field.ts"
 import { mayAsk } from "../../../core/kernel/endpoints/may-ask.ts"
-import { created, noContent, ok, unpagedMeta } from "../../../core/kernel/endpoints/resource.ts"
-import { insert, remove, type RowOf, update } from "../../../core/kernel/tables/table.ts"
-import { settingText } from "../../../core/kernel/events/settings.ts"
 import { millisOf, zoneOf } from "../../../core/values/time.ts"
 import type { ServerSlice } from "../../ports/server-slice.ts"
 import { boardCreated, boardDeleted, boardEvents, boardReaddressed } from "./events.ts"

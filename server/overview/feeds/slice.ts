@@ -15,19 +15,17 @@ import {
   requireKinds,
   with_field
 } from "../../../core/overview/calendar/kinds.ts"
-import { Effect } from "effect"
-import { feedText } from "../../../core/overview/calendar/api.ts"
-import type { Answer, CommandRuntime, Failure, Input, SharedDraft } from "../../../core/kernel/endpoints/endpoint.ts"
-import { get } from "../../../core/kernel/endpoints/endpoint.ts"
-import { notFound, Rejection } from "../../../core/kernel/fields/rejection.ts"
-import { ok, unpagedMeta } from "../../../core/kernel/endpoints/resource.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
+import { Clock, Effect } from "effect"
+import { feedText, uid_host_setting, uidHost } from "../../../core/overview/calendar/api.ts"
+import { choice, get, integer, list, notFound, ok, Rejection, settings_table } from "../../../core/kernel/index.ts"
+import { settingsUpdated, Shown, Store, text, unpagedMeta } from "../../../core/kernel/index.ts"
+import type { Answer, CommandRuntime, Failure, Input, SharedDraft } from "../../../core/kernel/index.ts"
+import { lockDatabase } from "../../../core/kernel/runtime/schema.ts"
 import { isAdministrator, roles, type UserRow, users, viewerOf } from "../../../core/people/users/permissions.ts"
 import { isSameSignature, signatureOf } from "../../ports/secret-box.ts"
-import { ServerContext, serverContext } from "../../ports/server-context.ts"
+import { instantOf } from "../../../core/values/time.ts"
+import { recordByServer, ServerContext, serverContext } from "../../ports/server-context.ts"
 import type { ServerSlice } from "../../ports/server-slice.ts"
-import { choice, integer, list, text } from "../../../core/kernel/fields/field.ts"
-import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
 
 // Signed feed addresses (rules/members-activities 7): they open without a token, so they are as secret as one.
 
@@ -215,3 +213,20 @@ export const feedsSlice: ServerSlice = {
     })
   ]
 }
+
+/**
+ * Stores the host in the UIDs of calendar entries unless one is stored: that of the server's first URL, even if it
+ * changes. Concurrent starts wait for each other.
+ */
+export const keepUidHost = Effect.fnUntraced(function* (public_url: string) {
+  if ((yield* Store.get(settings_table, uid_host_setting)) !== undefined) return
+  yield* Store.transaction(
+    Effect.gen(function* () {
+      yield* lockDatabase
+      if ((yield* Store.get(settings_table, uid_host_setting)) !== undefined) return
+      const recorded_at = instantOf(yield* Clock.currentTimeMillis)
+      const [group = "", key = ""] = uid_host_setting.split(".")
+      yield* recordByServer([settingsUpdated.make({ group, values: { [key]: uidHost(public_url) } })], recorded_at)
+    })
+  )
+})

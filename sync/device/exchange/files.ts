@@ -20,9 +20,7 @@ import {
   writeSync
 } from "node:fs"
 import { join } from "node:path"
-import type { UploadedFile } from "../../../core/kernel/endpoints/endpoint.ts"
-import { upload_bytes_max } from "../../../core/kernel/fields/input.ts"
-import { invalidField, Rejection } from "../../../core/kernel/fields/rejection.ts"
+import { invalidField, Rejection, upload_bytes_max, type UploadedFile } from "../../../core/kernel/index.ts"
 import type { Outbox } from "../outbox/outbox.ts"
 import type { Remote } from "./remote.ts"
 import type { WaitingFiles } from "./sync.ts"

@@ -1,8 +1,7 @@
 /** A device's requests to its server: push commands, lease ids, fill, and follow the journal's shape. */
 import type { ChangeMessage, Message, Row } from "@electric-sql/client"
 import { catalogue } from "../../../core/catalogue.ts"
-import { TooDeep } from "../../../core/kernel/fields/input.ts"
-import type { FieldErrors } from "../../../core/kernel/fields/rejection.ts"
+import { TooDeep, type FieldErrors } from "../../../core/kernel/index.ts"
 import { DecodeFailure, type LeaseRange, toWireCommand, type Verdict, type WireCommand } from "../../protocol/wire.ts"
 import {
   decodeChecksums,

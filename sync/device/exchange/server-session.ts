@@ -3,9 +3,7 @@ import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { sqliteCodeIn } from "../outbox/device-failure.ts"
 import type { Effect } from "effect"
-import type { CommandRuntime, Failure } from "../../../core/kernel/endpoints/endpoint.ts"
-import { deactivated_message } from "../../../core/kernel/runtime/engine.ts"
-import type { Store } from "../../../core/kernel/store/store.ts"
+import { deactivated_message, type CommandRuntime, type Failure, type Store } from "../../../core/kernel/index.ts"
 import { newSeed, publicKeyOf } from "../../protocol/bundle-format.ts"
 import {
   deleteReplica,

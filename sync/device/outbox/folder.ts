@@ -15,7 +15,7 @@ import {
 } from "node:fs"
 import { join } from "node:path"
 import { Schema } from "effect"
-import { wholeNumber } from "../../../core/kernel/tables/field-schema.ts"
+import { wholeNumber } from "../../../core/kernel/index.ts"
 import { DecodeFailure, decoderOf } from "../../protocol/wire.ts"
 import { DeviceFailure, isDamage, outboxDamaged, whatIsWrong } from "./device-failure.ts"
 import { openOutboxAt, type Outbox } from "./outbox.ts"

@@ -3,7 +3,7 @@
  * server. So it has its own file (WAL, synchronous=FULL), and a command is acknowledged only once its transaction is on
  * disk.
  */
-import type { JsonObject } from "../../../core/kernel/fields/field.ts"
+import type { JsonObject } from "../../../core/kernel/index.ts"
 import { dependencies_max, type LeaseRange, type WireCommand } from "../../protocol/wire.ts"
 import type { CommandOutcome } from "./outcome.ts"
 import type { DoneEffects, OutboxCommand, RecordedEffects } from "./rows.ts"

@@ -2,11 +2,9 @@
  * Outcome of a command, as stored in the outbox: rows by table and key, people by id, values as in answers. Sentences
  * are written on display (`describe-event.ts`), so that values the reader may no longer see can be removed by kind.
  */
-import type { Catalogue } from "../../../core/kernel/endpoints/endpoint.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/field.ts"
-import { type Key, type Table, wordsOf } from "../../../core/kernel/tables/table.ts"
+import { isJsonObject, storedJson, wordsOf } from "../../../core/kernel/index.ts"
+import type { Catalogue, Json, JsonObject, Key, Table } from "../../../core/kernel/index.ts"
 import { Option, Schema } from "effect"
-import { storedJson } from "../../../core/kernel/tables/field-schema.ts"
 
 // Converts outcomes stored by release 0.1, which were sentences: `what: "stock level 7 MH-1"`, `who: "Ann"`, and for
 // holdings `to: "2 by opportunity 8 Gala from … to …"`.

@@ -3,13 +3,8 @@
  * whose permission was lost, and erased people. Text typed by the user stays until it is sent.
  */
 import { Effect } from "effect"
-import type { Catalogue, Params } from "../../../core/kernel/endpoints/endpoint.ts"
-import { type Scrub, scrubsOf, type StoredEvent, streamOf } from "../../../core/kernel/events/event-type.ts"
-import { isWithheldIn, journal, scrubbed } from "../../../core/kernel/events/journal.ts"
-import type { JsonObject } from "../../../core/kernel/fields/field.ts"
-import { quote } from "../../../core/kernel/store/statement.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
-import type { Key, Table } from "../../../core/kernel/tables/table.ts"
+import { isWithheldIn, journal, quote, scrubbed, scrubsOf, Store, streamOf } from "../../../core/kernel/index.ts"
+import type { Catalogue, JsonObject, Key, Params, Scrub, StoredEvent, Table } from "../../../core/kernel/index.ts"
 import { users } from "../../../core/people/users/permissions.ts"
 import type { Redaction } from "../../protocol/redaction.ts"
 import type { Actor, CommandOutcome, ConcurrentChange, OverwrittenValue, RowLabel, ValueDifference } from "./outcome.ts"

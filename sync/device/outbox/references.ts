@@ -1,13 +1,8 @@
 /** Rows that a command references: in its path, and in its body by the declared fields. */
 import { Effect } from "effect"
-import type { Catalogue, Endpoint, Params } from "../../../core/kernel/endpoints/endpoint.ts"
-import type { Field, Fields, Json, JsonObject } from "../../../core/kernel/fields/field.ts"
-import { isJsonObject, tableNamedBy } from "../../../core/kernel/fields/field.ts"
-import { streamOf } from "../../../core/kernel/events/event-type.ts"
+import { isJsonObject, journal, Store, streamOf, tableNamedBy, wholeNumberOf } from "../../../core/kernel/index.ts"
+import type { Catalogue, Endpoint, Field, Fields, Json, JsonObject, Params } from "../../../core/kernel/index.ts"
 import { hasOwnIds } from "../../../core/kernel/runtime/ids.ts"
-import { wholeNumber } from "../../../core/kernel/fields/input.ts"
-import { journal } from "../../../core/kernel/events/journal.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
 import type { WireCommand } from "../../protocol/wire.ts"
 
 export interface CommandReference {
@@ -24,7 +19,7 @@ export const referencesOfCommand = (
 ): ReadonlyArray<CommandReference> => {
   const ofPath = Object.entries(endpoint.params as Params).flatMap(
     ([name, { table }]): ReadonlyArray<CommandReference> => {
-      const id = wholeNumber(params[name])
+      const id = wholeNumberOf(params[name])
       return id === undefined ? [] : [{ table: table.name, id }]
     }
   )
@@ -63,7 +58,7 @@ const inField = (
       : []
   if (type.kind === "object") return referred(type.fields, value, `${path}.`)
   const table = tableNamed(field, beside)
-  const id = wholeNumber(value)
+  const id = wholeNumberOf(value)
   return table === undefined || id === undefined ? [] : [{ table, id, field: path }]
 }
 

@@ -5,16 +5,12 @@
  */
 import { firstOf } from "../../../core/values/text.ts"
 import { Effect, Schema } from "effect"
-import type { Catalogue, Failure } from "../../../core/kernel/endpoints/endpoint.ts"
-import { Store, type StoreShape } from "../../../core/kernel/store/store.ts"
-import type { JsonObject } from "../../../core/kernel/fields/field.ts"
-import type { Key, RowChange } from "../../../core/kernel/tables/table.ts"
-import { jsonObject, wholeNumber } from "../../../core/kernel/tables/field-schema.ts"
+import { journal, jsonObject, projectEvent, Store, versionsOf, wholeNumber } from "../../../core/kernel/index.ts"
+import type { Catalogue, EventMetadata, Failure, JsonObject, Key, NewEvent } from "../../../core/kernel/index.ts"
+import type { RowChange, StoredEvent, StoreShape } from "../../../core/kernel/index.ts"
 import { scrub, settledCommand, storedEvent } from "../../protocol/snapshot.ts"
 import { DecodeFailure, decoderOf, jsonText, optionalDecoderOf, wireError } from "../../protocol/wire.ts"
 import { DeviceFailure, ReplicaTextFailure } from "./device-failure.ts"
-import { type NewEvent, projectEvent, type StoredEvent } from "../../../core/kernel/events/event-type.ts"
-import { type EventMetadata, journal, versionsOf } from "../../../core/kernel/events/journal.ts"
 import type { Outbox } from "./outbox.ts"
 
 // Tables that only a replica has: its cursor, images of rows for reverting provisional changes, and data to move to the

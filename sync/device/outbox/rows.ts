@@ -2,7 +2,7 @@
  * Decodes rows of the outbox. Documents are JSON, decoded by the protocol's Schemas. An invalid row throws a
  * DecodeFailure, and the outbox counts as damaged.
  */
-import type { JsonObject } from "../../../core/kernel/fields/field.ts"
+import { jsonObject, wholeNumber, type JsonObject } from "../../../core/kernel/index.ts"
 import type { UnlessChanged, WireCommand, WireError } from "../../protocol/wire.ts"
 import {
   decoderOf,
@@ -15,7 +15,6 @@ import {
   wirePayload
 } from "../../protocol/wire.ts"
 import { Schema } from "effect"
-import { jsonObject, wholeNumber } from "../../../core/kernel/tables/field-schema.ts"
 
 // A command in the outbox: its state, and the data stored with it in addition to what is sent.
 

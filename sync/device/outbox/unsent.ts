@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs"
 import { DatabaseSync } from "node:sqlite"
 import { isIntact } from "./tables.ts"
 import { type CommandState, decodeErrorText, decodeSalvagedRow, type OutboxCommand } from "./rows.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/field.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/index.ts"
 import { isDamage, openOutboxOf, outboxPath, readProfile, replicaPath } from "./folder.ts"
 import { highestKnown, missingBetween, type MissingCommands, provisional_base } from "./replica-tables.ts"
 

@@ -1,11 +1,7 @@
 /** Describes changes by events in the form of stored outcomes. */
 import { Effect } from "effect"
-import type { Catalogue } from "../../../core/kernel/endpoints/endpoint.ts"
-import { type StoredEvent } from "../../../core/kernel/events/event-type.ts"
-import { type Json, sameJson } from "../../../core/kernel/fields/field.ts"
-import { fieldOut } from "../../../core/kernel/endpoints/resource.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
-import { type AnyRow, rowWords, type Table } from "../../../core/kernel/tables/table.ts"
+import { fieldOut, rowWords, sameJson, Store } from "../../../core/kernel/index.ts"
+import type { AnyRow, Catalogue, Json, StoredEvent, Table } from "../../../core/kernel/index.ts"
 import { users } from "../../../core/people/users/permissions.ts"
 import { isWorthShowing, rowKey, type RowTouch, touchesOf } from "../../protocol/events.ts"
 import type {

@@ -4,11 +4,8 @@
  */
 import { Effect } from "effect"
 import { zoneOfRow } from "../../../core/overview/calendar/zone-of-row.ts"
-import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
-import { journal } from "../../../core/kernel/events/journal.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/field.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
-import type { AnyRow, Table } from "../../../core/kernel/tables/table.ts"
+import { isJsonObject, journal, Store } from "../../../core/kernel/index.ts"
+import type { AnyRow, Json, JsonObject, StoredEvent, Table } from "../../../core/kernel/index.ts"
 import { dayOf, millisOf } from "../../../core/values/time.ts"
 import type { EventSummary, OutboxCommand, RecordedEffects } from "../outbox/rows.ts"
 import type { DescriptionContext, RowTouch } from "./describe-event.ts"

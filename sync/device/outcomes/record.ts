@@ -4,12 +4,10 @@
  * what was shown. Stored in `accounts` until moved to the outbox.
  */
 import { Effect } from "effect"
-import { type Catalogue, CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
-import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
-import { journal, originalTypeOf } from "../../../core/kernel/events/journal.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/field.ts"
-import { Store, type StoreShape } from "../../../core/kernel/store/store.ts"
-import type { AnyRow, Key, Occupancy, Table } from "../../../core/kernel/tables/table.ts"
+import { baseCurrency, CommandRuntime, isJsonObject, journal, originalTypeOf } from "../../../core/kernel/index.ts"
+import { settingText, Store } from "../../../core/kernel/index.ts"
+import type { AnyRow, Catalogue, Json, JsonObject, Key, Occupancy, StoredEvent } from "../../../core/kernel/index.ts"
+import type { StoreShape, Table } from "../../../core/kernel/index.ts"
 import { replicaStream, type WireError } from "../../protocol/wire.ts"
 import { type CommandReference, referencesOfCommand, rowReference } from "../outbox/references.ts"
 import type { OutboxCommand, RecordedEffects } from "../outbox/rows.ts"
@@ -25,7 +23,6 @@ import {
   touchesOf
 } from "./describe-event.ts"
 import type { CommandOutcome, ConcurrentChange } from "../outbox/outcome.ts"
-import { baseCurrency, settingText } from "../../../core/kernel/events/settings.ts"
 import { commandDecided, decidedIn } from "../../protocol/events.ts"
 import { provisional_base } from "../outbox/replica-tables.ts"
 import type { Outbox } from "../outbox/outbox.ts"

@@ -4,14 +4,11 @@
  * then.
  */
 import { itemAt } from "../../../core/values/text.ts"
-import { isWithheldIn, journal, scrubEarlierEvents } from "../../../core/kernel/events/journal.ts"
+import { createTable, foldStored, insert, isWithheldIn, journal, quote } from "../../../core/kernel/index.ts"
+import { scrubEarlierEvents, Store } from "../../../core/kernel/index.ts"
+import type { Catalogue, Key, RowChange, StoredEvent, StoreShape, Table } from "../../../core/kernel/index.ts"
 import { Effect } from "effect"
-import { type Catalogue, foldStored } from "../../../core/kernel/endpoints/endpoint.ts"
-import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
 import { searchIndexAnew } from "../../../core/kernel/store/search-index.ts"
-import { createTable, quote } from "../../../core/kernel/store/statement.ts"
-import { Store, type StoreShape } from "../../../core/kernel/store/store.ts"
-import { insert, type Key, type RowChange, type Table } from "../../../core/kernel/tables/table.ts"
 import { merge } from "../../protocol/merge.ts"
 import { type SnapshotPage, type SnapshotPlan, splitCursor } from "../../protocol/snapshot.ts"
 import { decodeFillState, type FillState, readMeta, writeMeta } from "../outbox/replica-tables.ts"

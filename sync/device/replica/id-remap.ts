@@ -1,7 +1,6 @@
 /** Commands whose referenced rows have other ids now: the same commands with the current ids. */
-import type { Endpoint, Params } from "../../../core/kernel/endpoints/endpoint.ts"
-import { type Field, type Fields, isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/field.ts"
-import { wholeNumber } from "../../../core/kernel/fields/input.ts"
+import { isJsonObject, wholeNumberOf } from "../../../core/kernel/index.ts"
+import type { Endpoint, Field, Fields, Json, JsonObject, Params } from "../../../core/kernel/index.ts"
 import type { OutboxCommand } from "../outbox/rows.ts"
 import { tableNamed } from "../outbox/references.ts"
 
@@ -36,7 +35,7 @@ const remapValue = (field: Field | undefined, value: Json, ids: IdMap, beside: J
     return Array.isArray(value) ? value.map((one: Json) => remapValue(type.of, one, ids, beside)) : value
   if (type.kind === "object") return isJsonObject(value) ? remapBody(type.fields, value, ids) : value
   const table = tableNamed(field, beside)
-  const given = wholeNumber(value)
+  const given = wholeNumberOf(value)
   const id = table === undefined || given === undefined ? undefined : ids.get(table)?.get(given)
   return id === undefined ? value : typeof value === "string" ? String(id) : id
 }

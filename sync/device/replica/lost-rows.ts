@@ -4,15 +4,13 @@
  * user must decide if there is none.
  */
 import { catalogue } from "../../../core/catalogue.ts"
-import type { Request } from "../../../core/kernel/endpoints/endpoint.ts"
-import type { Fields, JsonObject } from "../../../core/kernel/fields/field.ts"
+import { wordsOf, type Fields, type JsonObject, type Request } from "../../../core/kernel/index.ts"
 import { filesOfPayload, type WireCommand } from "../../protocol/wire.ts"
 import { type CommandReference, referencesOfCommand, rowReference } from "../outbox/references.ts"
 import type { Outbox } from "../outbox/outbox.ts"
 import type { OutboxCommand } from "../outbox/rows.ts"
 import { type IdMap, remapBody, remapParams, remapPath } from "./id-remap.ts"
 import type { QueryResult } from "./replica.ts"
-import { wordsOf } from "../../../core/kernel/tables/table.ts"
 
 const refusal = (message: string, more: JsonObject = {}): QueryResult => ({ status: 422, body: { message, ...more } })
 /** The request that records the command again with this body and current ids; a refusal if a referenced row is lost. */

@@ -3,18 +3,12 @@
  * answer.
  */
 import { Clock, Effect } from "effect"
-import { Store } from "../../../core/kernel/store/store.ts"
+import { baseCurrency, bodyOf, CommandRuntime, isJsonObject, operationOf } from "../../../core/kernel/index.ts"
+import { readFields, Rejection, render, sameJson, statusOf, Store, viewContext } from "../../../core/kernel/index.ts"
+import { wholeNumberOf } from "../../../core/kernel/index.ts"
+import type { AnyRow, Catalogue, Endpoint, EndpointCall, Failure, Field, Fields } from "../../../core/kernel/index.ts"
+import type { Json, JsonObject, Outcome, Params, Settings, Table } from "../../../core/kernel/index.ts"
 import { decodeImage, decodeKey, readMeta, refuseWhileMissing, saveLastRun } from "../outbox/replica-tables.ts"
-import type { Catalogue, Endpoint, Failure, Params } from "../../../core/kernel/endpoints/endpoint.ts"
-import { CommandRuntime, operationOf } from "../../../core/kernel/endpoints/endpoint.ts"
-import type { EndpointCall, Outcome } from "../../../core/kernel/runtime/engine.ts"
-import type { Field, Fields, Json, JsonObject } from "../../../core/kernel/fields/field.ts"
-import { isJsonObject, sameJson } from "../../../core/kernel/fields/field.ts"
-import { readFields, wholeNumber } from "../../../core/kernel/fields/input.ts"
-import { render, viewContext } from "../../../core/kernel/endpoints/resource.ts"
-import { baseCurrency, type Settings } from "../../../core/kernel/events/settings.ts"
-import type { AnyRow, Table } from "../../../core/kernel/tables/table.ts"
-import { bodyOf, Rejection, statusOf } from "../../../core/kernel/fields/rejection.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import type { WireCommand } from "../../protocol/wire.ts"
 import { redactionFor } from "../../protocol/redaction.ts"
@@ -80,7 +74,7 @@ const withSeen = Effect.fnUntraced(function* (call: EndpointCall) {
   const missing = Object.entries(endpoint.seen).filter(([field]) => body[field] === undefined)
   if (missing.length === 0) return call
   const [name = "", param] = Object.entries(endpoint.params as Params).at(-1) ?? []
-  const id = wholeNumber(params[name])
+  const id = wholeNumberOf(params[name])
   const row: AnyRow | undefined =
     param === undefined || id === undefined ? undefined : yield* Store.get(param.table, id)
   if (row === undefined) return call
@@ -96,7 +90,7 @@ const changedFields = Effect.fnUntraced(function* (
   now: string
 ) {
   const [name, param] = Object.entries(endpoint.params as Params).at(-1) ?? []
-  const id = name === undefined ? undefined : wholeNumber(params[name])
+  const id = name === undefined ? undefined : wholeNumberOf(params[name])
   const row =
     param === undefined || id === undefined ? undefined : ((yield* Store.get(param.table, id)) as AnyRow | undefined)
   if (param === undefined || row === undefined) return undefined
@@ -263,7 +257,7 @@ const planInside = Effect.fnUntraced(function* (
 const rowsOfPath = Effect.fnUntraced(function* (endpoint: Endpoint, params: WireCommand["payload"]["params"]) {
   const rows: { [row: string]: JsonObject } = {}
   for (const [name, { table }] of Object.entries(endpoint.params as Params)) {
-    const id = wholeNumber(params[name])
+    const id = wholeNumberOf(params[name])
     const row = id === undefined ? undefined : yield* Store.get(table, id)
     if (id !== undefined && row !== undefined) rows[rowReference({ table: table.name, id })] = { ...row } as JsonObject
   }

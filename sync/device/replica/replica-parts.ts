@@ -1,14 +1,10 @@
 /** The replica's dependencies and operations, and types shared by its parts. */
 import { Effect, Layer } from "effect"
-import { Store } from "../../../core/kernel/store/store.ts"
+import { bodyOf, CommandRuntime, decideInSavepoint, Rejection, statusOf, Store } from "../../../core/kernel/index.ts"
+import type { Answer, Catalogue, CommandMetadata, EndpointCall, Failure } from "../../../core/kernel/index.ts"
+import type { JsonObject, Outcome, Request, StoredEvent, Viewer } from "../../../core/kernel/index.ts"
 import type { FillState } from "../outbox/replica-tables.ts"
 import { projectProvisionally, readMeta, recordProvisionally, saveLastRun } from "../outbox/replica-tables.ts"
-import type { Answer, Catalogue, Failure, Request } from "../../../core/kernel/endpoints/endpoint.ts"
-import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
-import type { CommandMetadata, EndpointCall, Outcome } from "../../../core/kernel/runtime/engine.ts"
-import { decideInSavepoint } from "../../../core/kernel/runtime/engine.ts"
-import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
-import type { JsonObject } from "../../../core/kernel/fields/field.ts"
 import { Durability } from "../../sqlite/client.ts"
 import type { SettledCommand } from "../../protocol/merge.ts"
 import type { SnapshotPage, SnapshotPlan } from "../../protocol/snapshot.ts"
@@ -16,7 +12,6 @@ import { filesOfPayload, type UnlessChanged, type WireCommand, type WireError } 
 import type { Outbox } from "../outbox/outbox.ts"
 import type { OutboxCommand, ResolutionRecorded } from "../outbox/rows.ts"
 import type { StagedPage } from "./fill.ts"
-import { bodyOf, Rejection, statusOf, type Viewer } from "../../../core/kernel/fields/rejection.ts"
 import { storedSettings } from "../../../core/kernel/runtime/server-runtime.ts"
 
 // A replica's position in the server's journal.

@@ -4,20 +4,12 @@
  * outbox and run here now or on the next opening.
  */
 import { Effect } from "effect"
-import {
-  type Catalogue,
-  type CommandRuntime,
-  type Endpoint,
-  type Failure,
-  type Params,
-  type Request,
-  resourceOf
-} from "../../../core/kernel/endpoints/endpoint.ts"
-import { streamOf } from "../../../core/kernel/events/event-type.ts"
-import { isJsonObject } from "../../../core/kernel/fields/field.ts"
-import type { Viewer } from "../../../core/kernel/fields/rejection.ts"
-import { at_server, bodyOf, invalidField, Rejection, statusOf } from "../../../core/kernel/fields/rejection.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
+import { answer as answerRead, at_server, body_depth_max, bodyOf, checkPermission } from "../../../core/kernel/index.ts"
+import { findUnstorableText, includesOf, invalidField, isJsonObject, isLongerThan } from "../../../core/kernel/index.ts"
+import { json_body_bytes_max, later, match, Rejection, resourceOf, statusOf } from "../../../core/kernel/index.ts"
+import { Store, streamOf, visibleColumnsOf, wordsOf } from "../../../core/kernel/index.ts"
+import type { Catalogue, CommandRuntime, Endpoint, Failure, Params, Request } from "../../../core/kernel/index.ts"
+import type { Viewer } from "../../../core/kernel/index.ts"
 import {
   decodeError,
   decodeOutcome,
@@ -28,18 +20,7 @@ import {
   revertProvisional,
   writeMeta
 } from "../outbox/replica-tables.ts"
-import {
-  body_depth_max,
-  findUnstorableText,
-  isLongerThan,
-  json_body_bytes_max
-} from "../../../core/kernel/fields/input.ts"
-import { later } from "../../../core/kernel/fields/later.ts"
-import { answer as answerRead, checkPermission, match } from "../../../core/kernel/runtime/engine.ts"
-import { includesOf } from "../../../core/kernel/lists/query.ts"
 import { restrictToToken } from "../../../core/kernel/endpoints/token-permissions.ts"
-import { visibleColumnsOf } from "../../../core/kernel/tables/visibility.ts"
-import { wordsOf } from "../../../core/kernel/tables/table.ts"
 import { tablesAreCurrent } from "../../../core/kernel/runtime/schema.ts"
 import type { SettledCommand } from "../../protocol/merge.ts"
 import { redactionFor } from "../../protocol/redaction.ts"

@@ -5,9 +5,8 @@
  */
 import { catalogue } from "../../../core/catalogue.ts"
 import { Effect } from "effect"
-import type { Alternative, AskEndpoint, Failure, Request } from "../../../core/kernel/endpoints/endpoint.ts"
-import type { Store } from "../../../core/kernel/store/store.ts"
-import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/field.ts"
+import { canonicalJson, isJsonObject } from "../../../core/kernel/index.ts"
+import type { Alternative, AskEndpoint, Failure, Json, JsonObject, Request, Store } from "../../../core/kernel/index.ts"
 import type { WireCommand, WireError } from "../../protocol/wire.ts"
 import { readOutcome } from "../outbox/outcome.ts"
 import { type Change, changeInWords } from "../outcomes/describe-event.ts"

@@ -2,11 +2,7 @@
 import { Effect } from "effect"
 import { catalogue } from "../../../core/catalogue.ts"
 import { wishOfCommand } from "../../../core/offline/conflicts/intent.ts"
-import type { Failure, Request } from "../../../core/kernel/endpoints/endpoint.ts"
-import { isJsonObject } from "../../../core/kernel/fields/field.ts"
-import { Rejection } from "../../../core/kernel/fields/rejection.ts"
-import { match } from "../../../core/kernel/runtime/engine.ts"
-import type { Store } from "../../../core/kernel/store/store.ts"
+import { isJsonObject, match, Rejection, type Failure, type Request, type Store } from "../../../core/kernel/index.ts"
 import { referencesOfCommand } from "../outbox/references.ts"
 
 /** Description of a request's effect; undefined if the endpoint does not exist. `now`: an instant. */

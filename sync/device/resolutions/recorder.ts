@@ -1,7 +1,7 @@
 /** Records commands that resolve a conflict or, for a plan, only decides them. */
 import { catalogue } from "../../../core/catalogue.ts"
-import type { Alternatives, Request } from "../../../core/kernel/endpoints/endpoint.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/field.ts"
+import { isJsonObject } from "../../../core/kernel/index.ts"
+import type { Alternatives, Json, JsonObject, Request } from "../../../core/kernel/index.ts"
 import { type CommandReference, referencesOfCommand } from "../outbox/references.ts"
 import type { OutboxCommand, ResolutionRecorded } from "../outbox/rows.ts"
 import type { QueryResult, Rerecording } from "../replica/replica.ts"

@@ -1,9 +1,8 @@
 /** Resolutions offered for a conflict, each as a command line to enter. */
 import { catalogue } from "../../../core/catalogue.ts"
-import type { Json, JsonObject } from "../../../core/kernel/fields/field.ts"
+import type { Alternative, Json, JsonObject } from "../../../core/kernel/index.ts"
 import type { WireCommand } from "../../protocol/wire.ts"
 import type { OutboxCommand } from "../outbox/rows.ts"
-import type { Alternative } from "../../../core/kernel/endpoints/endpoint.ts"
 import type { Outbox } from "../outbox/outbox.ts"
 import { rowsOf } from "../replica/lost-rows.ts"
 import type { About, Refused } from "../../../core/offline/conflicts/short-lines.ts"

@@ -3,15 +3,9 @@
  * compensating commands, which the server decides like any other (rules/undo 2).
  */
 import { Clock, Effect } from "effect"
-import type {
-  Catalogue,
-  CommandEndpoint,
-  CommandRuntime,
-  Failure,
-  Request
-} from "../../../core/kernel/endpoints/endpoint.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/field.ts"
-import { bodyOf, Rejection, statusOf } from "../../../core/kernel/fields/rejection.ts"
+import { bodyOf, isJsonObject, Rejection, statusOf } from "../../../core/kernel/index.ts"
+import type { Catalogue, CommandEndpoint, CommandRuntime, Failure, Json } from "../../../core/kernel/index.ts"
+import type { JsonObject, Request } from "../../../core/kernel/index.ts"
 import { itemAt } from "../../../core/values/text.ts"
 import { cannot, sentence, type Undoing, type UndoRequest } from "../../../core/offline/undo/compensation.ts"
 import type { WireCommand } from "../../protocol/wire.ts"

@@ -11,7 +11,7 @@ export const record = (events: ReadonlyArray<NewEvent>) =>
   Effect.gen(function* () {
     const store = yield* Store
     yield* store.transaction(
-      site.recordEvents(events, { command_id: "stock", actor_id: null, replica_id: null, recorded_at: shop_opened })
+      site.appendEvents(events, { command_id: "stock", actor_id: null, replica_id: null, recorded_at: shop_opened })
     )
   })
 

@@ -1,6 +1,6 @@
 /** `export accounting`: billing as files for an accounting program; each document once. */
 import { secret_placeholder } from "../../../../core/setup/settings/secrets.ts"
-import { isJsonObject, type JsonObject } from "../../../../core/kernel/fields/field.ts"
+import { isJsonObject, type JsonObject } from "../../../../core/kernel/index.ts"
 import { decodeAnswer, decoderOf, metaIn, numberOrNull, objectBody, rowsOr, textOrNull } from "../../../base/answers.ts"
 import type { ApiRequest, CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes, missingFlagError } from "../../../base/exit-codes.ts"

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto"
 import { Argument, type Command, Option } from "commander"
 import { namedIn } from "../../../../core/imports/rows.ts"
-import type { Json } from "../../../../core/kernel/fields/field.ts"
+import type { Json } from "../../../../core/kernel/index.ts"
 import { plainJson, rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { withValues } from "../../../output/program.ts"

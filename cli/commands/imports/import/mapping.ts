@@ -7,8 +7,7 @@ import { cellsFor } from "../../../../core/values/csv.ts"
 import type { Source, SourceRow } from "./source.ts"
 import { exact } from "../../../../core/values/decimal.ts"
 import { columnName, type Columns, namedIn } from "../../../../core/imports/rows.ts"
-import { parseJson } from "../../../../core/kernel/fields/input.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../../../core/kernel/fields/field.ts"
+import { isJsonObject, parseJson, type Json, type JsonObject } from "../../../../core/kernel/index.ts"
 import { fieldOf, headOf, placesIn, type Told, withParts } from "./parts.ts"
 
 // Formats of numbers, dates and country names by locale.

@@ -1,6 +1,5 @@
 /** Imports another system's open orders: header, lines at agreed prices, and state; each order whole or not at all. */
-import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
-import { foldCase } from "../../../../core/kernel/tables/table.ts"
+import { foldCase, type Json, type JsonObject } from "../../../../core/kernel/index.ts"
 import { rowIn, rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"

@@ -1,7 +1,7 @@
 /** Repeatable columns (`rate2.price`, `email2`), and the names of their fields in results. */
 import { address_columns } from "../../../../core/imports/member-columns.ts"
 import { columnName, type Columns, namedIn, partsOfText } from "../../../../core/imports/rows.ts"
-import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
+import type { Json, JsonObject } from "../../../../core/kernel/index.ts"
 
 const isBlank = (value: Json | undefined): boolean =>
   value === undefined || value === null || (typeof value === "string" && value.trim() === "")

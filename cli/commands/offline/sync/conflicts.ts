@@ -2,7 +2,7 @@
 import type { Conflict, Device, NamedReport } from "../../../../sync/device/device.ts"
 import type { AskFacts } from "../../../../sync/device/resolutions/ways-out.ts"
 import type { CommandContext } from "../../../context/context.ts"
-import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
+import type { Json, JsonObject } from "../../../../core/kernel/index.ts"
 import { spokenNumber, typedNumber } from "../../../../core/values/text.ts"
 import { isRows, plainJson } from "../../../base/answers.ts"
 import { exit_codes, refusePlan } from "../../../base/exit-codes.ts"

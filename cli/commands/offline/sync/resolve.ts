@@ -1,6 +1,5 @@
 /** `sync resolve`: resolves a conflict by flags, or by prompts on a terminal. */
-import { parseJson } from "../../../../core/kernel/fields/input.ts"
-import { type Fields, isJsonObject, type Json, type JsonObject } from "../../../../core/kernel/fields/field.ts"
+import { isJsonObject, parseJson, type Fields, type Json, type JsonObject } from "../../../../core/kernel/index.ts"
 import type { Conflict, Device, ResolutionRequest, ResolutionResult } from "../../../../sync/device/device.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"

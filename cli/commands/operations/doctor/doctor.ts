@@ -7,7 +7,7 @@ import { CliError, exit_codes, refusePlan } from "../../../base/exit-codes.ts"
 import { progressOf } from "../../../context/print.ts"
 import { oneLine, styled } from "../../../output/text.ts"
 import { withAction } from "../../../context/program.ts"
-import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
+import type { JsonObject } from "../../../../core/kernel/index.ts"
 import { plainJson, rowsIn, totalOf } from "../../../base/answers.ts"
 
 export const declare = (program: Command): void => {

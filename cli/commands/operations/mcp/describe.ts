@@ -1,6 +1,5 @@
 /** Descriptions of resources and operations for assistants, from their declarations. */
-import { isJsonObject, type Json, type JsonObject } from "../../../../core/kernel/fields/field.ts"
-import { type Endpoint, resourceOf } from "../../../../core/kernel/endpoints/endpoint.ts"
+import { isJsonObject, resourceOf, type Endpoint, type Json, type JsonObject } from "../../../../core/kernel/index.ts"
 import { nearest } from "../../../../core/values/nearest.ts"
 import { bodySchema, pathParameters, queryParameters } from "../../../../server/operations/system/schema-of.ts"
 import { plainJson } from "../../../base/answers.ts"

@@ -1,9 +1,7 @@
 /** Tools of `mcp`: their arguments, declared as fields, and what each asks the replica or the server. */
-import { integer, isJsonObject, isParsedJson, json, text } from "../../../../core/kernel/fields/field.ts"
-import type { Fields, Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
-import { readFields } from "../../../../core/kernel/fields/input.ts"
-import { type Endpoint, type Param, paramNames } from "../../../../core/kernel/endpoints/endpoint.ts"
-import type { Query } from "../../../../core/kernel/lists/query.ts"
+import { integer, isJsonObject, isParsedJson, json, paramNames, readFields } from "../../../../core/kernel/index.ts"
+import { text } from "../../../../core/kernel/index.ts"
+import type { Endpoint, Fields, Json, JsonObject, Param, Query } from "../../../../core/kernel/index.ts"
 import { bodySchema } from "../../../../server/operations/system/schema-of.ts"
 import { metaIn, objectBody, plainJson, rowIn, rowsOr } from "../../../base/answers.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"

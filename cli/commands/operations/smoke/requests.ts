@@ -1,8 +1,6 @@
 /** Requests of the smoke test, and checks of responses; the first unexpected one ends the test. */
-import type { Answer } from "../../../../core/kernel/endpoints/endpoint.ts"
+import { isJsonObject, type Answer, type Json, type JsonObject, type Query } from "../../../../core/kernel/index.ts"
 import { isRows } from "../../../base/answers.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../../../core/kernel/fields/field.ts"
-import type { Query } from "../../../../core/kernel/lists/query.ts"
 
 export type SmokeClient = (method: string, path: string, body?: Json, query?: Query) => Promise<Answer>
 

@@ -2,7 +2,7 @@
  * Steps of the smoke test: a product is stocked, priced, quoted, ordered and packed, and invalid requests must be
  * rejected.
  */
-import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
+import type { Json, JsonObject } from "../../../../core/kernel/index.ts"
 import { rowsOr } from "../../../base/answers.ts"
 import { formatMoney } from "../../../../core/values/money.ts"
 import { expectRefusal, expectStatus, expectValue, many, one, type SmokeClient } from "./requests.ts"

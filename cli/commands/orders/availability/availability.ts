@@ -7,7 +7,7 @@ import { type ResolvedStore, resolveId, resolveStore } from "../../../context/re
 import { decodeCalendar, decodeGantt } from "../../../views/answers.ts"
 import { missingFlagError, usageError } from "../../../base/exit-codes.ts"
 import { Schema } from "effect"
-import type { Json } from "../../../../core/kernel/fields/field.ts"
+import type { Json } from "../../../../core/kernel/index.ts"
 import { type Block, blocksText, columnsNamed, recordText, tableText } from "../../../output/table.ts"
 import { countedFrom, formatIn, readMoment, typedMoment } from "../../../base/parse-time.ts"
 import { type Command, Option } from "commander"

@@ -1,5 +1,5 @@
 /** `orders extend`, `orders return-early` and `orders credit`: goods that stay longer or come back early. */
-import { isJsonObject, type Json, type JsonObject } from "../../../../core/kernel/fields/field.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../../../core/kernel/index.ts"
 import type { QueryResult } from "../../../../sync/device/device.ts"
 import { type OrderLine, type Row, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"

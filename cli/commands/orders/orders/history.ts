@@ -1,5 +1,5 @@
 /** `orders history`: prints changes of an order with author and earlier values. */
-import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
+import type { Json, JsonObject } from "../../../../core/kernel/index.ts"
 import {
   assignment_statuses,
   condition_labels,

@@ -3,7 +3,7 @@ import { type Command, Option } from "commander"
 import { type CommandAction, type Flags, listFlag, repeatable, textFlag, withAction } from "../../../context/program.ts"
 import { declareReprice, listOpportunities, withListFlags } from "../shared/list.ts"
 import { declareShow, opportunityPath, showOpportunity } from "../shared/show.ts"
-import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
+import type { JsonObject } from "../../../../core/kernel/index.ts"
 import {
   draft,
   isClosed,

@@ -1,5 +1,5 @@
 /** `quote update` and `quote remove`: change lines of a quote, named by id, product or name. */
-import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
+import type { Json, JsonObject } from "../../../../core/kernel/index.ts"
 import { type OrderLine, type Row, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { usageError } from "../../../base/exit-codes.ts"

@@ -1,7 +1,7 @@
 /** `list` and `reprice` of orders and quotes; `list` shows opportunities in certain states. */
 import { type Command, Option } from "commander"
 import { type Flags, listFlag, repeatable, withAction } from "../../../context/program.ts"
-import type { Query } from "../../../../core/kernel/lists/query.ts"
+import type { Query } from "../../../../core/kernel/index.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { includesOf } from "../../../output/columns.ts"
 import { printAnswer } from "../../../context/print.ts"

@@ -1,5 +1,5 @@
 /** Products, lines, prices and bodies, for the verbs of quotes and orders. */
-import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
+import type { Json, JsonObject } from "../../../../core/kernel/index.ts"
 import { fixed_charge } from "../../../../core/orders/opportunities/tables/lines.ts"
 import { type OrderLine, type Row, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"

@@ -4,14 +4,13 @@
  */
 import type { Command } from "commander"
 import { type Row, rowIn, type RowOfList, rowsIn } from "../../../base/answers.ts"
-import type { Query } from "../../../../core/kernel/lists/query.ts"
+import { isJsonObject, type JsonObject, type Query } from "../../../../core/kernel/index.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { withAction } from "../../../context/program.ts"
 import { resolveId } from "../../../context/resolve-id.ts"
 import { noteWarnings } from "../../../context/print.ts"
 import { orderText } from "../../../output/order.ts"
 import { explanationText } from "../../../output/explanation.ts"
-import { isJsonObject, type JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { numberText } from "../../../../core/values/text.ts"
 
 export const opportunityPath = async (context: CommandContext, named: string): Promise<string> =>

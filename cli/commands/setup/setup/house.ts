@@ -1,7 +1,6 @@
 /** Input of `setup`: from a file, flags, or answers on a terminal. Each part is optional. */
 import { Schema } from "effect"
-import { isJsonObject, type JsonObject } from "../../../../core/kernel/fields/field.ts"
-import { parseJson } from "../../../../core/kernel/fields/input.ts"
+import { isJsonObject, parseJson, type JsonObject } from "../../../../core/kernel/index.ts"
 import { decoderOf } from "../../../base/answers.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
 import { type Flags, listFlag, textFlag } from "../../../context/program.ts"

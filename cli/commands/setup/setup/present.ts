@@ -1,7 +1,6 @@
 /** Reads the current configuration of a server, for `setup` to compare with. */
-import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
+import type { Json, JsonObject, Query } from "../../../../core/kernel/index.ts"
 import { objectBody, type Row, rowIn, type RowOfList, rowsIn, totalOf } from "../../../base/answers.ts"
-import type { Query } from "../../../../core/kernel/lists/query.ts"
 import type { ApiRequest, CommandContext } from "../../../context/context.ts"
 import { responseError } from "../../../base/response-errors.ts"
 import { countries } from "../../../../core/values/country.ts"

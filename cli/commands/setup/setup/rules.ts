@@ -1,7 +1,6 @@
 /** Applies the server's rules to the input of `setup`, while typing and before writing. */
 import { catalogue } from "../../../../core/catalogue.ts"
-import type { Fields, JsonObject } from "../../../../core/kernel/fields/field.ts"
-import { readFields } from "../../../../core/kernel/fields/input.ts"
+import { readFields, type Fields, type JsonObject } from "../../../../core/kernel/index.ts"
 import { nearest } from "../../../../core/values/nearest.ts"
 import { CliError, exit_codes } from "../../../base/exit-codes.ts"
 import { addressOf, firstTwice, type House, numbered } from "./house.ts"

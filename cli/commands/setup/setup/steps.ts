@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs"
 import { basename } from "node:path"
 import { Result } from "effect"
-import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
+import type { Json, JsonObject } from "../../../../core/kernel/index.ts"
 import { readPicture } from "../../../../core/pricing/print/picture.ts"
 import { rowIn, rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"

@@ -1,5 +1,5 @@
 /** Asks for the input of `setup` on a terminal, with current values as defaults. */
-import type { Json } from "../../../../core/kernel/fields/field.ts"
+import type { Json } from "../../../../core/kernel/index.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import * as terminal from "../../../output/prompt.ts"
 import type { Company, House, Person, StorePlace, Tax } from "./house.ts"

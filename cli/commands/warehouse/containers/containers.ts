@@ -1,5 +1,5 @@
 /** `containers`: handwritten verbs; those of the API's noun are added. */
-import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
+import type { JsonObject } from "../../../../core/kernel/index.ts"
 import { plainJson } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { usageError } from "../../../base/exit-codes.ts"

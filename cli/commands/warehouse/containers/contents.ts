@@ -1,7 +1,7 @@
 /** Reads the contents of a container, nested cases included, with a scannable code for each. */
 import { containerCode, readCode, unitCode } from "../../../../core/warehouse/scanning/read-code.ts"
 import { isServiceState, stateWords } from "../../../../core/products/stock/schema.ts"
-import type { Query } from "../../../../core/kernel/lists/query.ts"
+import type { Query } from "../../../../core/kernel/index.ts"
 import { type Row, rowIn, textOrNull } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError } from "../../../base/exit-codes.ts"

@@ -1,6 +1,5 @@
 /** `units inspect` and `units due`: records inspections at the bench, also offline, and lists what is due. */
-import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
-import type { Query } from "../../../../core/kernel/lists/query.ts"
+import type { Json, JsonObject, Query } from "../../../../core/kernel/index.ts"
 import { rowIn, rowsIn } from "../../../base/answers.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
 import { linesOf, localFile } from "../../../base/input.ts"

@@ -1,5 +1,5 @@
 /** `units label`: prints labels for units, cases and counted goods. */
-import type { Query } from "../../../../core/kernel/lists/query.ts"
+import type { Query } from "../../../../core/kernel/index.ts"
 import { plainJson, rowsIn } from "../../../base/answers.ts"
 import { usageError } from "../../../base/exit-codes.ts"
 import type { CommandContext } from "../../../context/context.ts"

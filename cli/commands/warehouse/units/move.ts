@@ -1,5 +1,5 @@
 /** `units quarantine|repair|release|lost|sold`: changes the state of units, with a command for each code. */
-import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
+import type { Json, JsonObject } from "../../../../core/kernel/index.ts"
 import { isServiceState, stateWords } from "../../../../core/products/stock/schema.ts"
 import { objectBody, type Row, rowIn, rowsIn } from "../../../base/answers.ts"
 import { type Asset, requireAsset } from "../../../context/codes.ts"

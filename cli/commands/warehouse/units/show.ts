@@ -1,5 +1,5 @@
 /** `units show`: prints one unit, its allocations while out of service, and its history. */
-import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
+import type { JsonObject } from "../../../../core/kernel/index.ts"
 import { isServiceState, stateWords } from "../../../../core/products/stock/schema.ts"
 import { type Row, rowIn, type RowOfList, rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"

@@ -1,7 +1,6 @@
 /** `units workshop`: lists units that are out of service now. */
 import type { Row } from "../../../base/answers.ts"
-import type { Query } from "../../../../core/kernel/lists/query.ts"
-import { unpagedMeta } from "../../../../core/kernel/endpoints/resource.ts"
+import { unpagedMeta, type Query } from "../../../../core/kernel/index.ts"
 import { out_of_service_states } from "../../../../core/products/stock/schema.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { usageError } from "../../../base/exit-codes.ts"

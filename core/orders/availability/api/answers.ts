@@ -1,6 +1,5 @@
 /** Responses of the availability endpoints (rules/availability 6), as described in OpenAPI. */
-import { boolean, choice, date, integer, text, timestamp } from "../../../kernel/fields/field.ts"
-import * as Shown from "../../../kernel/lists/answer-schema.ts"
+import { boolean, choice, date, integer, Shown, text, timestamp } from "../../../kernel/index.ts"
 import { phase_labels } from "../rules/demand.ts"
 
 const place = { product_id: integer(), store_id: integer() }

@@ -1,10 +1,7 @@
 /** Endpoints of availability for one product (rules/availability 6). */
 import { Effect } from "effect"
-import type { Answer, CommandRuntime, Failure, Input, Slice } from "../../../kernel/endpoints/endpoint.ts"
-import { get } from "../../../kernel/endpoints/endpoint.ts"
-import { integer, ref, timestamp } from "../../../kernel/fields/field.ts"
-import { ok } from "../../../kernel/endpoints/resource.ts"
-import { Store } from "../../../kernel/store/store.ts"
+import { get, integer, ok, ref, Store, timestamp } from "../../../kernel/index.ts"
+import type { Answer, CommandRuntime, Failure, Input, Shown, Slice } from "../../../kernel/index.ts"
 import { type ProductRow, products } from "../../../products/products/schema.ts"
 import { instantOf, zoneOf } from "../../../values/time.ts"
 import { clipped, inOrder, type Period } from "../../../values/period.ts"
@@ -26,7 +23,6 @@ import {
   withMargin
 } from "./window.ts"
 import { availableAssetsShown, pointOrRangeShown } from "./answers.ts"
-import type * as Shown from "../../../kernel/lists/answer-schema.ts"
 
 const storeField = ref("stores", { required: true })
 

@@ -4,17 +4,12 @@
  * that ever demanded it), so the cost grows with their history. Buffers, kits and stock are as of that time; the
  * store's time zone and the settings are today's.
  */
-import { type StoredEvent, streamOf } from "../../../kernel/events/event-type.ts"
-import type { AnyRow, RowChange, RowOf, Table, Where } from "../../../kernel/tables/table.ts"
+import { chunked, CommandRuntime, foldStored, invalidField, journal, redacted_event } from "../../../kernel/index.ts"
+import { Store, streamOf, type AnyRow, type Catalogue, type JsonObject, type RowChange } from "../../../kernel/index.ts"
+import { type RowOf, type StoredEvent, type Table, type Where } from "../../../kernel/index.ts"
 import { Effect } from "effect"
 import { demands, demandsEvents, product_streams, stock_places, supplies } from "../../demands/schema.ts"
 import { container_items, containers } from "../../../products/packing.ts"
-import { type Catalogue, CommandRuntime, foldStored } from "../../../kernel/endpoints/endpoint.ts"
-import { journal, redacted_event } from "../../../kernel/events/journal.ts"
-import type { JsonObject } from "../../../kernel/fields/field.ts"
-import { invalidField } from "../../../kernel/fields/rejection.ts"
-import { chunked } from "../../../kernel/store/statement.ts"
-import { Store } from "../../../kernel/store/store.ts"
 import { kitDepthIn, kitPartOf, product_components } from "../../../products/kits/schema.ts"
 import { products } from "../../../products/products/schema.ts"
 import { blocksUninspected, stock_levels } from "../../../products/stock/schema.ts"

@@ -2,17 +2,13 @@
  * Endpoints for many products or days: calendar, chart, shortages; and the reasons for a figure (rules/availability 6.5
  * to 6.7).
  */
-import { later } from "../../../kernel/fields/later.ts"
+import { boolean, CommandRuntime, get, integer, later, list, ok, ref, Store, timestamp } from "../../../kernel/index.ts"
+import type { AnyRow, JsonObject } from "../../../kernel/index.ts"
 import { instantOf, zoneOf } from "../../../values/time.ts"
 import { endOfMoment, type LocalMoment, type Period } from "../../../values/period.ts"
 import { type AvailabilitySnapshot, isTracked } from "../rules/snapshot.ts"
 import { dayCells, dayGrid } from "../rules/days.ts"
 import { Effect } from "effect"
-import { CommandRuntime, get } from "../../../kernel/endpoints/endpoint.ts"
-import { boolean, integer, type JsonObject, list, ref, timestamp } from "../../../kernel/fields/field.ts"
-import { ok } from "../../../kernel/endpoints/resource.ts"
-import { Store } from "../../../kernel/store/store.ts"
-import type { AnyRow } from "../../../kernel/tables/table.ts"
 import { products } from "../../../products/products/schema.ts"
 import { stores } from "../../../setup/stores.ts"
 import { access, requestedStore } from "./planning.ts"

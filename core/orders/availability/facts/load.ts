@@ -3,10 +3,8 @@
  * meet the window are read, by an index on `reaches_to`, so the cost depends on the window, not on history.
  */
 import { Effect } from "effect"
-import type { Failure } from "../../../kernel/endpoints/endpoint.ts"
-import { settingNumber, type Settings, settingText } from "../../../kernel/events/settings.ts"
-import { type Bindings, bindings, decodeValue } from "../../../kernel/store/statement.ts"
-import { Store, type StoreShape } from "../../../kernel/store/store.ts"
+import { bindings, decodeValue, settingNumber, settingText, Store } from "../../../kernel/index.ts"
+import type { Bindings, Failure, Settings, StoreShape } from "../../../kernel/index.ts"
 import { demands, supplies, type SupplyRow } from "../../demands/schema.ts"
 import { blocksUninspected, bulk_category, stock_levels } from "../../../products/stock/schema.ts"
 import { stores } from "../../../setup/stores.ts"

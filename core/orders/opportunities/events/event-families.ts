@@ -5,20 +5,11 @@
  * `also` values for the activity that no table stores.
  */
 import { Schema } from "effect"
-import { columnsBefore, type RecordChange } from "../../../kernel/events/record-events.ts"
-import type {
-  ActivityValues,
-  AnyEventType,
-  EventType,
-  NewEvent,
-  ProjectionContext
-} from "../../../kernel/events/event-type.ts"
-import { eventType, streamOf } from "../../../kernel/events/event-type.ts"
-import { type Json, type JsonObject, typed } from "../../../kernel/fields/field.ts"
-import type { NewRow, SomeColumns, Stored } from "../../../kernel/tables/field-schema.ts"
-import { jsonObject, newRow, someColumns, withoutStamps } from "../../../kernel/tables/field-schema.ts"
-import type { AnyRow, RowChange, RowOf, Table } from "../../../kernel/tables/table.ts"
-import { insertRow, remove, update, updateRow } from "../../../kernel/tables/table.ts"
+import { columnsBefore, eventType, insertRow, jsonObject, newRow, remove, someColumns } from "../../../kernel/index.ts"
+import { streamOf, typed, update, updateRow, withoutStamps } from "../../../kernel/index.ts"
+import type { ActivityValues, AnyEventType, AnyRow, EventType, Json, JsonObject } from "../../../kernel/index.ts"
+import type { NewEvent, NewRow, ProjectionContext, RecordChange, RowChange, RowOf } from "../../../kernel/index.ts"
+import type { SomeColumns, Stored, Table } from "../../../kernel/index.ts"
 import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"
 
 /** The stream that holds all events of an opportunity. */

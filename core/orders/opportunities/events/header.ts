@@ -1,13 +1,10 @@
 /** Events of creating, copying and extending an opportunity, and of header changes (rules/opportunities 4, 5). */
 import { Schema } from "effect"
-import { rowMade } from "../../../kernel/endpoints/crud-resource.ts"
-import { type AnyEventType, eventType, type NewEvent } from "../../../kernel/events/event-type.ts"
-import type { JsonObject } from "../../../kernel/fields/field.ts"
-import type { SomeColumns } from "../../../kernel/tables/field-schema.ts"
+import { eventType, rowMade, update } from "../../../kernel/index.ts"
+import type { AnyEventType, JsonObject, NewEvent, SomeColumns } from "../../../kernel/index.ts"
 import type { HeaderChanged } from "./event-families.ts"
 import { changedValues, headerChanges, opportunityStream, pick, withReason } from "./event-families.ts"
 import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"
-import { update } from "../../../kernel/tables/table.ts"
 import { acknowledgements } from "../tables/lines.ts"
 
 export const opportunityCreated = rowMade("opportunity.created", opportunities, {

@@ -1,8 +1,7 @@
 /** Events of an opportunity's lines (rules/opportunities 7, 9.3). */
 import { Schema } from "effect"
-import { type ActivityValues, type AnyEventType, eventType, type NewEvent } from "../../../kernel/events/event-type.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../../kernel/fields/field.ts"
-import { type AnyRow, update } from "../../../kernel/tables/table.ts"
+import { eventType, isJsonObject, update } from "../../../kernel/index.ts"
+import type { ActivityValues, AnyEventType, AnyRow, Json, JsonObject, NewEvent } from "../../../kernel/index.ts"
 import { type ChildChanged, childEvents, pick } from "./event-families.ts"
 import { opportunities } from "../tables/opportunities.ts"
 import { asset_assignments, type AssignmentRow, type ItemRow, opportunity_items } from "../tables/lines.ts"

@@ -1,5 +1,5 @@
 /** Events of an opportunity's participants (rules/opportunities 12). */
-import type { AnyEventType, NewEvent } from "../../../kernel/events/event-type.ts"
+import type { AnyEventType, NewEvent } from "../../../kernel/index.ts"
 import { childEvents, pick } from "./event-families.ts"
 import { opportunity_participants, type ParticipantRow } from "../tables/paths.ts"
 import { headerEvents, shortageAcknowledged, statusEvents } from "./header.ts"

@@ -1,9 +1,6 @@
 /** Events of the waiting list, in the streams of the waiting lines' opportunities (rules/availability 9). */
 import { Schema } from "effect"
-import { rowMade } from "../../../kernel/endpoints/crud-resource.ts"
-import { eventType } from "../../../kernel/events/event-type.ts"
-import { remove, update } from "../../../kernel/tables/table.ts"
-import { someColumns } from "../../../kernel/tables/field-schema.ts"
+import { eventType, remove, rowMade, someColumns, update } from "../../../kernel/index.ts"
 import { opportunityStream } from "./event-families.ts"
 import { shortage_waits, type WaitRow } from "../tables/lines.ts"
 

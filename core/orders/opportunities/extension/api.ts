@@ -1,25 +1,9 @@
 /** Endpoints that extend a hire, or end it early for what came back (rules/opportunities 4.3, 4.5). */
 import { Effect } from "effect"
-import { command, type DecideContext, type Endpoint, postQuery } from "../../../kernel/endpoints/endpoint.ts"
-import {
-  boolean,
-  code,
-  decimal,
-  integer,
-  json,
-  list,
-  longText,
-  object,
-  ref,
-  text,
-  timestamp
-} from "../../../kernel/fields/field.ts"
-import { later, withRules } from "../../../kernel/fields/later.ts"
-import { ok, withMore } from "../../../kernel/endpoints/resource.ts"
-import * as Shown from "../../../kernel/lists/answer-schema.ts"
+import { boolean, code, command, decimal, integer, json, later, list, lockStreams } from "../../../kernel/index.ts"
+import { longText, object, ok, postQuery, ref, Shown, Store, text, timestamp, withMore } from "../../../kernel/index.ts"
+import { withRules, type DecideContext, type Endpoint } from "../../../kernel/index.ts"
 import { edit, one, path, read } from "../tables/paths.ts"
-import { lockStreams } from "../../../kernel/runtime/engine.ts"
-import { Store } from "../../../kernel/store/store.ts"
 import { loadDecisionState, type Now } from "../state/load.ts"
 import { opportunityShown, plainAnswer, warned, withParts, withUnits } from "../state/resources.ts"
 import { acknowledgements, asset_assignments, condition_labels, opportunity_items } from "../tables/lines.ts"

@@ -1,9 +1,8 @@
 /** Facts and rule of an extension of the hire. */
 import { Effect, Result } from "effect"
 import type { LineShortage } from "../../availability/rules/line.ts"
-import type { CommandRuntime, DecideContext, Decided, Input } from "../../../kernel/endpoints/endpoint.ts"
-import type { NewEvent } from "../../../kernel/events/event-type.ts"
-import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { reject, Store, type CommandRuntime, type DecideContext, type Decided } from "../../../kernel/index.ts"
+import { type Input, type NewEvent, type Rejection, type ValuesOf } from "../../../kernel/index.ts"
 import { formatMoney } from "../../../values/money.ts"
 import { millisOf } from "../../../values/time.ts"
 import { type DecisionState, liveLines, type Opportunity } from "../state/aggregate.ts"
@@ -41,8 +40,6 @@ import {
   type WhichLines
 } from "./plan.ts"
 import { type AddedTime, loadPromised, type PromisedTo, promisesOf, shownShortage, warningsOf } from "./warnings.ts"
-import type { ValuesOf } from "../../../kernel/fields/field.ts"
-import { Store } from "../../../kernel/store/store.ts"
 import { acknowledgements, asset_assignments, checked_in, opportunity_items } from "../tables/lines.ts"
 import { loadDecisionState } from "../state/load.ts"
 import { partsOf, type Split, splitEvents, splitLine, withPartAt } from "./split.ts"

@@ -3,16 +3,14 @@
  * line that ended with the hire still does, one with its own end keeps it.
  */
 import { Result } from "effect"
-import { calendarErrors } from "../../../kernel/fields/input.ts"
-import type { Json, JsonObject, ValuesOf } from "../../../kernel/fields/field.ts"
-import { boolean, choice, integer, list, text, timestamp } from "../../../kernel/fields/field.ts"
-import { type FieldErrors, invalid, reject, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { boolean, calendarErrors, choice, integer, invalid, list, reject, Shown, text } from "../../../kernel/index.ts"
+import { timestamp } from "../../../kernel/index.ts"
+import type { FieldErrors, Json, JsonObject, Rejection, ValuesOf } from "../../../kernel/index.ts"
 import { liveLines, type Opportunity, unitsOf } from "../state/aggregate.ts"
 import { windowErrors } from "../header/decide.ts"
 import { checked_in, type ItemRow } from "../tables/lines.ts"
 import { type OpportunityRow, phases } from "../tables/opportunities.ts"
 import { order } from "../tables/statuses.ts"
-import * as Shown from "../../../kernel/lists/answer-schema.ts"
 import { tracking_types } from "../../availability/rules/line.ts"
 
 const moment = () => timestamp({ nullable: true })

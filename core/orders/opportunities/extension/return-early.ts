@@ -1,8 +1,6 @@
 /** Goods that come back before their line ends are checked in, and charged until then (rules/opportunities 4.5). */
 import { Result } from "effect"
-import type { DecideContext, Decided } from "../../../kernel/endpoints/endpoint.ts"
-import type { NewEvent } from "../../../kernel/events/event-type.ts"
-import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { reject, type DecideContext, type Decided, type NewEvent, type Rejection } from "../../../kernel/index.ts"
 import { exact, formatDecimal } from "../../../values/decimal.ts"
 import { formatMoney } from "../../../values/money.ts"
 import { isInFuture } from "../../../values/time.ts"

@@ -3,10 +3,8 @@
  * at the rate of its line (rules/opportunities 4.5).
  */
 import { Result } from "effect"
-import type { DecideContext } from "../../../kernel/endpoints/endpoint.ts"
-import type { NewEvent } from "../../../kernel/events/event-type.ts"
-import { changedColumns } from "../../../kernel/events/record-events.ts"
-import { invalid, reject, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { changedColumns, invalid, reject } from "../../../kernel/index.ts"
+import type { DecideContext, NewEvent, Rejection } from "../../../kernel/index.ts"
 import { exact, formatDecimal, roundHalfAway } from "../../../values/decimal.ts"
 import { allocateMoney } from "../../../values/money.ts"
 import { lineAdded, lineChanged, unitChanged } from "../events/lines.ts"

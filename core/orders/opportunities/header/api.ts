@@ -1,9 +1,8 @@
 /** Endpoints of opportunities: create, change, delete, restore, clone (rules/opportunities 4, 5). */
 import { Effect, Result } from "effect"
-import type { DecideContext, Decided, Endpoint, Input } from "../../../kernel/endpoints/endpoint.ts"
-import { command } from "../../../kernel/endpoints/endpoint.ts"
-import { initialRow } from "../../../kernel/endpoints/crud-resource.ts"
-import { type FieldErrors, reject } from "../../../kernel/fields/rejection.ts"
+import { baseCurrency, command, customFieldFacts, initialRow, noContent, reject, Store } from "../../../kernel/index.ts"
+import { text, timestamp } from "../../../kernel/index.ts"
+import type { DecideContext, Decided, Endpoint, FieldErrors, Input } from "../../../kernel/index.ts"
 import { type DecisionState, depthOf, liveLines, type Opportunity, restructured } from "../state/aggregate.ts"
 import { opportunityCloned, opportunityCreated } from "../events/header.ts"
 import { lineAdded } from "../events/lines.ts"
@@ -24,11 +23,6 @@ import {
   updateOpportunity,
   windowErrors
 } from "./decide.ts"
-import { customFieldFacts } from "../../../kernel/lists/custom-field.ts"
-import { text, timestamp } from "../../../kernel/fields/field.ts"
-import { noContent } from "../../../kernel/endpoints/resource.ts"
-import { baseCurrency } from "../../../kernel/events/settings.ts"
-import { Store } from "../../../kernel/store/store.ts"
 import { addresses, members } from "../../../people/members/schema.ts"
 import { defaultSurchargeGroupIds } from "../../../products/rates/discounts-surcharges.ts"
 import { exchangeRateAt } from "../../../setup/reference-data/currencies.ts"

@@ -1,8 +1,7 @@
 /** Changing a line (rules/opportunities 7.3). */
 import { Result } from "effect"
-import type { DecideContext, Decided } from "../../../kernel/endpoints/endpoint.ts"
-import type { JsonObject, ValuesOf } from "../../../kernel/fields/field.ts"
-import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { reject } from "../../../kernel/index.ts"
+import type { DecideContext, Decided, JsonObject, Rejection, ValuesOf } from "../../../kernel/index.ts"
 import type { DecisionState, Opportunity, Warned } from "../state/aggregate.ts"
 import { inActiveVersion, unitsOf, withLine } from "../state/aggregate.ts"
 import type { DemandSettings } from "../../availability/rules/line-demands.ts"

@@ -1,10 +1,8 @@
 /** Rules for adding and removing lines (rules/opportunities 7.2, 7.4). */
 import { Result } from "effect"
 import type { LineShortage } from "../../availability/rules/line.ts"
-import type { DecideContext, Decided } from "../../../kernel/endpoints/endpoint.ts"
-import type { ValuesOf } from "../../../kernel/fields/field.ts"
-import { initialRow } from "../../../kernel/endpoints/crud-resource.ts"
-import { invalidField, notFound, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { initialRow, invalidField, notFound } from "../../../kernel/index.ts"
+import type { DecideContext, Decided, Rejection, ValuesOf } from "../../../kernel/index.ts"
 import type { AccessoryRow } from "../../../products/kits/schema.ts"
 import type { ProductRow } from "../../../products/products/schema.ts"
 import { exact, formatDecimal, truncateAt, wholeUnits } from "../../../values/decimal.ts"

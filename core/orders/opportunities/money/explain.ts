@@ -1,8 +1,6 @@
 /** Explains the prices of an opportunity: lines in order, then discount rules, surcharges, totals and tax. */
 import { Effect, Result } from "effect"
-import type { Input } from "../../../kernel/endpoints/endpoint.ts"
-import { type Json, type JsonObject, sameJson } from "../../../kernel/fields/field.ts"
-import { Store } from "../../../kernel/store/store.ts"
+import { sameJson, Store, type Input, type Json, type JsonObject } from "../../../kernel/index.ts"
 import type { Step } from "../../../pricing/explain/explain-step.ts"
 import { explainLine, explainTotals } from "../../../pricing/explain/explain-totals.ts"
 import { priceOpportunity } from "../../../pricing/pricing/surcharges.ts"

@@ -1,9 +1,7 @@
 /** Updates prices, taxes and terms of an open opportunity (rules/opportunities 8.1). */
 import { Effect, Result } from "effect"
-import type { DecideContext, Decided, Input } from "../../../kernel/endpoints/endpoint.ts"
-import { sameJson } from "../../../kernel/fields/field.ts"
-import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
-import { Store } from "../../../kernel/store/store.ts"
+import { reject, sameJson, Store } from "../../../kernel/index.ts"
+import type { DecideContext, Decided, Input, Rejection } from "../../../kernel/index.ts"
 import { formatDecimal } from "../../../values/decimal.ts"
 import { formatMoney } from "../../../values/money.ts"
 import { type DecisionState, liveLines, type Opportunity, withHeader } from "../state/aggregate.ts"

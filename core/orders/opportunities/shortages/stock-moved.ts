@@ -1,10 +1,7 @@
 /** Changes of stock by a command, and the opportunities affected: those that need it during the change. */
 import { Effect } from "effect"
-import { rowCreated, rowDeleted, rowUpdated } from "../../../kernel/endpoints/crud-resource.ts"
-import { dataOf, type NewEvent } from "../../../kernel/events/event-type.ts"
-import { sameJson } from "../../../kernel/fields/field.ts"
-import { bindings, chunked } from "../../../kernel/store/statement.ts"
-import { Store } from "../../../kernel/store/store.ts"
+import { bindings, chunked, dataOf, rowCreated, rowDeleted, rowUpdated, sameJson } from "../../../kernel/index.ts"
+import { Store, type NewEvent } from "../../../kernel/index.ts"
 import { supplyAsStock } from "../../availability/facts/load.ts"
 import type { StockLevel } from "../../availability/rules/snapshot.ts"
 import { demands, supplies, suppliesReplacedEvent } from "../../demands/schema.ts"

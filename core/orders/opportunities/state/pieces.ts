@@ -14,8 +14,7 @@ import {
 import { Effect } from "effect"
 import { loadStockedProducts } from "../../availability/facts/load-products.ts"
 import { kitDepthIn } from "../../../products/kits/schema.ts"
-import type { Settings } from "../../../kernel/events/settings.ts"
-import { Store } from "../../../kernel/store/store.ts"
+import { Store, type Settings } from "../../../kernel/index.ts"
 import { stock_levels } from "../../../products/stock/schema.ts"
 import { exact } from "../../../values/decimal.ts"
 

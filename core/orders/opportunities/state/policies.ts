@@ -4,20 +4,16 @@
  * nothing.
  */
 import { Effect, Result } from "effect"
-import { CommandRuntime, type DecideContext } from "../../../kernel/endpoints/endpoint.ts"
-import type { FieldErrors, Rejection, Viewer } from "../../../kernel/fields/rejection.ts"
-import { hasOnePermission, invalid } from "../../../kernel/fields/rejection.ts"
-import { baseCurrency, type Settings, settingText } from "../../../kernel/events/settings.ts"
-import { bindings, decodeValue } from "../../../kernel/store/statement.ts"
-import { Store } from "../../../kernel/store/store.ts"
-import type { AnyRow, Table } from "../../../kernel/tables/table.ts"
+import { baseCurrency, bindings, CommandRuntime, decodeValue, hasOnePermission } from "../../../kernel/index.ts"
+import { invalid, settingText, Store } from "../../../kernel/index.ts"
+import type { AnyRow, DecideContext, FieldErrors, NewEvent, Rejection, Settings, Table } from "../../../kernel/index.ts"
+import type { Viewer } from "../../../kernel/index.ts"
 import { exact, roundHalfAway } from "../../../values/decimal.ts"
 import { formatMoney, scaleOf } from "../../../values/money.ts"
 import type { Customer, DecisionState, Owed } from "./aggregate.ts"
 import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"
 import { order, statuses } from "../tables/statuses.ts"
 import type { LineShortage } from "../../availability/rules/line.ts"
-import type { NewEvent } from "../../../kernel/events/event-type.ts"
 import { shortageAcknowledged } from "../events/header.ts"
 
 /** An amount in minor units of the base currency. `exchange_rate`: one unit of the currency in the base currency. */

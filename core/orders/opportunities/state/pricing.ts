@@ -3,9 +3,7 @@
  * (rules/rates 9, rules/billing 4).
  */
 import { Result } from "effect"
-import type { NewEvent } from "../../../kernel/events/event-type.ts"
-import { sameJson } from "../../../kernel/fields/field.ts"
-import type { FieldErrors } from "../../../kernel/fields/rejection.ts"
+import { sameJson, type FieldErrors, type NewEvent } from "../../../kernel/index.ts"
 import type { PricedRate, RateLookup } from "../../../pricing/pricing/engine.ts"
 import type { LineCurrency, LineRate } from "../../../pricing/pricing/discounts.ts"
 import { discountRuleIn, resolveLineRate } from "../../../pricing/pricing/discounts.ts"

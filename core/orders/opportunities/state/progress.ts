@@ -4,9 +4,8 @@
  */
 import { Result } from "effect"
 import { type LineShortage, tracking_types } from "../../availability/rules/line.ts"
-import type { DecideContext, Decided } from "../../../kernel/endpoints/endpoint.ts"
-import type { NewEvent } from "../../../kernel/events/event-type.ts"
-import { invalid, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { boolean, choice, integer, invalid, Shown, text } from "../../../kernel/index.ts"
+import type { DecideContext, Decided, NewEvent, Rejection } from "../../../kernel/index.ts"
 import { shortagesOf } from "./demands.ts"
 import { type DecisionState, liveLines, type Opportunity, withHeader } from "./aggregate.ts"
 import { statusChanged } from "../events/header.ts"
@@ -14,8 +13,6 @@ import { checked_in, dispatched, on_hire, prepared } from "../tables/lines.ts"
 import { recalculate } from "./recalculate.ts"
 import { isClosed, order, statuses } from "../tables/statuses.ts"
 import { shortageText } from "./policies.ts"
-import { boolean, choice, integer, text } from "../../../kernel/fields/field.ts"
-import * as Shown from "../../../kernel/lists/answer-schema.ts"
 
 /**
  * The status of an order by its active lines, the first that applies: Dispatched while something remains to dispatch,

@@ -2,17 +2,12 @@
  * Recalculates an opportunity after a change: changed lines are priced; discount rules, surcharges, totals and tax are
  * computed for the whole; demands are updated. Events contain results, never differences.
  */
-import { changedColumns } from "../../../kernel/events/record-events.ts"
+import { changedColumns, initialRow, invalid, reject, without, withoutStamps } from "../../../kernel/index.ts"
+import type { AnyRow, DecideContext, NewEvent, Rejection, Without } from "../../../kernel/index.ts"
 import { Result } from "effect"
 import type { LineShortage } from "../../availability/rules/line.ts"
 import type { DemandRow, NewDemand } from "../../demands/schema.ts"
 import { demands as demands_table, demandsPhaseChanged, demandsReplaced } from "../../demands/schema.ts"
-import type { DecideContext } from "../../../kernel/endpoints/endpoint.ts"
-import { initialRow } from "../../../kernel/endpoints/crud-resource.ts"
-import type { NewEvent } from "../../../kernel/events/event-type.ts"
-import { invalid, reject, type Rejection } from "../../../kernel/fields/rejection.ts"
-import { type Without, without, withoutStamps } from "../../../kernel/tables/field-schema.ts"
-import type { AnyRow } from "../../../kernel/tables/table.ts"
 import { type PricedOpportunity, priceOpportunity } from "../../../pricing/pricing/surcharges.ts"
 import { SURCHARGE_COST_TYPE } from "../../../pricing/pricing/totals.ts"
 import {

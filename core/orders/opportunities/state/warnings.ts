@@ -1,7 +1,6 @@
 /** Warnings about lines: untaxed, unpriced, or left behind when the hire's dates changed. */
 import { Effect } from "effect"
-import { Store } from "../../../kernel/store/store.ts"
-import type { Table } from "../../../kernel/tables/table.ts"
+import { Store, type Table } from "../../../kernel/index.ts"
 import { members } from "../../../people/members/schema.ts"
 import { resolveTax } from "../../../pricing/pricing/line.ts"
 import { type ProductRow, products } from "../../../products/products/schema.ts"

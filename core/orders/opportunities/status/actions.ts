@@ -3,8 +3,7 @@
  * the actions themselves.
  */
 import { Result } from "effect"
-import type { DecideContext } from "../../../kernel/endpoints/endpoint.ts"
-import { hasOnePermission } from "../../../kernel/fields/rejection.ts"
+import { hasOnePermission, type DecideContext } from "../../../kernel/index.ts"
 import { type DecisionState, liveLines } from "../state/aggregate.ts"
 import { isDispatchBlocked, shortLinesOf } from "../state/progress.ts"
 import { previewAsOrder, wasDispatched } from "./decide.ts"

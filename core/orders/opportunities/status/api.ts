@@ -1,9 +1,7 @@
 /** Endpoints that change an opportunity's status and lock it (rules/opportunities 1, 6). */
 import { Effect } from "effect"
-import type { DecideContext, Decided, Endpoint, Input } from "../../../kernel/endpoints/endpoint.ts"
-import { command } from "../../../kernel/endpoints/endpoint.ts"
-import { integer, longText, text } from "../../../kernel/fields/field.ts"
-import { Store } from "../../../kernel/store/store.ts"
+import { command, integer, longText, Store, text } from "../../../kernel/index.ts"
+import type { DecideContext, Decided, Endpoint, Input } from "../../../kernel/index.ts"
 import type { DecisionState, Warned } from "../state/aggregate.ts"
 import { loadDecisionState } from "../state/load.ts"
 import { unpricedLines, unpricedText } from "../state/warnings.ts"

@@ -1,9 +1,7 @@
 /** Rules that change an opportunity's status, lock, delete and restore it (rules/opportunities 1, 6). */
 import { Result } from "effect"
-import type { DecideContext, Decided, Id } from "../../../kernel/endpoints/endpoint.ts"
-import type { NewEvent } from "../../../kernel/events/event-type.ts"
-import type { JsonObject } from "../../../kernel/fields/field.ts"
-import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { reject } from "../../../kernel/index.ts"
+import type { DecideContext, Decided, Id, JsonObject, NewEvent, Rejection } from "../../../kernel/index.ts"
 import { type DecisionState, liveLines, type Opportunity, type Warned, withHeader } from "../state/aggregate.ts"
 import { acknowledgements, checked_in, dispatched, finalised, on_hire, prepared } from "../tables/lines.ts"
 import type { OpportunityRow } from "../tables/opportunities.ts"

@@ -1,20 +1,6 @@
 /** Lines of an opportunity and the bodies of their requests (rules/opportunities 7). */
-import {
-  boolean,
-  choice,
-  code,
-  decimal,
-  integer,
-  json,
-  type JsonObject,
-  longText,
-  money,
-  ref,
-  text,
-  timestamp
-} from "../../../kernel/fields/field.ts"
-import { type RowOf, table } from "../../../kernel/tables/table.ts"
-import { allColumnsExcept } from "../../../kernel/tables/visibility.ts"
+import { allColumnsExcept, boolean, choice, code, decimal, integer, json, longText } from "../../../kernel/index.ts"
+import { money, ref, table, text, timestamp, type JsonObject, type RowOf } from "../../../kernel/index.ts"
 import { open_status_conditions } from "./statuses.ts"
 
 // Columns that several tables of opportunities share, and labels of their codes.

@@ -1,21 +1,6 @@
 /** Opportunities: drafts, quotations and orders (rules/opportunities 4). */
-import {
-  boolean,
-  code,
-  decimal,
-  integer,
-  json,
-  type JsonObject,
-  list,
-  longText,
-  money,
-  ref,
-  tags,
-  text,
-  timestamp
-} from "../../../kernel/fields/field.ts"
-import { allColumnsExcept } from "../../../kernel/tables/visibility.ts"
-import { type RowOf, table } from "../../../kernel/tables/table.ts"
+import { allColumnsExcept, boolean, code, decimal, integer, json, list, longText } from "../../../kernel/index.ts"
+import { money, ref, table, tags, text, timestamp, type JsonObject, type RowOf } from "../../../kernel/index.ts"
 import type { LockedTax } from "../../../pricing/pricing/line.ts"
 import { open_status_conditions, states } from "./statuses.ts"
 import { inRowCurrency, opportunityId, quantity, transaction_type_labels } from "./lines.ts"

@@ -1,7 +1,5 @@
 /** Paths, path parameters and access of opportunity endpoints. */
-import { boolean, ref, text } from "../../../kernel/fields/field.ts"
-import { type RowOf, table } from "../../../kernel/tables/table.ts"
-import type { SharedDraft } from "../../../kernel/endpoints/endpoint.ts"
+import { boolean, ref, table, text, type RowOf, type SharedDraft } from "../../../kernel/index.ts"
 import { fulfil_permission } from "../../../people/users/permissions.ts"
 import { opportunities, opportunity_costs, opportunity_versions } from "./opportunities.ts"
 import { asset_assignments, opportunity_items, opportunityId } from "./lines.ts"

@@ -1,7 +1,6 @@
 /** States, statuses, and the actions allowed in each, for rules and `available_actions` (rules/opportunities 1). */
 import { Result } from "effect"
-import type { ColumnValues } from "../../../kernel/fields/field.ts"
-import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { reject, type ColumnValues, type Rejection } from "../../../kernel/index.ts"
 
 export const draft = 0,
   quotation = 1,

@@ -1,27 +1,9 @@
 /** Actions on one unit by `PATCH …/assets/{asset}`: fields and rules (rules/opportunities 9.1). */
 import { Effect } from "effect"
-import type {
-  Alternative,
-  Alternatives,
-  AskEndpoint,
-  DecideContext,
-  Decided,
-  RefusedReference
-} from "../../../kernel/endpoints/endpoint.ts"
-import { wholeNumber } from "../../../kernel/fields/input.ts"
-import type { Json, JsonObject, ValuesOf } from "../../../kernel/fields/field.ts"
-import {
-  choice,
-  code,
-  decimal,
-  integer,
-  isJsonObject,
-  longText,
-  ref,
-  text,
-  timestamp
-} from "../../../kernel/fields/field.ts"
-import { reject } from "../../../kernel/fields/rejection.ts"
+import { choice, code, decimal, integer, isJsonObject, longText, ref, reject, text } from "../../../kernel/index.ts"
+import { timestamp, wholeNumberOf } from "../../../kernel/index.ts"
+import type { Alternative, Alternatives, AskEndpoint, DecideContext, Decided, Json } from "../../../kernel/index.ts"
+import type { JsonObject, RefusedReference, ValuesOf } from "../../../kernel/index.ts"
 import type { DecisionState } from "../state/aggregate.ts"
 import type { UnitDecided } from "../state/progress.ts"
 import { substitute } from "./decide.ts"
@@ -56,7 +38,7 @@ const lineOf = (opportunity: JsonObject, { body, field, params }: RefusedReferen
       (at, step) => (Array.isArray(at) ? at[Number(step)] : isJsonObject(at) ? at[step] : undefined),
       body
     )
-  const id = wholeNumber((isJsonObject(around) ? around["opportunity_item_id"] : undefined) ?? params["item"])
+  const id = wholeNumberOf((isJsonObject(around) ? around["opportunity_item_id"] : undefined) ?? params["item"])
   return objectsIn(opportunity["items"]).find((line) => line["id"] === id)
 }
 

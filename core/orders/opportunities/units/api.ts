@@ -3,25 +3,10 @@
  * 9.2).
  */
 import { Effect } from "effect"
-import type { DecideContext, Endpoint, Input, Streams } from "../../../kernel/endpoints/endpoint.ts"
-import { command } from "../../../kernel/endpoints/endpoint.ts"
-import type { Fields, JsonObject, ValuesOf } from "../../../kernel/fields/field.ts"
-import {
-  boolean,
-  code,
-  integer,
-  isJsonObject,
-  list,
-  longText,
-  object,
-  ref,
-  text
-} from "../../../kernel/fields/field.ts"
-import { later, withRules } from "../../../kernel/fields/later.ts"
-import { lockStreams } from "../../../kernel/runtime/engine.ts"
-import { invalid, notFound } from "../../../kernel/fields/rejection.ts"
-import { created, noContent, ok, renderById, viewContext, withMore } from "../../../kernel/endpoints/resource.ts"
-import { Store } from "../../../kernel/store/store.ts"
+import { boolean, code, command, created, integer, invalid, isJsonObject, later, list } from "../../../kernel/index.ts"
+import { lockStreams, longText, noContent, notFound, object, ok, ref, renderById } from "../../../kernel/index.ts"
+import { Shown, Store, text, viewContext, withMore, withRules } from "../../../kernel/index.ts"
+import type { DecideContext, Endpoint, Fields, Input, JsonObject, Streams, ValuesOf } from "../../../kernel/index.ts"
 import {
   assignmentResource,
   dispatchMeta,
@@ -41,7 +26,6 @@ import { loadDecisionState, type LoadOptions } from "../state/load.ts"
 import { asset_assignments, condition_labels, good } from "../tables/lines.ts"
 import { asset, fulfil, item, one, path } from "../tables/paths.ts"
 import type { OpportunityRow } from "../tables/opportunities.ts"
-import * as Shown from "../../../kernel/lists/answer-schema.ts"
 import { bulkResult, type UnitDecided, unitResult } from "../state/progress.ts"
 
 /** Serialises writers of one unit across opportunities. */

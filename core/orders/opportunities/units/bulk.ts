@@ -1,9 +1,7 @@
 /** Lines counted in bulk: dispatch, return and adjust quantities (rules/opportunities 9.3). */
 import { Result } from "effect"
-import type { DecideContext, Decided } from "../../../kernel/endpoints/endpoint.ts"
-import type { NewEvent } from "../../../kernel/events/event-type.ts"
-import type { JsonObject, ValuesOf } from "../../../kernel/fields/field.ts"
-import { forbidden, hasOnePermission, reject, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { forbidden, hasOnePermission, reject } from "../../../kernel/index.ts"
+import type { DecideContext, Decided, JsonObject, NewEvent, Rejection, ValuesOf } from "../../../kernel/index.ts"
 import { exact, formatDecimal } from "../../../values/decimal.ts"
 import { type DecisionState, inActiveVersion, withLine } from "../state/aggregate.ts"
 import { type LineChange, lineChanged } from "../events/lines.ts"

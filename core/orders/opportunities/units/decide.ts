@@ -1,9 +1,7 @@
 /** Rules that allocate units to lines, release and exchange them (rules/opportunities 9.1, 9.2). */
 import { Result } from "effect"
-import type { DecideContext, Decided } from "../../../kernel/endpoints/endpoint.ts"
-import type { NewEvent } from "../../../kernel/events/event-type.ts"
-import { initialRow, updatedEvent } from "../../../kernel/endpoints/crud-resource.ts"
-import { reject } from "../../../kernel/fields/rejection.ts"
+import { initialRow, reject, updatedEvent } from "../../../kernel/index.ts"
+import type { DecideContext, Decided, NewEvent } from "../../../kernel/index.ts"
 import {
   type StockLevelRow,
   inspectionWarnings,

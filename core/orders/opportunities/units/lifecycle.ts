@@ -3,10 +3,7 @@
  * (rules/opportunities 9.1, 9.2).
  */
 import { Result } from "effect"
-import type { DecideContext } from "../../../kernel/endpoints/endpoint.ts"
-import type { NewEvent } from "../../../kernel/events/event-type.ts"
-import type { JsonObject } from "../../../kernel/fields/field.ts"
-import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { reject, type DecideContext, type JsonObject, type NewEvent, type Rejection } from "../../../kernel/index.ts"
 import { type DecisionState, inActiveVersion, type Opportunity, withLine } from "../state/aggregate.ts"
 import { lineChanged, type UnitChange, unitChanged } from "../events/lines.ts"
 import type { AssignmentRow, ItemRow } from "../tables/lines.ts"

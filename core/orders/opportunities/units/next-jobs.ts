@@ -1,6 +1,6 @@
 /** Units that go from one order to the next without coming home (rules/opportunities 9.7). */
 import { Effect } from "effect"
-import { Store } from "../../../kernel/store/store.ts"
+import { Store } from "../../../kernel/index.ts"
 import type { AssignmentRow } from "../tables/lines.ts"
 import { allocated, asset_assignments, checked_in, dispatched, finalised, on_hire, prepared } from "../tables/lines.ts"
 import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"

@@ -5,10 +5,7 @@
 import { Effect } from "effect"
 import { availableAssets } from "../../availability/rules/days.ts"
 import { snapshotsForLines } from "../../availability/api/window.ts"
-import * as Shown from "../../../kernel/lists/answer-schema.ts"
-import { choice, integer, text, timestamp } from "../../../kernel/fields/field.ts"
-import type { Settings } from "../../../kernel/events/settings.ts"
-import { Store } from "../../../kernel/store/store.ts"
+import { choice, integer, Shown, Store, text, timestamp, type Settings } from "../../../kernel/index.ts"
 import type { StockLevelRow } from "../../../products/stock/schema.ts"
 import {
   blocksUninspected,

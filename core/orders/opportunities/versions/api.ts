@@ -3,20 +3,9 @@ import { formatMoney } from "../../../values/money.ts"
 import { type ItemRow, opportunity_items } from "../tables/lines.ts"
 import { opportunity_versions, version_types, type VersionRow } from "../tables/opportunities.ts"
 import { Effect } from "effect"
-import { command, type Endpoint, get, type Id, type Input } from "../../../kernel/endpoints/endpoint.ts"
-import type { Json, JsonObject } from "../../../kernel/fields/field.ts"
-import { code, integer, longText, money, ref, sameJson, text } from "../../../kernel/fields/field.ts"
-import {
-  created,
-  listOf,
-  noContent,
-  ok,
-  render,
-  renderById,
-  renderOne,
-  viewContext
-} from "../../../kernel/endpoints/resource.ts"
-import { Store } from "../../../kernel/store/store.ts"
+import { code, command, created, get, integer, listOf, longText, money, noContent, ok } from "../../../kernel/index.ts"
+import { ref, render, renderById, renderOne, sameJson, Shown, Store, text, viewContext } from "../../../kernel/index.ts"
+import type { Endpoint, Id, Input, Json, JsonObject } from "../../../kernel/index.ts"
 import { hasShortageCheck } from "../state/demands.ts"
 import {
   accepted,
@@ -33,7 +22,6 @@ import {
 import { loadDecisionState } from "../state/load.ts"
 import { edit, one, path, read, version } from "../tables/paths.ts"
 import { itemResource, versionResource } from "../state/resources.ts"
-import * as Shown from "../../../kernel/lists/answer-schema.ts"
 
 // Compares two quote versions line by line (rules/opportunities 13).
 

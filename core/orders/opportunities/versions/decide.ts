@@ -1,10 +1,7 @@
 /** Rules of quote versions: create, activate, send, answer, relabel, delete (rules/opportunities 13). */
 import { Result } from "effect"
-import type { DecideContext, Decided } from "../../../kernel/endpoints/endpoint.ts"
-import type { NewEvent } from "../../../kernel/events/event-type.ts"
-import { initialRow } from "../../../kernel/endpoints/crud-resource.ts"
-import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
-import { settingNumber } from "../../../kernel/events/settings.ts"
+import { initialRow, reject, settingNumber } from "../../../kernel/index.ts"
+import type { DecideContext, Decided, NewEvent, Rejection } from "../../../kernel/index.ts"
 import { type DecisionState, type Opportunity, withHeader } from "../state/aggregate.ts"
 import { versionActivated, versionChanged, versionCreated, versionDeleted } from "../events/versions.ts"
 import { type ItemRow, opportunity_items } from "../tables/lines.ts"

@@ -2,13 +2,11 @@
 import { Result } from "effect"
 import type { LineAvailability, LineRequest, LineShortage } from "../../availability/rules/line.ts"
 import { lineAvailability } from "../../availability/rules/line.ts"
-import type { DecideContext, Decided } from "../../../kernel/endpoints/endpoint.ts"
-import { invalidField, reject } from "../../../kernel/fields/rejection.ts"
+import { invalidField, reject, type DecideContext, type Decided, type NewEvent } from "../../../kernel/index.ts"
 import { type LeaveReason, leaves, matches, waitChanged, waitJoined } from "../events/waiting.ts"
 import { shortage_waits, type WaitRow } from "../tables/lines.ts"
 import { type ActiveDemand, activeDemand, type Demand } from "../../availability/rules/demand.ts"
 import type { AvailabilitySnapshot } from "../../availability/rules/snapshot.ts"
-import type { NewEvent } from "../../../kernel/events/event-type.ts"
 
 /** A short line, and its total requested quantity. */
 interface Short {

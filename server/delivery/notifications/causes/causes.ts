@@ -3,8 +3,7 @@
  * only.
  */
 import { Effect } from "effect"
-import { isJsonObject, type JsonObject } from "../../../../core/kernel/fields/field.ts"
-import { Store } from "../../../../core/kernel/store/store.ts"
+import { isJsonObject, Store, type AnyEventType, type JsonObject } from "../../../../core/kernel/index.ts"
 import { read, read as opportunities_read } from "../../../../core/orders/opportunities/tables/paths.ts"
 import { opportunities } from "../../../../core/orders/opportunities/tables/opportunities.ts"
 import { isAbandoned, statuses, statusNamed } from "../../../../core/orders/opportunities/tables/statuses.ts"
@@ -12,7 +11,6 @@ import { activityAssigned, type Cause, documentGeneratedCause, keyOf, userCauses
 import { invoiceIssued, invoiceOverdue, paymentRecorded } from "../../../../core/billing/state/events.ts"
 import { read as invoices_read } from "../../../../core/billing/state/fields.ts"
 import { quotationAccepted } from "../../../../core/documents/links/events.ts"
-import type { AnyEventType } from "../../../../core/kernel/events/event-type.ts"
 import { opportunityCreated } from "../../../../core/orders/opportunities/events/header.ts"
 import { inspectionDue } from "../../../../core/warehouse/inspections/schema.ts"
 import { purchaseOrderReceived, read as purchase_orders_read } from "../../../../core/purchasing/schema.ts"

@@ -1,12 +1,10 @@
 /** Notification events, derived from events of the journal. */
 import type { NotificationChannel } from "../../../../core/office/notifications/types.ts"
-import type { StoredEvent } from "../../../../core/kernel/events/event-type.ts"
-import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
+import { hasOnePermission, journal, Store } from "../../../../core/kernel/index.ts"
+import type { JsonObject, StoredEvent, StoreRead, Viewer } from "../../../../core/kernel/index.ts"
 import { Effect } from "effect"
 import type { ActivityRow } from "../../../../core/office/activities/schema.ts"
 import { activities, activity_participants, completed } from "../../../../core/office/activities/schema.ts"
-import { journal } from "../../../../core/kernel/events/journal.ts"
-import { Store, type StoreRead } from "../../../../core/kernel/store/store.ts"
 import { isRequestJob, read, request_waits_millis } from "../../../../core/documents/lifecycle-api.ts"
 import {
   documentFailed,
@@ -18,7 +16,6 @@ import {
   documentStream,
   names_costs
 } from "../../../../core/documents/schema.ts"
-import { hasOnePermission, type Viewer } from "../../../../core/kernel/fields/rejection.ts"
 import { roles, users, viewerOf } from "../../../../core/people/users/permissions.ts"
 import { userDeactivated, userInvited, userReactivated } from "../../../../core/people/users/decide.ts"
 

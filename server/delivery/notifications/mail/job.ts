@@ -3,13 +3,11 @@
  * sent, so they are mailed exactly once.
  */
 import { Clock, Effect, Result, Schema } from "effect"
-import { CommandRuntime } from "../../../../core/kernel/endpoints/endpoint.ts"
-import { settingNumber, settingText } from "../../../../core/kernel/events/settings.ts"
-import { Store } from "../../../../core/kernel/store/store.ts"
+import { CommandRuntime, remove, settingNumber, settingText, Store } from "../../../../core/kernel/index.ts"
+import { updateWhere, type RowChange } from "../../../../core/kernel/index.ts"
 import { notificationType, notificationTypes } from "../../../../core/office/notifications/types.ts"
 import { jobKind, serverContext, timedWork, type User, userById } from "../../../ports/server-context.ts"
 import { notification_mailings, type NotificationRow, notifications } from "../schema.ts"
-import { remove, type RowChange, updateWhere } from "../../../../core/kernel/tables/table.ts"
 import { users } from "../../../../core/people/users/permissions.ts"
 import { parseMailAddress } from "../../../../core/values/mail-address.ts"
 import { instantOf, zoneOf } from "../../../../core/values/time.ts"

@@ -1,14 +1,12 @@
 /** Streams new notifications to the listening clients of this process. */
 import { Clock, Context, Effect, Latch, Queue, Stream } from "effect"
-import { type Failure, Store } from "../../../../core/kernel/store/store.ts"
+import { get, integer, Rejection, Store } from "../../../../core/kernel/index.ts"
+import type { Answer, CommandRuntime, Failure } from "../../../../core/kernel/index.ts"
 import { readerOf, shownRows } from "../api.ts"
 import { type NotificationRow, notifications } from "../schema.ts"
 import type { Frame, Listener, Listeners, Who } from "./listeners.ts"
 import { endWhoMayNot, frameOf, keep_alive, makeListeners, opening, stream_ability } from "./listeners.ts"
 import { ServerContext, userById } from "../../../ports/server-context.ts"
-import { Rejection } from "../../../../core/kernel/fields/rejection.ts"
-import { type Answer, type CommandRuntime, get } from "../../../../core/kernel/endpoints/endpoint.ts"
-import { integer } from "../../../../core/kernel/fields/field.ts"
 import type { ServerCall, ServerEndpoint } from "../../../ports/server-slice.ts"
 
 // Rows of `notifications` for streams, and their encoding.

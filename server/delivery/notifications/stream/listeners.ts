@@ -1,8 +1,7 @@
 /** Listening clients of this process, limited in number, each with its queue. */
 import { Duration, Effect, Latch } from "effect"
 import { Sse } from "effect/encoding"
-import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
-import { Store } from "../../../../core/kernel/store/store.ts"
+import { Store, type JsonObject } from "../../../../core/kernel/index.ts"
 import { users } from "../../../../core/people/users/permissions.ts"
 import { tokens } from "../../../access/tokens/issue.ts"
 

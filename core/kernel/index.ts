@@ -1,0 +1,26 @@
+/**
+ * Entry of the kernel for all other folders, but for what one program alone runs. The kernel's own files import each
+ * other directly.
+ */
+export * from "./endpoints/crud-resource.ts"
+export * from "./endpoints/endpoint.ts"
+export * from "./endpoints/resource.ts"
+export * from "./events/event-type.ts"
+export * from "./events/journal.ts"
+export * from "./events/react.ts"
+export * from "./events/record-events.ts"
+export * from "./events/settings.ts"
+export * from "./fields/field.ts"
+export * from "./fields/input.ts"
+export * from "./fields/later.ts"
+export * from "./fields/rejection.ts"
+export * as Shown from "./lists/answer-schema.ts"
+export * from "./lists/custom-field.ts"
+export * from "./lists/query.ts"
+export * from "./lists/resource-types.ts"
+export * from "./runtime/engine.ts"
+export * from "./store/statement.ts"
+export * from "./store/store.ts"
+export * from "./tables/field-schema.ts"
+export * from "./tables/table.ts"
+export * from "./tables/visibility.ts"
