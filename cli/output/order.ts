@@ -1,7 +1,7 @@
 /** Formats an order: header, lines, costs, totals. */
 import type { JsonObject } from "../../core/kernel/index.ts"
 import { spokenNumber } from "../../core/values/text.ts"
-import { sale_line } from "../../core/orders/opportunities/tables/lines.ts"
+import { sale_line } from "../../core/orders/opportunities/tables/index.ts"
 import type { OrderLine, Row } from "../base/answers.ts"
 import { columnsOf } from "./columns.ts"
 import { blocksText, onClockOf } from "./table.ts"

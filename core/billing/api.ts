@@ -22,7 +22,7 @@ import {
 import { Effect, Result, Schema } from "effect"
 import { opportunityStream } from "../orders/opportunities/events/event-families.ts"
 import { headerUpdated } from "../orders/opportunities/events/header.ts"
-import { opportunities } from "../orders/opportunities/tables/opportunities.ts"
+import { opportunities } from "../orders/opportunities/tables/index.ts"
 import { type MovedResult, no_payment_named, recordPayment, recordRefund, type RefundFacts } from "./payments/decide.ts"
 import {
   credit_notes_path,

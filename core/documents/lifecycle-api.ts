@@ -5,7 +5,7 @@ import { boolean, choice, command, CommandRuntime, created, get, hasOnePermissio
 import { list, listOf, longText, ok, ref, renderById, renderOne, resource, Shown, Store } from "../kernel/index.ts"
 import { text, timestamp, viewContext, visibleColumnsOf, wholeNumber } from "../kernel/index.ts"
 import type { Answer, AnyRow, Endpoint, Id, Input, Settings, Status, Table, Viewer } from "../kernel/index.ts"
-import { opportunities } from "../orders/opportunities/tables/opportunities.ts"
+import { opportunities } from "../orders/opportunities/tables/index.ts"
 import { purchase_orders } from "../purchasing/schema.ts"
 import type { Asked, Batched, FinaliseFacts, Source, SourceFacts } from "./decide.ts"
 import { finaliseDocument, requestBatch, requestDocument, seesDocument, voidDocument } from "./decide.ts"

@@ -1,9 +1,7 @@
 /** Bodies and verdicts of imports. */
 import { Effect } from "effect"
-import { ok } from "../kernel/endpoints/resource.ts"
-import { boolean, choice, integer, type Json, type JsonObject, json, list, text } from "../kernel/fields/field.ts"
-import type { FieldErrors } from "../kernel/fields/rejection.ts"
-import * as Shown from "../kernel/lists/answer-schema.ts"
+import { boolean, choice, integer, json, list, ok, Shown, text } from "../kernel/index.ts"
+import type { FieldErrors, Json, JsonObject } from "../kernel/index.ts"
 
 const rows_max = 500
 

@@ -1,6 +1,5 @@
 /** The imports of catalogues and of customers. Their rules are loaded on first use. */
-import { command, type Slice } from "../kernel/endpoints/endpoint.ts"
-import { later, withRules } from "../kernel/fields/later.ts"
+import { command, later, withRules, type Slice } from "../kernel/index.ts"
 import { answerVerdicts, checkRows, importFields, memberImportFields, verdictsResult, verdictsShown } from "./fields.ts"
 
 const ofProducts = later(() => import("./products.ts"))

@@ -2,13 +2,9 @@
  * Shared by imports: many rows in one request, a verdict for each. A rejected row changes nothing and does not stop the
  * others; importing the same rows again changes nothing; a dry run gives the same verdicts and writes nothing.
  */
-import type { Fields, Json, JsonObject } from "../kernel/fields/field.ts"
-import { isJsonObject, json_levels_max } from "../kernel/fields/field.ts"
-import { findUnstorableText, isStorableText } from "../kernel/fields/input.ts"
+import { findUnstorableText, isJsonObject, isStorableText, json_levels_max } from "../kernel/index.ts"
+import type { DecideContext, Decided, FieldErrors, Fields, Json, JsonObject, NewEvent } from "../kernel/index.ts"
 import { Result } from "effect"
-import type { DecideContext, Decided } from "../kernel/endpoints/endpoint.ts"
-import type { NewEvent } from "../kernel/events/event-type.ts"
-import type { FieldErrors } from "../kernel/fields/rejection.ts"
 import type { verdictsResult } from "./fields.ts"
 
 // How imports read cells of spreadsheets: `yes` as true, a number as text, tags between commas.

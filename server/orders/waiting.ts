@@ -11,7 +11,7 @@ import { levelChanged, levelDeleted, levelMade } from "../../core/orders/opportu
 import { waitChanged, waitLeft, waitMatched } from "../../core/orders/opportunities/events/waiting.ts"
 import { lookAtWaiting } from "../../core/orders/opportunities/waiting/api.ts"
 import { settleQueue } from "../../core/orders/opportunities/waiting/decide.ts"
-import { shortage_waits } from "../../core/orders/opportunities/tables/lines.ts"
+import { shortage_waits } from "../../core/orders/opportunities/tables/index.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { jobKind, jobOffer, recordByServer, serverContext, timedWork } from "../ports/server-context.ts"
 import { lateTransfersSweep } from "./reminders.ts"

@@ -222,7 +222,7 @@ const exchangeOver = (
     },
     fetch: async (patience_millis) => {
       await requireComplete(parts)
-      const { fetchNews } = await import("./exchange/fetch-news.ts")
+      const { fetchNews } = await import("./exchange/sync.ts")
       return whileLocked(folder, lock_patience_millis, () => fetchNews(syncParts(), session.profile(), patience_millis))
     },
     doctor: (repair, { offline = false } = {}) =>

@@ -3,17 +3,12 @@ import { Effect } from "effect"
 import { boolean, choice, command, created, customFieldFacts, decimal, forbidden } from "../../kernel/index.ts"
 import { hasOnePermission, integer, json, later, list, object, Store, withRules } from "../../kernel/index.ts"
 import type { Endpoint, Json } from "../../kernel/index.ts"
-import {
-  opportunities,
-  opportunity_costs,
-  opportunity_versions,
-  type OpportunityRow
-} from "../../orders/opportunities/tables/opportunities.ts"
+import { opportunities, opportunity_costs, opportunity_items } from "../../orders/opportunities/tables/index.ts"
+import { opportunity_versions, type OpportunityRow } from "../../orders/opportunities/tables/index.ts"
 import { invoiceAnswer, invoiceShown } from "../invoices/query.ts"
 import { items_max, write } from "../state/fields.ts"
 import { credit_notes, invoice_items, invoice_types, invoices } from "../state/tables.ts"
 import { members } from "../../people/members/schema.ts"
-import { opportunity_items } from "../../orders/opportunities/tables/lines.ts"
 import { products } from "../../products/products/schema.ts"
 import { taxFacts } from "../../setup/reference-data/tax.ts"
 import { billedOf } from "../state/billed.ts"

@@ -1,7 +1,7 @@
 /** Reporting of row tax rates on electronic invoices, as of the issue. */
 import { Effect } from "effect"
 import { baseCurrency, settingText, Store, type Settings } from "../../kernel/index.ts"
-import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
+import { opportunities } from "../../orders/opportunities/tables/index.ts"
 import { stores } from "../../setup/stores.ts"
 import { zoneOf } from "../../values/time.ts"
 import type { EInvoiceFacts, InvoiceRow, VatReport } from "../state/tables.ts"

@@ -5,7 +5,7 @@ import type { CustomFieldFacts, DecideContext, Decided, Input, Json, Rejection }
 import { Result } from "effect"
 import type { MemberRow } from "../../people/members/schema.ts"
 import { snapshotRate } from "../../orders/opportunities/header/decide.ts"
-import type { OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
+import type { OpportunityRow } from "../../orders/opportunities/tables/index.ts"
 import { resolveTax } from "../../pricing/pricing/line.ts"
 import { dayOf, isInFuture, plusDays } from "../../values/time.ts"
 import { exactSums, requireEnabled, rowTax, settled, sumsOf } from "../state/amounts.ts"

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { baseCurrency, customFieldFacts, lockStreams, Store, type Input } from "../../kernel/index.ts"
 import { members } from "../../people/members/schema.ts"
-import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
+import { opportunities } from "../../orders/opportunities/tables/index.ts"
 import { products } from "../../products/products/schema.ts"
 import { currencies, exchangeRateAt } from "../../setup/reference-data/currencies.ts"
 import { opportunityStream } from "../../orders/opportunities/events/event-families.ts"

@@ -8,8 +8,7 @@ import type { InvoiceItemRow, InvoiceRow } from "./tables.ts"
 import { credit_note_items, invoice_items, invoices, standing_statuses } from "./tables.ts"
 import { Effect } from "effect"
 import { Store } from "../../kernel/index.ts"
-import type { OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
-import { opportunities, opportunity_versions } from "../../orders/opportunities/tables/opportunities.ts"
+import { opportunities, opportunity_versions, type OpportunityRow } from "../../orders/opportunities/tables/index.ts"
 import { exact } from "../../values/decimal.ts"
 
 /** A row of an issued standard invoice, less its credits. */

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { boolean, decimal, hasOnePermission, integer, resource, Shown, Store, text } from "../../kernel/index.ts"
 import type { AnyRow, Include, JsonObject, Resource, StoreRead } from "../../kernel/index.ts"
-import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
+import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/index.ts"
 import { formatMoney } from "../../values/money.ts"
 import { billedOf, billedTotal, leftToBill } from "./billed.ts"
 import { members } from "../../people/members/schema.ts"

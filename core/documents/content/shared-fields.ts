@@ -4,8 +4,7 @@ import { formatMoney } from "../../values/money.ts"
 import { dayOf } from "../../values/time.ts"
 import type { NamedParty } from "../../billing/state/tables.ts"
 import { addressLines } from "../../billing/paper/letter.ts"
-import type { OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
-import { statusLabelOf } from "../../orders/opportunities/tables/statuses.ts"
+import { statusLabelOf, type OpportunityRow } from "../../orders/opportunities/tables/index.ts"
 
 // Fields of document texts. A group is declared once; the list of fields (rules/billing 3), the check of texts and
 // their data derive from it.

@@ -1,5 +1,5 @@
 /** Rows of lines, pieces and kit components. Pure. */
-import { checked_in, type ItemRow, prepared } from "../../orders/opportunities/tables/lines.ts"
+import { checked_in, prepared, type ItemRow } from "../../orders/opportunities/tables/index.ts"
 import type { CellCode } from "../../pricing/print/blocks.ts"
 import { dateText, momentText, quantityText } from "../../pricing/print/format.ts"
 import { dayOf, millisOf } from "../../values/time.ts"

@@ -1,11 +1,11 @@
 /** Locations of an order's goods: each line split by case and location. Pure. */
-import { type AssignmentRow, dispatched, type ItemRow } from "../../orders/opportunities/tables/lines.ts"
+import { dispatched, type AssignmentRow, type ItemRow } from "../../orders/opportunities/tables/index.ts"
 import type { ContainerItemRow, ContainerRow } from "../../products/packing.ts"
 import { type ProductRow, serialised } from "../../products/products/schema.ts"
 import type { StockLevelRow } from "../../products/stock/schema.ts"
 import { exact, type ExactNumber } from "../../values/decimal.ts"
 import type { Shelf, WarehouseFacts } from "./warehouse-facts.ts"
-import { partsOfLine, piecesOfLine } from "../../orders/opportunities/state/pieces.ts"
+import { partsOfLine, piecesOfLine } from "../../orders/opportunities/state/index.ts"
 
 export interface Unit {
   readonly assignment: AssignmentRow

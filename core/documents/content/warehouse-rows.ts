@@ -1,6 +1,6 @@
 /** Rows of a warehouse document, grouped by case and location. Pure. */
-import type { ItemRow } from "../../orders/opportunities/tables/lines.ts"
-import { parentPath } from "../../orders/opportunities/state/aggregate.ts"
+import type { ItemRow } from "../../orders/opportunities/tables/index.ts"
+import { parentPath } from "../../orders/opportunities/state/index.ts"
 import { exact, type ExactNumber } from "../../values/decimal.ts"
 import type { WarehouseFacts } from "./warehouse-facts.ts"
 import type { Counted, PaperKind, PaperRow, Writing } from "./warehouse-lines.ts"

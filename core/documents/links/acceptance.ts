@@ -1,7 +1,6 @@
 /** Accepting a quotation at its public link: the rules, the drawn signature and the certificate (rules/billing 3.1). */
 import { type Block, plain, type PrintDocument } from "../../pricing/print/blocks.ts"
-import { isClosed, order, quotation, statuses } from "../../orders/opportunities/tables/statuses.ts"
-import type { OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
+import { isClosed, order, quotation, statuses, type OpportunityRow } from "../../orders/opportunities/tables/index.ts"
 import { dayOf } from "../../values/time.ts"
 import type { DocumentAcceptanceRow, DocumentRow } from "../schema.ts"
 import { acceptance_effects } from "./api.ts"

@@ -16,7 +16,7 @@ import {
   time_statuses
 } from "./schema.ts"
 import { members } from "../../people/members/schema.ts"
-import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
+import { opportunities } from "../../orders/opportunities/tables/index.ts"
 import { products } from "../../products/products/schema.ts"
 import { stock_levels } from "../../products/stock/schema.ts"
 import { activity_type_list } from "../../setup/custom-fields/schema.ts"

@@ -9,7 +9,7 @@ import { keyInAnyCase, longText, ref, remove, rowMade, streamOf, table, text } f
 import { visibleColumnsOf } from "../../kernel/index.ts"
 import type { AnyRow, ReferenceRule, RowOf, Table, Viewer } from "../../kernel/index.ts"
 import { members } from "../../people/members/schema.ts"
-import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
+import { opportunities } from "../../orders/opportunities/tables/index.ts"
 import { containers } from "../../products/packing.ts"
 import { purchase_orders } from "../../purchasing/schema.ts"
 import { products } from "../../products/products/schema.ts"

@@ -1,7 +1,7 @@
 /** Short lines of an order, and the quantity available to each: lines of one product share it. */
 import { isJsonObject, type Json, type JsonObject, type Request } from "../../kernel/index.ts"
 import { demandPhaseOf } from "../../orders/availability/rules/demand.ts"
-import { damaged } from "../../orders/opportunities/tables/lines.ts"
+import { damaged } from "../../orders/opportunities/tables/index.ts"
 
 // Facts about a refused command: its body, and the rows it concerns.
 

@@ -7,19 +7,12 @@ import { reject, removeWhere, renderById, Shown, Store, text, timestamp, unpaged
 import { viewContext, withMore } from "../../kernel/index.ts"
 import type { AnyEventType, Catalogue, DecideContext, Endpoint, Input, Slice, StoredEvent } from "../../kernel/index.ts"
 import { users } from "../../people/users/permissions.ts"
-import { withOwed } from "./state/policies.ts"
-import { availabilityOf } from "./state/demands.ts"
+import { assignmentResource, availabilityOf, loadDecisionState, opportunityAnswer } from "./state/index.ts"
+import { opportunityResource, opportunityShown, participantResource, warned, withOwed } from "./state/index.ts"
 import { opportunityStream } from "./events/event-families.ts"
-import { loadDecisionState } from "./state/load.ts"
-import { edit, one, opportunity_participants, participant, path, read } from "./tables/paths.ts"
-import {
-  assignmentResource,
-  opportunityAnswer,
-  opportunityResource,
-  opportunityShown,
-  participantResource,
-  warned
-} from "./state/resources.ts"
+import { acknowledgements, asset_assignments, edit, one, opportunities, opportunity_costs } from "./tables/index.ts"
+import { opportunity_items, opportunity_participants, opportunity_versions, participant, path } from "./tables/index.ts"
+import { read, shortage_waits } from "./tables/index.ts"
 import { loadWithDemands, shortageEndpoints, stockFactsOf } from "./shortages/api.ts"
 import { stepShown } from "../../pricing/explain/explain-step.ts"
 import { isAsked, isExplained } from "../../products/rates/engine-api.ts"
@@ -28,9 +21,7 @@ import { opportunityEvents, participantAdded, participantRemoved, participantUpd
 import { extensionEndpoints } from "./extension/api.ts"
 import { headerEndpoints } from "./header/api.ts"
 import { lineEndpoints } from "./lines/api.ts"
-import { acknowledgements, asset_assignments, opportunity_items, shortage_waits } from "./tables/lines.ts"
 import { moneyEndpoints } from "./money/decide.ts"
-import { opportunities, opportunity_costs, opportunity_versions } from "./tables/opportunities.ts"
 import { shortagesSeenAgain } from "./shortages/reactions.ts"
 import { statusEndpoints } from "./status/api.ts"
 import { unitEndpoints } from "./units/api.ts"

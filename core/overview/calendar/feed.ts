@@ -2,8 +2,7 @@
 import ICAL from "ical.js"
 import { dayOf, instantOf, millisOf, startOfDay, wallOf } from "../../values/time.ts"
 import { dateAfter } from "../../values/period.ts"
-import type { OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
-import { statuses } from "../../orders/opportunities/tables/statuses.ts"
+import { statuses, type OpportunityRow } from "../../orders/opportunities/tables/index.ts"
 import { spokenNumber } from "../../values/text.ts"
 import type { CalendarKind } from "./kinds.ts"
 

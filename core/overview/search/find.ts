@@ -19,8 +19,7 @@ import { service_records } from "../../warehouse/workshop/schema.ts"
 import { kind_rules, type SearchKind, type SearchKindRules } from "./kinds.ts"
 import { codeForms } from "../../warehouse/scanning/read-code.ts"
 import { mayAsk } from "../../kernel/endpoints/may-ask.ts"
-import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
-import { isClosed, open_status_conditions } from "../../orders/opportunities/tables/statuses.ts"
+import { isClosed, open_status_conditions, opportunities } from "../../orders/opportunities/tables/index.ts"
 import { products } from "../../products/products/schema.ts"
 
 // Ranks how well a row matches a search. Pure.

@@ -1,19 +1,11 @@
 /** Where units are right now and who has them (rules/search 3): a fixed number of queries, however many units. */
 import { backAloneAt, hasReturned } from "../../warehouse/containers/facts.ts"
-import {
-  allocated,
-  asset_assignments,
-  type AssignmentRow,
-  checked_in,
-  dispatched,
-  finalised,
-  on_hire,
-  prepared
-} from "../../orders/opportunities/tables/lines.ts"
+import { allocated, asset_assignments, checked_in, dispatched } from "../../orders/opportunities/tables/index.ts"
+import { finalised, on_hire, opportunities, prepared } from "../../orders/opportunities/tables/index.ts"
+import type { AssignmentRow, OpportunityRow } from "../../orders/opportunities/tables/index.ts"
 import { Effect } from "effect"
 import { columnsSeen, Store, type Viewer } from "../../kernel/index.ts"
 import { members } from "../../people/members/schema.ts"
-import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
 import { type ContainerRow, container_items, containers, live_statuses, nesting_max } from "../../products/packing.ts"
 import type { OutOfService, ServiceState, StockLevelRow } from "../../products/stock/schema.ts"
 import { stores } from "../../setup/stores.ts"

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { invoice_statuses } from "../../billing/state/tables.ts"
 import { boolean, choice, date, first_day, get, integer, invalidField, last_day, later } from "../../kernel/index.ts"
 import { ok, ref, Shown, text, timestamp, type Slice } from "../../kernel/index.ts"
-import { pieces_shown } from "../../orders/opportunities/state/resources.ts"
+import { pieces_shown } from "../../orders/opportunities/state/index.ts"
 
 const reading = later(() => import("./today.ts"))
 

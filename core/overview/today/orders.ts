@@ -1,5 +1,7 @@
 /** The orders of a day: three statements for their headers, two for all their pieces (rules/today 2). */
-import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
+import { asset_assignments, checked_in, dispatched, on_hire } from "../../orders/opportunities/tables/index.ts"
+import { opportunities, opportunity_items, order, quotation } from "../../orders/opportunities/tables/index.ts"
+import { service_line, statuses, type OpportunityRow } from "../../orders/opportunities/tables/index.ts"
 import { dateAfter } from "../../values/period.ts"
 import { dayOf, instantOf, millisOf, startOfDay } from "../../values/time.ts"
 import { Effect } from "effect"
@@ -8,16 +10,7 @@ import { bindings, columnsNamed, quote, Store, type Bindings, type Dialect } fro
 import { dueBackAt, isHere } from "../../purchasing/receiving/intake.ts"
 import { purchase_order_items, purchase_orders, type PurchaseOrderRow } from "../../purchasing/schema.ts"
 import { exact } from "../../values/decimal.ts"
-import {
-  asset_assignments,
-  checked_in,
-  dispatched,
-  on_hire,
-  opportunity_items,
-  service_line
-} from "../../orders/opportunities/tables/lines.ts"
-import type { Pieces } from "../../orders/opportunities/state/pieces.ts"
-import { order, quotation, statuses } from "../../orders/opportunities/tables/statuses.ts"
+import type { Pieces } from "../../orders/opportunities/state/index.ts"
 import { products, serialised } from "../../products/products/schema.ts"
 import { containers } from "../../products/packing.ts"
 

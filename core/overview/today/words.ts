@@ -1,5 +1,5 @@
 /** Texts about the day, for terminals and wall displays. Pure. */
-import type { Pieces } from "../../orders/opportunities/state/pieces.ts"
+import type { Pieces } from "../../orders/opportunities/state/index.ts"
 
 export const order_lists = {
   late: "Late",

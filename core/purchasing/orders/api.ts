@@ -20,13 +20,12 @@ import { createFields, purchaseOrderMail, PurchaseOrderMailer, updateFields } fr
 import { billingTypeIds, chosenContact } from "../../billing/state/parties.ts"
 import { rateToBase } from "../../billing/invoices/facts.ts"
 import { emails, members } from "../../people/members/schema.ts"
-import { opportunity_items } from "../../orders/opportunities/tables/lines.ts"
+import { opportunities, opportunity_items } from "../../orders/opportunities/tables/index.ts"
 import { products } from "../../products/products/schema.ts"
 import { currencies } from "../../setup/reference-data/currencies.ts"
 import { taxFacts } from "../../setup/reference-data/tax.ts"
 import { stores } from "../../setup/stores.ts"
 import type { CancelFacts, CreateFacts, HeaderFacts, SendFacts, UpdateFacts } from "./decide.ts"
-import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
 import { exact, formatDecimal } from "../../values/decimal.ts"
 
 // API representation of purchase orders and their lines (rules/billing 2.2).

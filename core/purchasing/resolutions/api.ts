@@ -2,7 +2,7 @@
 import { Effect, Result } from "effect"
 import { baseCurrency, choice, dataOf, forbidden, get, hasOnePermission, integer, ok } from "../../kernel/index.ts"
 import { reaction, Shown, Store, text, type Endpoint, type NewEvent } from "../../kernel/index.ts"
-import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
+import { opportunities, opportunity_items, type ItemRow } from "../../orders/opportunities/tables/index.ts"
 import { convertMoney, formatMoney } from "../../values/money.ts"
 import type { PurchaseOrderRow, PurchaseOrderStatus, PurchaseOrderType } from "../schema.ts"
 import {
@@ -19,7 +19,6 @@ import {
 import { lockIfFree } from "../../kernel/runtime/locks.ts"
 import { opportunityStream } from "../../orders/opportunities/events/event-families.ts"
 import { lineChanged } from "../../orders/opportunities/events/lines.ts"
-import { type ItemRow, opportunity_items } from "../../orders/opportunities/tables/lines.ts"
 import { exact, type ExactNumber, formatDecimal } from "../../values/decimal.ts"
 
 // Cost of an opportunity's purchase orders (rules/opportunities 13), in the base currency.

@@ -7,7 +7,7 @@ import { command, created, get, invalidField, later, list, longText, noContent, 
 import { Shown, Store, text, withMore, withRules } from "../../kernel/index.ts"
 import { type ComponentRow, product_components } from "../../products/kits/schema.ts"
 import { type ProductRow, products } from "../../products/products/schema.ts"
-import { asset_assignments } from "../../orders/opportunities/tables/lines.ts"
+import { asset_assignments } from "../../orders/opportunities/tables/index.ts"
 import { stock_levels } from "../../products/stock/schema.ts"
 import type { ContainerItemRow, ContainerRow } from "../../products/packing.ts"
 import { container_items, containers, live_statuses } from "../../products/packing.ts"

@@ -2,15 +2,13 @@
  * Endpoints of containers (rules/availability 8): create, list, pack, dispatch and return. Those that change the state
  * are in `api-states.ts`.
  */
-import { withHolders } from "../../orders/opportunities/state/aggregate.ts"
+import { loadDecisionState, withHolders } from "../../orders/opportunities/state/index.ts"
 import { Effect } from "effect"
 import { assetConflicts } from "../../orders/availability/api/window.ts"
 import { choice, code, command, created, get, integer, invalidField, later, list, listOf } from "../../kernel/index.ts"
 import { lockStreams, longText, ok, ref, Shown, Store, text, timestamp, viewContext } from "../../kernel/index.ts"
 import { withMore, withRules, type Id, type Input, type Settings, type Slice, type Status } from "../../kernel/index.ts"
-import { loadDecisionState } from "../../orders/opportunities/state/load.ts"
-import { condition_labels } from "../../orders/opportunities/tables/lines.ts"
-import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
+import { condition_labels, opportunities } from "../../orders/opportunities/tables/index.ts"
 import { stock_levels } from "../../products/stock/schema.ts"
 import { openEnd } from "../../values/time.ts"
 import { loadSubtree, loadTarget, loadUnits } from "./facts.ts"

@@ -15,9 +15,8 @@ import {
   sealBroken,
   sealedAround
 } from "./events.ts"
-import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
+import { asset_assignments, dispatched, on_hire, opportunities } from "../../orders/opportunities/tables/index.ts"
 import { levelsAllocated, unitDispatched, unitReturned } from "../../orders/opportunities/events/lines.ts"
-import { asset_assignments, dispatched, on_hire } from "../../orders/opportunities/tables/lines.ts"
 import { type ContainerFacts, loadTargets, loadUnits, type Unit } from "./facts.ts"
 import { leaving } from "./pack.ts"
 import { type ContainerItemRow, type ContainerRow, containers, live_statuses } from "../../products/packing.ts"

@@ -1,5 +1,5 @@
 /** Shared parts of the container endpoints: permissions, locks and responses. */
-import { dispatch_meta_fields } from "../../orders/opportunities/state/progress.ts"
+import { dispatch_meta_fields } from "../../orders/opportunities/state/index.ts"
 import { boolean, choice, includesOf, integer, list, render, resource, Shown, Store, text } from "../../kernel/index.ts"
 import { timestamp, viewContext } from "../../kernel/index.ts"
 import type { Answer, Input, JsonObject, One, SharedDraft, Status, Streams } from "../../kernel/index.ts"

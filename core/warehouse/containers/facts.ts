@@ -2,7 +2,7 @@
 import { firstOf, lastOf } from "../../values/text.ts"
 import { Effect, Result } from "effect"
 import { assetConflicts } from "../../orders/availability/api/window.ts"
-import { type HeldDemand, withHolders } from "../../orders/opportunities/state/aggregate.ts"
+import { withHolders, type HeldDemand } from "../../orders/opportunities/state/index.ts"
 import { reject, Store, streamOf, updatedEvent } from "../../kernel/index.ts"
 import type { DecideContext, Failure, NewEvent, Rejection } from "../../kernel/index.ts"
 import { caseOf, type CaseProduct, product_components } from "../../products/kits/schema.ts"
@@ -11,7 +11,7 @@ import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts
 import { openEnd } from "../../values/time.ts"
 import type { ContainerItemRow, ContainerRow } from "../../products/packing.ts"
 import { container_items, containers, live_statuses } from "../../products/packing.ts"
-import { type AssignmentRow, checked_in, finalised } from "../../orders/opportunities/tables/lines.ts"
+import { checked_in, finalised, type AssignmentRow } from "../../orders/opportunities/tables/index.ts"
 import { demandOfPackedUnit, isPackedUnitHeld } from "../../orders/availability/rules/line-demands.ts"
 import { type DemandRow, demands, demandsReplaced } from "../../orders/demands/schema.ts"
 

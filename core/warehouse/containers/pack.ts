@@ -1,7 +1,7 @@
 /**
  * Rules of packing, unpacking, transferring and repacking units, and their effect on stock (rules/availability 8.5).
  */
-import { holderText } from "../../orders/opportunities/state/aggregate.ts"
+import { holderText } from "../../orders/opportunities/state/index.ts"
 import { Result } from "effect"
 import { isPackedUnitHeld } from "../../orders/availability/rules/line-demands.ts"
 import { integer, invalid, invalidField, list, reject, rowUpdated, Shown, updatedEvent } from "../../kernel/index.ts"

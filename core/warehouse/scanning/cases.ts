@@ -3,10 +3,10 @@
  * unit on lines of the order, all or none, and stay packed.
  */
 import { countedParts, type DemandSettings } from "../../orders/availability/rules/line-demands.ts"
-import type { DecisionState } from "../../orders/opportunities/state/aggregate.ts"
-import { holderText, liveLines, stockedProductOf } from "../../orders/opportunities/state/aggregate.ts"
-import { type AssignmentRow, type ItemRow, prepared } from "../../orders/opportunities/tables/lines.ts"
-import { partsOfLine, roomOf, unitsOfProduct } from "../../orders/opportunities/state/pieces.ts"
+import { demandSettings, holderText, liveLines, partsOfLine, roomOf } from "../../orders/opportunities/state/index.ts"
+import { stockedProductOf, unitsOfProduct } from "../../orders/opportunities/state/index.ts"
+import type { DecisionState, HeldBack } from "../../orders/opportunities/state/index.ts"
+import { prepared, type AssignmentRow, type ItemRow } from "../../orders/opportunities/tables/index.ts"
 import { exact } from "../../values/decimal.ts"
 import { Result } from "effect"
 import {
@@ -20,8 +20,6 @@ import {
 import { containerDispatched, labelOf } from "../containers/events.ts"
 import { toBeOpen } from "../containers/pack.ts"
 import { invalidField, reject, type DecideContext, type NewEvent, type Rejection } from "../../kernel/index.ts"
-import { demandSettings } from "../../orders/opportunities/state/demands.ts"
-import type { HeldBack } from "../../orders/opportunities/state/progress.ts"
 import { allocate } from "../../orders/opportunities/units/decide.ts"
 import { dispatching, moveUnits, preparingUnprepared } from "../../orders/opportunities/units/lifecycle.ts"
 import type { StockLevelRow } from "../../products/stock/schema.ts"

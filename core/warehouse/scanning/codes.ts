@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import { bindings, Store, type Bindings, type Failure, type RowOf, type Table, type Where } from "../../kernel/index.ts"
-import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
+import { opportunities } from "../../orders/opportunities/tables/index.ts"
 import { type ContainerRow, containers, live_statuses } from "../../products/packing.ts"
 import { type ProductRow, products } from "../../products/products/schema.ts"
 import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"

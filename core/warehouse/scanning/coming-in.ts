@@ -2,18 +2,11 @@
 import { Effect, Result } from "effect"
 import { hasOnePermission, reject, Store } from "../../kernel/index.ts"
 import type { DecideContext, Rejection, Settings, Viewer } from "../../kernel/index.ts"
-import { type LinePieces, loadLinePieces } from "../../orders/opportunities/state/pieces.ts"
-import {
-  asset_assignments,
-  type AssignmentRow,
-  checked_in,
-  dispatched,
-  good,
-  missing,
-  on_hire,
-  opportunity_items
-} from "../../orders/opportunities/tables/lines.ts"
-import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
+import { loadLinePieces, opportunityName } from "../../orders/opportunities/state/index.ts"
+import type { DecisionState, LinePieces } from "../../orders/opportunities/state/index.ts"
+import { asset_assignments, checked_in, dispatched, good, missing } from "../../orders/opportunities/tables/index.ts"
+import { on_hire, opportunities, opportunity_items } from "../../orders/opportunities/tables/index.ts"
+import type { AssignmentRow } from "../../orders/opportunities/tables/index.ts"
 import { demands } from "../../orders/demands/schema.ts"
 import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"
 import { stores } from "../../setup/stores.ts"
@@ -24,7 +17,6 @@ import { isInFuture, plusDays } from "../../values/time.ts"
 import { decidedAs, partOf, type ScanDecided, type ScanFacts, scannedOf, type Wanted } from "./facts.ts"
 import { isKit, returnContainer } from "../containers/dispatch-return.ts"
 import { labelOf } from "../containers/events.ts"
-import { type DecisionState, opportunityName } from "../../orders/opportunities/state/aggregate.ts"
 import { cameFrom, jobsOf } from "../../orders/opportunities/units/next-jobs.ts"
 import { numberText } from "../../values/text.ts"
 import { checking, moveUnits, returning } from "../../orders/opportunities/units/lifecycle.ts"

@@ -1,6 +1,6 @@
 /** Result of a scan in responses. */
 import { boolean, choice, integer, Shown, text } from "../../kernel/index.ts"
-import { dispatch_meta_fields } from "../../orders/opportunities/state/progress.ts"
+import { dispatch_meta_fields } from "../../orders/opportunities/state/index.ts"
 
 export const directions = { out: "Out", in: "In" } as const
 

@@ -2,11 +2,10 @@
 import { Effect, Result } from "effect"
 import { invalidField, lockStreams, reject, Store } from "../../kernel/index.ts"
 import type { DecideContext, Decided, Input, NewEvent } from "../../kernel/index.ts"
-import { type DecisionState, liveLines, withLine } from "../../orders/opportunities/state/aggregate.ts"
-import { demandSettings } from "../../orders/opportunities/state/demands.ts"
-import type { ItemRow } from "../../orders/opportunities/tables/lines.ts"
-import { asset_assignments, checked_in, dispatched, on_hire } from "../../orders/opportunities/tables/lines.ts"
-import type { HeldBack } from "../../orders/opportunities/state/progress.ts"
+import { demandSettings, liveLines, withLine } from "../../orders/opportunities/state/index.ts"
+import type { DecisionState, HeldBack } from "../../orders/opportunities/state/index.ts"
+import { asset_assignments, checked_in, dispatched, on_hire } from "../../orders/opportunities/tables/index.ts"
+import { opportunities, type ItemRow, type OpportunityRow } from "../../orders/opportunities/tables/index.ts"
 import { dispatchQuantity, returnQuantity } from "../../orders/opportunities/units/bulk.ts"
 import type { ProductRow } from "../../products/products/schema.ts"
 import { inspectionWarnings, type StockLevelRow } from "../../products/stock/schema.ts"
@@ -17,7 +16,6 @@ import { labelOf } from "../containers/events.ts"
 import { caseIn, dispatchedAt, timeTold, unitIn } from "./coming-in.ts"
 import { type Found, lookUp, type Named, unitById, unitWith } from "./codes.ts"
 import { unitOut } from "./unit-out.ts"
-import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
 
 // Dispatches and returns quantities of bulk products.
 

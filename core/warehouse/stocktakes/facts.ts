@@ -2,13 +2,8 @@
 import { Effect } from "effect"
 import { bindings, chunked, columnsNamed, hasOnePermission, lockStreams, quote, Store } from "../../kernel/index.ts"
 import { streamOf, type AnyRow, type Failure, type Table, type ViewContext, type Viewer } from "../../kernel/index.ts"
-import {
-  asset_assignments,
-  checked_in,
-  dispatched,
-  finalised,
-  on_hire
-} from "../../orders/opportunities/tables/lines.ts"
+import { asset_assignments, checked_in, dispatched, finalised } from "../../orders/opportunities/tables/index.ts"
+import { on_hire } from "../../orders/opportunities/tables/index.ts"
 import { demands, transfer_source } from "../../orders/demands/schema.ts"
 import { type ContainerRow, container_items, containers, live_statuses, nesting_max } from "../../products/packing.ts"
 import { product_groups } from "../../products/products/api.ts"

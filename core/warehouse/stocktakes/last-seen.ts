@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { chunked, columnsSeen, Store } from "../../kernel/index.ts"
 import type { AnyRow, Failure, Table, ViewContext, Viewer } from "../../kernel/index.ts"
-import { asset_assignments } from "../../orders/opportunities/tables/lines.ts"
+import { asset_assignments } from "../../orders/opportunities/tables/index.ts"
 import { container_items } from "../../products/packing.ts"
 import { stock_transactions } from "../../products/stock/schema.ts"
 import { inspections } from "../inspections/schema.ts"

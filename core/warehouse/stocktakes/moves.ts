@@ -4,9 +4,7 @@ import { lockStreams, Store } from "../../kernel/index.ts"
 import type { DataOf, DecideContext, EventOf, Failure, NewEvent } from "../../kernel/index.ts"
 import { demands } from "../../orders/demands/schema.ts"
 import type { bulkReturned } from "../../orders/opportunities/events/lines.ts"
-import { type ItemRow, opportunity_items } from "../../orders/opportunities/tables/lines.ts"
-import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
-import { isClosed } from "../../orders/opportunities/tables/statuses.ts"
+import { isClosed, opportunities, opportunity_items, type ItemRow } from "../../orders/opportunities/tables/index.ts"
 import { stocktakeMoved, stocktakeStream } from "./events.ts"
 
 /** Bulk quantities out on open orders from the store, by product. */

@@ -7,16 +7,8 @@ import { dataOf, lockStreams, reaction, rowCreated, rowUpdated, Store, streamOf 
 import { updatedEvent, type DecideContext, type NewEvent, type Settings } from "../../kernel/index.ts"
 import { lineWindow } from "../../orders/availability/rules/line-demands.ts"
 import { demandDateSourceIn } from "../../orders/availability/facts/load.ts"
-import {
-  allocated,
-  asset_assignments,
-  damaged,
-  missing,
-  opportunity_items,
-  prepared
-} from "../../orders/opportunities/tables/lines.ts"
-import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
-import { isClosed } from "../../orders/opportunities/tables/statuses.ts"
+import { allocated, asset_assignments, damaged, isClosed, missing } from "../../orders/opportunities/tables/index.ts"
+import { opportunities, opportunity_items, prepared } from "../../orders/opportunities/tables/index.ts"
 import type { OutOfServiceState, StockLevelRow } from "../../products/stock/schema.ts"
 import { outOfServiceIn, stock_levels, stock_transactions } from "../../products/stock/schema.ts"
 import { millisOf } from "../../values/time.ts"

@@ -5,7 +5,7 @@ import { bindings, command, CommandRuntime, get, integer, isJsonObject, listOf }
 import { notFound, ok, render, renderById, renderOne, resource, Shown, Store } from "../../../core/kernel/index.ts"
 import { text, update, viewContext, whereSql } from "../../../core/kernel/index.ts"
 import type { Endpoint, Input, JsonObject, Viewer, Where } from "../../../core/kernel/index.ts"
-import { read as opportunities_read } from "../../../core/orders/opportunities/tables/paths.ts"
+import { read as opportunities_read } from "../../../core/orders/opportunities/tables/index.ts"
 import { read as purchase_orders_read } from "../../../core/purchasing/schema.ts"
 import {
   activities_permission,

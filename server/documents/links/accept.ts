@@ -29,7 +29,7 @@ import {
   documentFinalised,
   documentStream
 } from "../../../core/documents/schema.ts"
-import { opportunities, type OpportunityRow } from "../../../core/orders/opportunities/tables/opportunities.ts"
+import { opportunities, type OpportunityRow } from "../../../core/orders/opportunities/tables/index.ts"
 import { itemAt, printableLine } from "../../../core/values/text.ts"
 import { preparation } from "../papers/filled.ts"
 

@@ -7,7 +7,7 @@ import { documentPage, expiredPage, gonePage, pinPage, triesPage } from "../../.
 import { languageFor, linkWords } from "../../../core/documents/links/words.ts"
 import { type DocumentAcceptanceRow, type DocumentRow, linkAddress } from "../../../core/documents/schema.ts"
 import { CommandRuntime, Store, type Answer, type Input, type Settings } from "../../../core/kernel/index.ts"
-import { opportunities } from "../../../core/orders/opportunities/tables/opportunities.ts"
+import { opportunities } from "../../../core/orders/opportunities/tables/index.ts"
 import { momentText } from "../../../core/pricing/print/format.ts"
 import { contentDisposition } from "../../../core/values/file-name.ts"
 import { parseMailAddress } from "../../../core/values/mail-address.ts"

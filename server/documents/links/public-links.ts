@@ -10,7 +10,7 @@ import { document_links, document_snapshots, documents } from "../../../core/doc
 import { billingTypeIds, chosenContact } from "../../../core/billing/state/parties.ts"
 import { credit_notes, invoices } from "../../../core/billing/state/tables.ts"
 import { emails } from "../../../core/people/members/schema.ts"
-import { opportunities } from "../../../core/orders/opportunities/tables/opportunities.ts"
+import { opportunities } from "../../../core/orders/opportunities/tables/index.ts"
 import { purchase_orders } from "../../../core/purchasing/schema.ts"
 import { whyNotShared } from "../../../core/documents/links/decide.ts"
 import { picturesOf, type PrintDocument, readDocument } from "../../../core/pricing/print/blocks.ts"

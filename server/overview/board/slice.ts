@@ -25,7 +25,7 @@ import { mayAsk } from "../../../core/kernel/endpoints/may-ask.ts"
 import { millisOf, zoneOf } from "../../../core/values/time.ts"
 import type { ServerSlice } from "../../ports/server-slice.ts"
 import { boardCreated, boardDeleted, boardEvents, boardReaddressed } from "./events.ts"
-import { fulfil } from "../../../core/orders/opportunities/tables/paths.ts"
+import { fulfil } from "../../../core/orders/opportunities/tables/index.ts"
 
 // Sends changes to boards by server-sent events.
 

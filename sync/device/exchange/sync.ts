@@ -11,7 +11,8 @@ import { contentsNamed, isIdReusedError, leasedTables, toWireCommand } from "../
 import { referencesOfBody } from "../outbox/references.ts"
 import { type Outbox, withdrawn_name } from "../outbox/outbox.ts"
 import { snapshot_beyond_events } from "../../protocol/snapshot.ts"
-import { readAnswer, type Remote, RemoteError, Unreachable } from "./remote.ts"
+import type { Profile } from "../outbox/folder.ts"
+import { readAnswer, type Remote, remoteAt, RemoteError, Unreachable } from "./remote.ts"
 import type { Replica } from "../replica/replica.ts"
 import { decodeLease } from "../../protocol/answers.ts"
 
@@ -283,4 +284,26 @@ export const reclaimForgottenLeases = async (
     outbox.trimLeases(blocks, readAnswer("the server", answer, decodeLease).lease)
   }
   outbox.set("claimed", position)
+}
+
+/**
+ * Pulls news for at most the given time before a decision made here; returns whether it completed. Sends nothing.
+ * Faults of the server are left to the next sync.
+ */
+export const fetchNews = async (
+  parts: SyncParts,
+  { token, url }: Pick<Profile, "token" | "url">,
+  patience_millis: number
+): Promise<boolean> => {
+  const remote = remoteAt(url, token, { call: patience_millis, news: patience_millis, pull: patience_millis })
+  try {
+    // A single call checks that the server is reachable, as following the journal would retry several times.
+    const { status } = await remote.call("GET", "/api/v1/system/health")
+    if (status >= 500) return false
+    await pull({ ...parts, remote })
+    return true
+  } catch (error) {
+    if (error instanceof Unreachable || error instanceof RemoteError) return false
+    throw error
+  }
 }

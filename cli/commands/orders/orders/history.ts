@@ -1,16 +1,9 @@
 /** `orders history`: prints changes of an order with author and earlier values. */
 import type { Json, JsonObject } from "../../../../core/kernel/index.ts"
-import {
-  assignment_statuses,
-  condition_labels,
-  transaction_type_labels
-} from "../../../../core/orders/opportunities/tables/lines.ts"
-import {
-  cost_type_labels,
-  version_statuses,
-  version_types
-} from "../../../../core/orders/opportunities/tables/opportunities.ts"
-import { states, statuses, statusNamed } from "../../../../core/orders/opportunities/tables/statuses.ts"
+import { assignment_statuses, condition_labels } from "../../../../core/orders/opportunities/tables/index.ts"
+import { cost_type_labels, states, statuses, statusNamed } from "../../../../core/orders/opportunities/tables/index.ts"
+import { transaction_type_labels, version_statuses } from "../../../../core/orders/opportunities/tables/index.ts"
+import { version_types } from "../../../../core/orders/opportunities/tables/index.ts"
 import { spokenNumber } from "../../../../core/values/text.ts"
 import { formatMoney } from "../../../../core/values/money.ts"
 import { type Row, rowIn, type RowOfList, rowsIn } from "../../../base/answers.ts"

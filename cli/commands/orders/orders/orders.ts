@@ -4,16 +4,9 @@ import { type CommandAction, type Flags, listFlag, repeatable, textFlag, withAct
 import { declareReprice, listOpportunities, withListFlags } from "../shared/list.ts"
 import { declareShow, opportunityPath, showOpportunity } from "../shared/show.ts"
 import type { JsonObject } from "../../../../core/kernel/index.ts"
-import {
-  draft,
-  isClosed,
-  order as order_state,
-  order,
-  quotation,
-  statuses,
-  statusLabelOf,
-  type StatusName
-} from "../../../../core/orders/opportunities/tables/statuses.ts"
+import { draft, isClosed, order, order as order_state } from "../../../../core/orders/opportunities/tables/index.ts"
+import { quotation, statuses, statusLabelOf } from "../../../../core/orders/opportunities/tables/index.ts"
+import type { StatusName } from "../../../../core/orders/opportunities/tables/index.ts"
 import { type OrderLine, type Row, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes, missingFlagError, usageError } from "../../../base/exit-codes.ts"

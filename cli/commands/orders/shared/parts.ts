@@ -1,6 +1,6 @@
 /** Products, lines, prices and bodies, for the verbs of quotes and orders. */
 import type { Json, JsonObject } from "../../../../core/kernel/index.ts"
-import { fixed_charge } from "../../../../core/orders/opportunities/tables/lines.ts"
+import { fixed_charge } from "../../../../core/orders/opportunities/tables/index.ts"
 import { type OrderLine, type Row, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"

@@ -10,7 +10,7 @@ import { streamOf, typed, update, updateRow, withoutStamps } from "../../../kern
 import type { ActivityValues, AnyEventType, AnyRow, EventType, Json, JsonObject } from "../../../kernel/index.ts"
 import type { NewEvent, NewRow, ProjectionContext, RecordChange, RowChange, RowOf } from "../../../kernel/index.ts"
 import type { SomeColumns, Stored, Table } from "../../../kernel/index.ts"
-import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"
+import { opportunities, type OpportunityRow } from "../tables/index.ts"
 
 /** The stream that holds all events of an opportunity. */
 export const opportunityStream = (id: number): string => streamOf("opportunity", id)

@@ -4,8 +4,7 @@ import { eventType, rowMade, update } from "../../../kernel/index.ts"
 import type { AnyEventType, JsonObject, NewEvent, SomeColumns } from "../../../kernel/index.ts"
 import type { HeaderChanged } from "./event-families.ts"
 import { changedValues, headerChanges, opportunityStream, pick, withReason } from "./event-families.ts"
-import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"
-import { acknowledgements } from "../tables/lines.ts"
+import { acknowledgements, opportunities, type OpportunityRow } from "../tables/index.ts"
 
 export const opportunityCreated = rowMade("opportunity.created", opportunities, {
   meaning: "An opportunity was created: its full header.",

@@ -3,8 +3,8 @@ import { Schema } from "effect"
 import { eventType, isJsonObject, update } from "../../../kernel/index.ts"
 import type { ActivityValues, AnyEventType, AnyRow, Json, JsonObject, NewEvent } from "../../../kernel/index.ts"
 import { type ChildChanged, childEvents, pick } from "./event-families.ts"
-import { opportunities } from "../tables/opportunities.ts"
-import { asset_assignments, type AssignmentRow, type ItemRow, opportunity_items } from "../tables/lines.ts"
+import { asset_assignments, opportunities, opportunity_items } from "../tables/index.ts"
+import type { AssignmentRow, ItemRow } from "../tables/index.ts"
 
 const { added, changes, removed, usualActivity } = childEvents("item", opportunity_items)
 type Change = ChildChanged<"item", typeof opportunity_items>

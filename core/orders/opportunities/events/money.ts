@@ -4,9 +4,8 @@ import { alterRow, columnsBefore, eventType, insertRow, keyedColumns, newRow, re
 import { someColumns, updateRow, type AnyEventType, type JsonObject, type NewEvent } from "../../../kernel/index.ts"
 import { type ProjectionContext, type RowChange, type SomeColumns } from "../../../kernel/index.ts"
 import { childEvents, headerChanges, pick } from "./event-families.ts"
-import { opportunity_items } from "../tables/lines.ts"
-import type { CostRow, OpportunityRow } from "../tables/opportunities.ts"
-import { opportunities, opportunity_costs, opportunity_versions } from "../tables/opportunities.ts"
+import { opportunities, opportunity_costs, opportunity_items, opportunity_versions } from "../tables/index.ts"
+import type { CostRow, OpportunityRow } from "../tables/index.ts"
 
 const { added, changes, removed } = childEvents("cost", opportunity_costs)
 /** Values of a cost in the activity (rules/opportunities 15). */

@@ -1,7 +1,7 @@
 /** Events of an opportunity's participants (rules/opportunities 12). */
 import type { AnyEventType, NewEvent } from "../../../kernel/index.ts"
 import { childEvents, pick } from "./event-families.ts"
-import { opportunity_participants, type ParticipantRow } from "../tables/paths.ts"
+import { opportunity_participants, type ParticipantRow } from "../tables/index.ts"
 import { headerEvents, shortageAcknowledged, statusEvents } from "./header.ts"
 import { lineEvents, unitEvents } from "./lines.ts"
 import { moneyEvents } from "./money.ts"

@@ -4,8 +4,8 @@ import { alterRow, columnsBefore, eventType, insertRow, keyedColumns, newRow, re
 import { removeWhere, someColumns, updateRow, updateWhere, withoutStamps } from "../../../kernel/index.ts"
 import type { AnyEventType, JsonObject, NewEvent, RowChange, SomeColumns } from "../../../kernel/index.ts"
 import { changedValues, childEvents, pick, withReason } from "./event-families.ts"
-import { type ItemRow, opportunity_items } from "../tables/lines.ts"
-import { opportunities, opportunity_versions, type OpportunityRow, type VersionRow } from "../tables/opportunities.ts"
+import { opportunities, opportunity_items, opportunity_versions } from "../tables/index.ts"
+import type { ItemRow, OpportunityRow, VersionRow } from "../tables/index.ts"
 
 type Header = SomeColumns<typeof opportunities>
 const headerColumns = () => ({ id: Schema.Int, set: someColumns(opportunities), was: someColumns(opportunities) })

@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { eventType, remove, rowMade, someColumns, update } from "../../../kernel/index.ts"
 import { opportunityStream } from "./event-families.ts"
-import { shortage_waits, type WaitRow } from "../tables/lines.ts"
+import { shortage_waits, type WaitRow } from "../tables/index.ts"
 
 /** Reasons for a line to leave the list without notification. */
 const leave_reasons = {

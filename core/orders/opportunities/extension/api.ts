@@ -3,11 +3,10 @@ import { Effect } from "effect"
 import { boolean, code, command, decimal, integer, json, later, list, lockStreams } from "../../../kernel/index.ts"
 import { longText, object, ok, postQuery, ref, Shown, Store, text, timestamp, withMore } from "../../../kernel/index.ts"
 import { withRules, type DecideContext, type Endpoint } from "../../../kernel/index.ts"
-import { edit, one, path, read } from "../tables/paths.ts"
-import { loadDecisionState, type Now } from "../state/load.ts"
-import { opportunityShown, plainAnswer, warned, withParts, withUnits } from "../state/resources.ts"
-import { acknowledgements, asset_assignments, condition_labels, opportunity_items } from "../tables/lines.ts"
-import type { OpportunityRow } from "../tables/opportunities.ts"
+import { acknowledgements, asset_assignments, condition_labels, edit, one, opportunity_items } from "../tables/index.ts"
+import { path, read, type OpportunityRow } from "../tables/index.ts"
+import { loadDecisionState, opportunityShown, plainAnswer, warned, withParts, withUnits } from "../state/index.ts"
+import type { Now } from "../state/index.ts"
 import {
   dateFields,
   extendedResult,

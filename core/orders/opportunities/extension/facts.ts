@@ -5,27 +5,13 @@ import { reject, Store, type CommandRuntime, type DecideContext, type Decided } 
 import { type Input, type NewEvent, type Rejection, type ValuesOf } from "../../../kernel/index.ts"
 import { formatMoney } from "../../../values/money.ts"
 import { millisOf } from "../../../values/time.ts"
-import { type DecisionState, liveLines, type Opportunity } from "../state/aggregate.ts"
-import {
-  conflictingHold,
-  demandSettings,
-  demandsOf,
-  linesTakingStock,
-  shortagesOf,
-  unitHeldText
-} from "../state/demands.ts"
+import { acknowledgementOf, conflictingHold, demandSettings, demandsOf, gatePolicy } from "../state/index.ts"
+import { linesTakingStock, liveLines, loadDecisionState, recalculate, requireStanding } from "../state/index.ts"
+import { shortagesOf, shortageText, standingWarnings, unitHeldText, unitName, withOwed } from "../state/index.ts"
+import type { DecisionState, Opportunity, Recalculated } from "../state/index.ts"
 import { lineChanged } from "../events/lines.ts"
-import { recalculate, type Recalculated, unitName } from "../state/recalculate.ts"
-import {
-  acknowledgementOf,
-  gatePolicy,
-  requireStanding,
-  shortageText,
-  standingWarnings,
-  withOwed
-} from "../state/policies.ts"
-import { order, requireTransition } from "../tables/statuses.ts"
-import type { OpportunityRow } from "../tables/opportunities.ts"
+import { acknowledgements, asset_assignments, checked_in, opportunity_items, order } from "../tables/index.ts"
+import { requireTransition, type OpportunityRow } from "../tables/index.ts"
 import { hireExtended } from "../events/header.ts"
 import {
   type dateFields,
@@ -40,8 +26,6 @@ import {
   type WhichLines
 } from "./plan.ts"
 import { type AddedTime, loadPromised, type PromisedTo, promisesOf, shownShortage, warningsOf } from "./warnings.ts"
-import { acknowledgements, asset_assignments, checked_in, opportunity_items } from "../tables/lines.ts"
-import { loadDecisionState } from "../state/load.ts"
 import { partsOf, type Split, splitEvents, splitLine, withPartAt } from "./split.ts"
 import { exact, formatDecimal } from "../../../values/decimal.ts"
 

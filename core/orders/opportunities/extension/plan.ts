@@ -6,11 +6,9 @@ import { Result } from "effect"
 import { boolean, calendarErrors, choice, integer, invalid, list, reject, Shown, text } from "../../../kernel/index.ts"
 import { timestamp } from "../../../kernel/index.ts"
 import type { FieldErrors, Json, JsonObject, Rejection, ValuesOf } from "../../../kernel/index.ts"
-import { liveLines, type Opportunity, unitsOf } from "../state/aggregate.ts"
+import { liveLines, unitsOf, type Opportunity } from "../state/index.ts"
 import { windowErrors } from "../header/decide.ts"
-import { checked_in, type ItemRow } from "../tables/lines.ts"
-import { type OpportunityRow, phases } from "../tables/opportunities.ts"
-import { order } from "../tables/statuses.ts"
+import { checked_in, order, phases, type ItemRow, type OpportunityRow } from "../tables/index.ts"
 import { tracking_types } from "../../availability/rules/line.ts"
 
 const moment = () => timestamp({ nullable: true })

@@ -10,22 +10,10 @@ import { allocateMoney } from "../../../values/money.ts"
 import { lineAdded, lineChanged, unitChanged } from "../events/lines.ts"
 import { headerPriced } from "../events/money.ts"
 import type { PartAsked } from "./plan.ts"
-import type { DecisionState, Opportunity } from "../state/aggregate.ts"
-import {
-  inActiveVersion,
-  nextPath,
-  parentPath,
-  stockedProductOf,
-  unitsOf,
-  withHeader,
-  withLine
-} from "../state/aggregate.ts"
-import { demandSettings } from "../state/demands.ts"
-import { partsOfLine, roomOf, takesRoom } from "../state/pieces.ts"
-import { priceOne } from "../state/pricing.ts"
-import { type AssignmentRow, type ItemRow, opportunity_items, sale_line } from "../tables/lines.ts"
-import { order } from "../tables/statuses.ts"
-import { unstamped } from "../state/recalculate.ts"
+import { demandSettings, inActiveVersion, nextPath, parentPath, partsOfLine, priceOne, roomOf } from "../state/index.ts"
+import { stockedProductOf, takesRoom, unitsOf, unstamped, withHeader, withLine } from "../state/index.ts"
+import type { DecisionState, Opportunity } from "../state/index.ts"
+import { opportunity_items, order, sale_line, type AssignmentRow, type ItemRow } from "../tables/index.ts"
 
 /** A part of a line, or all of it. `field`: its place in the body. */
 export interface Part {

@@ -5,16 +5,11 @@ import { type FieldErrors, type Input, type JsonObject, type Rejection, type Set
 import { Result } from "effect"
 import { numberWritten } from "../../../setup/settings/groups.ts"
 import { formatDecimal } from "../../../values/decimal.ts"
-import type { Customer, DecisionState, Opportunity, Owed, Warned } from "../state/aggregate.ts"
-import { withHeader } from "../state/aggregate.ts"
+import { leftBehind, recalculate, standingWarnings, withHeader } from "../state/index.ts"
+import type { Customer, DecisionState, Opportunity, Owed, Warned } from "../state/index.ts"
 import { headerUpdated, opportunityCreated } from "../events/header.ts"
-import { opportunities, type OpportunityRow, phases } from "../tables/opportunities.ts"
-import { recalculate } from "../state/recalculate.ts"
-import { leftBehind } from "../state/warnings.ts"
-import { standingWarnings } from "../state/policies.ts"
-import { requireTransition } from "../tables/statuses.ts"
+import { opportunities, phases, requireTransition, type ItemRow, type OpportunityRow } from "../tables/index.ts"
 import { instantOf, instantOfWall, millisOf, plusDays, wallOf } from "../../../values/time.ts"
-import type { ItemRow } from "../tables/lines.ts"
 
 /** Facts about the rows that a header refers to. */
 interface HeaderFacts {

@@ -2,16 +2,12 @@
 import { Result } from "effect"
 import { reject } from "../../../kernel/index.ts"
 import type { DecideContext, Decided, JsonObject, Rejection, ValuesOf } from "../../../kernel/index.ts"
-import type { DecisionState, Opportunity, Warned } from "../state/aggregate.ts"
-import { inActiveVersion, unitsOf, withLine } from "../state/aggregate.ts"
+import { demandSettings, inActiveVersion, recalculate, roomOf, takesRoom, unitsOf, withLine } from "../state/index.ts"
+import type { DecisionState, Opportunity, Warned } from "../state/index.ts"
 import type { DemandSettings } from "../../availability/rules/line-demands.ts"
-import { demandSettings } from "../state/demands.ts"
-import { recalculate } from "../state/recalculate.ts"
-import { roomOf, takesRoom } from "../state/pieces.ts"
-import { requireTransition } from "../tables/statuses.ts"
+import { kindOfProduct, requireTransition, type changeItemFields, type ItemRow } from "../tables/index.ts"
 import { manualPrice, sameCurrency, shortLineWarnings, unpricedWarnings, windowOf } from "./decide.ts"
 import { type LineChange, lineChanged } from "../events/lines.ts"
-import { type changeItemFields, type ItemRow, kindOfProduct } from "../tables/lines.ts"
 
 export type ChangeLine = Partial<ValuesOf<typeof changeItemFields>>
 /** One event to record, with the columns it sets. */

@@ -5,11 +5,8 @@ import type { Step } from "../../../pricing/explain/explain-step.ts"
 import { explainLine, explainTotals } from "../../../pricing/explain/explain-totals.ts"
 import { priceOpportunity } from "../../../pricing/pricing/surcharges.ts"
 import { formatMoney } from "../../../values/money.ts"
-import { type DecisionState, liveLines } from "../state/aggregate.ts"
-import { loadDecisionState } from "../state/load.ts"
-import { opportunity_items } from "../tables/lines.ts"
-import { pricingRequestOf, stagesOf } from "../state/pricing.ts"
-import { type OpportunityRow, totalFields } from "../tables/opportunities.ts"
+import { liveLines, loadDecisionState, pricingRequestOf, stagesOf, type DecisionState } from "../state/index.ts"
+import { opportunity_items, totalFields, type OpportunityRow } from "../tables/index.ts"
 
 /** Explanation steps, named like the figures in responses: `items.12.total`, `tax_total`. */
 const explainOpportunity = (state: DecisionState, now: string): ReadonlyArray<Step> => {

@@ -4,15 +4,10 @@ import { reject, sameJson, Store } from "../../../kernel/index.ts"
 import type { DecideContext, Decided, Input, Rejection } from "../../../kernel/index.ts"
 import { formatDecimal } from "../../../values/decimal.ts"
 import { formatMoney } from "../../../values/money.ts"
-import { type DecisionState, liveLines, type Opportunity, withHeader } from "../state/aggregate.ts"
-import { loadDecisionState } from "../state/load.ts"
-import { opportunity_items } from "../tables/lines.ts"
-import { recalculate } from "../state/recalculate.ts"
-import type { OpportunityRow } from "../tables/opportunities.ts"
-import { requireTransition } from "../tables/statuses.ts"
+import { liveLines, loadDecisionState, presentTaxes, recalculate, repriceRequest, withHeader } from "../state/index.ts"
+import type { DecisionState, Opportunity } from "../state/index.ts"
+import { opportunity_items, requireTransition, type OpportunityRow } from "../tables/index.ts"
 import { headerPriced, opportunityPriced, opportunityRepriced } from "../events/money.ts"
-import { presentTaxes } from "../state/pricing.ts"
-import { repriceRequest } from "../state/warnings.ts"
 
 /** A figure that differs from the stored one; `opportunity_item_id` is null for totals. */
 interface PriceChange {

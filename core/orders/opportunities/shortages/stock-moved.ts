@@ -8,7 +8,7 @@ import { demands, supplies, suppliesReplacedEvent } from "../../demands/schema.t
 import { stock_levels, type StockLevelRow } from "../../../products/stock/schema.ts"
 import { openEndMillis, type Period } from "../../../values/period.ts"
 import { instantOf, millisOf } from "../../../values/time.ts"
-import { opportunities } from "../tables/opportunities.ts"
+import { opportunities } from "../tables/index.ts"
 
 export const levelMade = rowCreated(stock_levels),
   levelChanged = rowUpdated(stock_levels),

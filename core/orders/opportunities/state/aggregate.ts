@@ -14,10 +14,9 @@ import type { ProductRow } from "../../../products/products/schema.ts"
 import type { RateFacts } from "../../../products/rates/product-rates.ts"
 import type { StockLevelRow } from "../../../products/stock/schema.ts"
 import type { StoreRow } from "../../../setup/stores.ts"
-import { type AssignmentRow, type ItemRow, type ItemType, service_line } from "../tables/lines.ts"
-import { type CostRow, opportunities, type OpportunityRow, type VersionRow } from "../tables/opportunities.ts"
+import { opportunities, order, service_line } from "../tables/index.ts"
+import type { AssignmentRow, CostRow, ItemRow, ItemType, OpportunityRow, VersionRow } from "../tables/index.ts"
 import { numberText, typedNumber } from "../../../values/text.ts"
-import { order } from "../tables/statuses.ts"
 
 export interface Opportunity {
   readonly header: OpportunityRow

@@ -20,9 +20,7 @@ import { inOrder, meets } from "../../../values/period.ts"
 import { millisOf } from "../../../values/time.ts"
 import type { DecisionState, Opportunity, UnitHold } from "./aggregate.ts"
 import { liveLines, stockedProductOf, unitsByLine } from "./aggregate.ts"
-import { checked_in, type ItemRow } from "../tables/lines.ts"
-import type { OpportunityRow } from "../tables/opportunities.ts"
-import { order } from "../tables/statuses.ts"
+import { checked_in, order, type ItemRow, type OpportunityRow } from "../tables/index.ts"
 
 export const demandSettings = (settings: Settings, now: string): DemandSettings => ({
   release_point: releasePointIn(settings),

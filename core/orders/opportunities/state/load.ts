@@ -15,9 +15,8 @@ import { stock_levels } from "../../../products/stock/schema.ts"
 import { stores } from "../../../setup/stores.ts"
 import { demandSettings, linesTakingStock } from "./demands.ts"
 import { type Customer, type DecisionState, type Opportunity, opportunityName, type UnitHold } from "./aggregate.ts"
-import { asset_assignments, dispatched, on_hire, opportunity_items } from "../tables/lines.ts"
-import { order } from "../tables/statuses.ts"
-import { opportunities, opportunity_costs, opportunity_versions, type OpportunityRow } from "../tables/opportunities.ts"
+import { asset_assignments, dispatched, on_hire, opportunities, opportunity_costs } from "../tables/index.ts"
+import { opportunity_items, opportunity_versions, order, type OpportunityRow } from "../tables/index.ts"
 
 export interface LoadOptions {
   /** Further products: of a line to add, or a replacement. */

@@ -1,16 +1,8 @@
 /** Progress of an opportunity in pieces: requested, packed, dispatched, returned. The only place that computes it. */
 import { type DemandSettings, serialisedParts } from "../../availability/rules/line-demands.ts"
 import { type DecisionState, type Opportunity, stockedProductOf, unitsOf } from "./aggregate.ts"
-import type { AssignmentRow, ItemRow } from "../tables/lines.ts"
-import {
-  asset_assignments,
-  checked_in,
-  damaged,
-  dispatched,
-  missing,
-  opportunity_items,
-  prepared
-} from "../tables/lines.ts"
+import { asset_assignments, checked_in, damaged, dispatched, missing, opportunity_items } from "../tables/index.ts"
+import { prepared, type AssignmentRow, type ItemRow } from "../tables/index.ts"
 import { Effect } from "effect"
 import { loadStockedProducts } from "../../availability/facts/load-products.ts"
 import { kitDepthIn } from "../../../products/kits/schema.ts"

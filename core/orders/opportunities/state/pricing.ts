@@ -23,10 +23,8 @@ import type { RuleOutcome, StageLine, StagesRequest } from "../../../pricing/pri
 import { surchargeGroupIn } from "../../../pricing/pricing/surcharges.ts"
 import { dayOf, instantOf, millisOf, offsetAt, plusDays, zoneOf } from "../../../values/time.ts"
 import { type DecisionState, liveLines, type Opportunity } from "./aggregate.ts"
-import { fixed_charge, type ItemRow } from "../tables/lines.ts"
-import type { OpportunityRow } from "../tables/opportunities.ts"
+import { fixed_charge, states, type ItemRow, type OpportunityRow } from "../tables/index.ts"
 import { headerPriced } from "../events/money.ts"
-import { states } from "../tables/statuses.ts"
 
 const taxOf = (
   { customer, tax }: DecisionState,

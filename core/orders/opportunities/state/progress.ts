@@ -9,9 +9,8 @@ import type { DecideContext, Decided, NewEvent, Rejection } from "../../../kerne
 import { shortagesOf } from "./demands.ts"
 import { type DecisionState, liveLines, type Opportunity, withHeader } from "./aggregate.ts"
 import { statusChanged } from "../events/header.ts"
-import { checked_in, dispatched, on_hire, prepared } from "../tables/lines.ts"
+import { checked_in, dispatched, isClosed, on_hire, order, prepared, statuses } from "../tables/index.ts"
 import { recalculate } from "./recalculate.ts"
-import { isClosed, order, statuses } from "../tables/statuses.ts"
 import { shortageText } from "./policies.ts"
 
 /**

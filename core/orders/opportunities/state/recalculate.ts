@@ -23,9 +23,8 @@ import {
 import type { DecisionState, Opportunity } from "./aggregate.ts"
 import { opportunityPriced } from "../events/money.ts"
 import { opportunityStream } from "../events/event-families.ts"
-import type { ItemRow } from "../tables/lines.ts"
+import { opportunity_costs, type CostRow, type ItemRow, type OpportunityRow } from "../tables/index.ts"
 import { costTaxRateOf, priceOne, stagesOf, taxRateOf } from "./pricing.ts"
-import { type CostRow, opportunity_costs, type OpportunityRow } from "../tables/opportunities.ts"
 
 export interface RecalculationScope {
   readonly priced?: ReadonlyArray<number>

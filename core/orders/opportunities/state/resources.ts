@@ -10,28 +10,12 @@ import { addresses, members } from "../../../people/members/schema.ts"
 import { stock_levels } from "../../../products/stock/schema.ts"
 import { stores } from "../../../setup/stores.ts"
 import { exact, formatDecimal, wholeUnits } from "../../../values/decimal.ts"
-import {
-  asset_assignments,
-  assignment_statuses,
-  charge_period_labels,
-  condition_labels,
-  type ItemRow,
-  opportunity_items,
-  transaction_type_labels
-} from "../tables/lines.ts"
-import { opportunity_participants } from "../tables/paths.ts"
+import { asset_assignments, assignment_statuses, charge_period_labels, condition_labels } from "../tables/index.ts"
+import { cost_type_labels, isClosed, opportunities, opportunity_costs, opportunity_items } from "../tables/index.ts"
+import { opportunity_participants, opportunity_versions, phases, states, statusLabelOf } from "../tables/index.ts"
+import { statusNames, transaction_type_labels, version_statuses, version_types } from "../tables/index.ts"
+import type { ItemRow, OpportunityRow } from "../tables/index.ts"
 import { loadLinePieces, sumOfPieces } from "./pieces.ts"
-import {
-  cost_type_labels,
-  opportunities,
-  opportunity_costs,
-  opportunity_versions,
-  type OpportunityRow,
-  phases,
-  version_statuses,
-  version_types
-} from "../tables/opportunities.ts"
-import { isClosed, states, statusLabelOf, statusNames } from "../tables/statuses.ts"
 import { depthOf, parentPath, type Warned } from "./aggregate.ts"
 import { untaxedWarnings } from "./warnings.ts"
 import { dispatch_meta_fields, type HeldBack } from "./progress.ts"

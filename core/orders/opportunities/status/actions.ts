@@ -4,11 +4,10 @@
  */
 import { Result } from "effect"
 import { hasOnePermission, type DecideContext } from "../../../kernel/index.ts"
-import { type DecisionState, liveLines } from "../state/aggregate.ts"
-import { isDispatchBlocked, shortLinesOf } from "../state/progress.ts"
+import { gatePolicy, isDispatchBlocked, isTold, liveLines, shortageText, shortageToldText } from "../state/index.ts"
+import { shortLinesOf, standingWarnings, type DecisionState } from "../state/index.ts"
 import { previewAsOrder, wasDispatched } from "./decide.ts"
-import { gatePolicy, isTold, shortageText, shortageToldText, standingWarnings } from "../state/policies.ts"
-import { type Transition, transitionRefusal } from "../tables/statuses.ts"
+import { transitionRefusal, type Transition } from "../tables/index.ts"
 
 interface AvailableAction {
   readonly key: string

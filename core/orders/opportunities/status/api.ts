@@ -2,13 +2,9 @@
 import { Effect } from "effect"
 import { command, integer, longText, Store, text } from "../../../kernel/index.ts"
 import type { DecideContext, Decided, Endpoint, Input } from "../../../kernel/index.ts"
-import type { DecisionState, Warned } from "../state/aggregate.ts"
-import { loadDecisionState } from "../state/load.ts"
-import { unpricedLines, unpricedText } from "../state/warnings.ts"
-import { edit, one, path, write } from "../tables/paths.ts"
-import { opportunityAnswer, opportunityShown, warnedOpportunity, warnedResult } from "../state/resources.ts"
-import { opportunities } from "../tables/opportunities.ts"
-import { withOwed } from "../state/policies.ts"
+import { loadDecisionState, opportunityAnswer, opportunityShown, unpricedLines, unpricedText } from "../state/index.ts"
+import { warnedOpportunity, warnedResult, withOwed, type DecisionState, type Warned } from "../state/index.ts"
+import { edit, one, opportunities, path, write } from "../tables/index.ts"
 import {
   changeStatus,
   convertToOrder,

@@ -2,22 +2,12 @@
 import { Result } from "effect"
 import { reject } from "../../../kernel/index.ts"
 import type { DecideContext, Decided, Id, JsonObject, NewEvent, Rejection } from "../../../kernel/index.ts"
-import { type DecisionState, liveLines, type Opportunity, type Warned, withHeader } from "../state/aggregate.ts"
-import { acknowledgements, checked_in, dispatched, finalised, on_hire, prepared } from "../tables/lines.ts"
-import type { OpportunityRow } from "../tables/opportunities.ts"
-import { taxesLocked, taxesReleased } from "../state/pricing.ts"
-import { recalculate } from "../state/recalculate.ts"
-import {
-  acknowledgementOf,
-  gatePolicy,
-  isTold,
-  requireStanding,
-  shortageText,
-  shortageToldText,
-  standingWarnings
-} from "../state/policies.ts"
-import type { Transition } from "../tables/statuses.ts"
-import { isAbandoned, requireTransition, statusLabelOf, statusNamed, targetStatus } from "../tables/statuses.ts"
+import { acknowledgementOf, gatePolicy, isTold, liveLines, recalculate, requireStanding } from "../state/index.ts"
+import { shortageText, shortageToldText, standingWarnings, taxesLocked, taxesReleased } from "../state/index.ts"
+import { withHeader, type DecisionState, type Opportunity, type Warned } from "../state/index.ts"
+import { acknowledgements, checked_in, dispatched, finalised, isAbandoned, on_hire, prepared } from "../tables/index.ts"
+import { requireTransition, statusLabelOf, statusNamed, targetStatus } from "../tables/index.ts"
+import type { OpportunityRow, Transition } from "../tables/index.ts"
 import { opportunityDeleted, type StatusChange, statusChanged } from "../events/header.ts"
 import { unitChanged, unitDeallocated } from "../events/lines.ts"
 import { confirmVersion } from "../versions/decide.ts"

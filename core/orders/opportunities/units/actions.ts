@@ -4,8 +4,7 @@ import { choice, code, decimal, integer, isJsonObject, longText, ref, reject, te
 import { timestamp, wholeNumberOf } from "../../../kernel/index.ts"
 import type { Alternative, Alternatives, AskEndpoint, DecideContext, Decided, Json } from "../../../kernel/index.ts"
 import type { JsonObject, RefusedReference, ValuesOf } from "../../../kernel/index.ts"
-import type { DecisionState } from "../state/aggregate.ts"
-import type { UnitDecided } from "../state/progress.ts"
+import type { DecisionState, UnitDecided } from "../state/index.ts"
 import { substitute } from "./decide.ts"
 import {
   checking,
@@ -18,7 +17,7 @@ import {
   setContainer,
   unpreparing
 } from "./lifecycle.ts"
-import { assignment_statuses, type AssignmentRow, condition_labels } from "../tables/lines.ts"
+import { assignment_statuses, condition_labels, type AssignmentRow } from "../tables/index.ts"
 
 // Alternatives to a unit that cannot be allocated, offered with the refusal.
 

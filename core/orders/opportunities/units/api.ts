@@ -7,26 +7,14 @@ import { boolean, code, command, created, integer, invalid, isJsonObject, later,
 import { lockStreams, longText, noContent, notFound, object, ok, ref, renderById } from "../../../kernel/index.ts"
 import { Shown, Store, text, viewContext, withMore, withRules } from "../../../kernel/index.ts"
 import type { DecideContext, Endpoint, Fields, Input, JsonObject, Streams, ValuesOf } from "../../../kernel/index.ts"
-import {
-  assignmentResource,
-  dispatchMeta,
-  dispatchMetaShown,
-  itemResource,
-  opportunityShown,
-  plainAnswer,
-  warned,
-  withUnits
-} from "../state/resources.ts"
-import { isHoldingStock } from "../state/demands.ts"
-import type { DecisionState } from "../state/aggregate.ts"
+import { assignmentResource, bulkResult, dispatchMeta, dispatchMetaShown, isHoldingStock } from "../state/index.ts"
+import { itemResource, loadDecisionState, opportunityShown, plainAnswer, unitResult, warned } from "../state/index.ts"
+import { withUnits, type DecisionState, type LoadOptions, type UnitDecided } from "../state/index.ts"
 import { checking, dispatching, moveUnits, preparing, returning, type UnitMovement } from "./lifecycle.ts"
 import { acts, bulkFields, unitAlternatives, unitFields, when } from "./actions.ts"
 import { allocate, deallocate } from "./decide.ts"
-import { loadDecisionState, type LoadOptions } from "../state/load.ts"
-import { asset_assignments, condition_labels, good } from "../tables/lines.ts"
-import { asset, fulfil, item, one, path } from "../tables/paths.ts"
-import type { OpportunityRow } from "../tables/opportunities.ts"
-import { bulkResult, type UnitDecided, unitResult } from "../state/progress.ts"
+import { asset, asset_assignments, condition_labels, fulfil, good, item, one, path } from "../tables/index.ts"
+import type { OpportunityRow } from "../tables/index.ts"
 
 /** Serialises writers of one unit across opportunities. */
 const unitStreams =

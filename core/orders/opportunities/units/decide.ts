@@ -12,15 +12,12 @@ import {
 } from "../../../products/stock/schema.ts"
 import { formatDecimal } from "../../../values/decimal.ts"
 import { overlaps } from "../../../values/period.ts"
-import { conflictingHold, demandSettings, unitHeldText, unitWindow } from "../state/demands.ts"
-import { type DecisionState, inActiveVersion, type Opportunity, unitsOf, withLine } from "../state/aggregate.ts"
+import { conflictingHold, demandSettings, inActiveVersion, recalculate, roomOf, unitHeldText } from "../state/index.ts"
+import { unitName, unitsOf, unitsOfProduct, unitWindow, withLine } from "../state/index.ts"
+import type { DecisionState, Opportunity, UnitDecided } from "../state/index.ts"
 import { lineChanged, unitAllocated, unitChanged, unitDeallocated } from "../events/lines.ts"
-import type { AssignmentRow, ItemRow } from "../tables/lines.ts"
-import { allocated, asset_assignments, checked_in, prepared } from "../tables/lines.ts"
-import { recalculate, unitName } from "../state/recalculate.ts"
-import { roomOf, unitsOfProduct } from "../state/pieces.ts"
-import { requireTransition } from "../tables/statuses.ts"
-import type { UnitDecided } from "../state/progress.ts"
+import { allocated, asset_assignments, checked_in, prepared, requireTransition } from "../tables/index.ts"
+import type { AssignmentRow, ItemRow } from "../tables/index.ts"
 
 /** Changes the number of opportunities a stock level is allocated to; never below zero (rules/availability 10). */
 export const allocatedCountChanged = (

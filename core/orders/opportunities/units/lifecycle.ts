@@ -4,25 +4,14 @@
  */
 import { Result } from "effect"
 import { reject, type DecideContext, type JsonObject, type NewEvent, type Rejection } from "../../../kernel/index.ts"
-import { type DecisionState, inActiveVersion, type Opportunity, withLine } from "../state/aggregate.ts"
+import { demandSettings, dispatchGate, inActiveVersion, promoteStatus, roomOf, takesRoom } from "../state/index.ts"
+import { unitName, unitsOfProduct, withLine } from "../state/index.ts"
+import type { DecisionState, Opportunity, UnitDecided } from "../state/index.ts"
 import { lineChanged, type UnitChange, unitChanged } from "../events/lines.ts"
-import type { AssignmentRow, ItemRow } from "../tables/lines.ts"
-import {
-  allocated,
-  assignment_statuses,
-  checked_in,
-  dispatched,
-  finalised,
-  on_hire,
-  prepared
-} from "../tables/lines.ts"
+import { allocated, assignment_statuses, checked_in, dispatched, finalised, on_hire } from "../tables/index.ts"
+import { prepared, requireTransition, type AssignmentRow, type ItemRow, type Transition } from "../tables/index.ts"
 import { inspectionWarnings, outOfServiceDuring, outOfServiceRefusal } from "../../../products/stock/schema.ts"
-import { unitName } from "../state/recalculate.ts"
-import { requireTransition, type Transition } from "../tables/statuses.ts"
-import { dispatchGate, promoteStatus, type UnitDecided } from "../state/progress.ts"
-import { demandSettings } from "../state/demands.ts"
 import { allocatedCountChanged } from "./decide.ts"
-import { roomOf, takesRoom, unitsOfProduct } from "../state/pieces.ts"
 
 /** One step: the statuses it starts from, the columns it sets, and further values for the activity. */
 interface Step {

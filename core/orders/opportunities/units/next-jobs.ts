@@ -1,10 +1,8 @@
 /** Units that go from one order to the next without coming home (rules/opportunities 9.7). */
 import { Effect } from "effect"
 import { Store } from "../../../kernel/index.ts"
-import type { AssignmentRow } from "../tables/lines.ts"
-import { allocated, asset_assignments, checked_in, dispatched, finalised, on_hire, prepared } from "../tables/lines.ts"
-import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"
-import { isClosed } from "../tables/statuses.ts"
+import { allocated, asset_assignments, checked_in, dispatched, finalised, isClosed, on_hire } from "../tables/index.ts"
+import { opportunities, prepared, type AssignmentRow, type OpportunityRow } from "../tables/index.ts"
 
 /** Where one unit goes next, and where it comes from: other orders that have it. */
 export interface Jobs {

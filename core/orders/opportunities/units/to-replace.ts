@@ -16,11 +16,9 @@ import {
   stock_levels
 } from "../../../products/stock/schema.ts"
 import { millisOf } from "../../../values/time.ts"
-import type { Opportunity } from "../state/aggregate.ts"
-import { demandSettings, linesTakingStock } from "../state/demands.ts"
-import { allocated, asset_assignments, opportunity_items, prepared } from "../tables/lines.ts"
-import { isClosed } from "../tables/statuses.ts"
-import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"
+import { demandSettings, linesTakingStock, type Opportunity } from "../state/index.ts"
+import { allocated, asset_assignments, isClosed, opportunities, opportunity_items, prepared } from "../tables/index.ts"
+import type { OpportunityRow } from "../tables/index.ts"
 import { namesText } from "../../../values/text.ts"
 
 interface Now {

@@ -1,12 +1,12 @@
 /** Quote versions of an opportunity (rules/opportunities 13). */
 import { formatMoney } from "../../../values/money.ts"
-import { type ItemRow, opportunity_items } from "../tables/lines.ts"
-import { opportunity_versions, version_types, type VersionRow } from "../tables/opportunities.ts"
+import { edit, one, opportunity_items, opportunity_versions, path, read, version } from "../tables/index.ts"
+import { version_types, type ItemRow, type VersionRow } from "../tables/index.ts"
 import { Effect } from "effect"
 import { code, command, created, get, integer, listOf, longText, money, noContent, ok } from "../../../kernel/index.ts"
 import { ref, render, renderById, renderOne, sameJson, Shown, Store, text, viewContext } from "../../../kernel/index.ts"
 import type { Endpoint, Id, Input, Json, JsonObject } from "../../../kernel/index.ts"
-import { hasShortageCheck } from "../state/demands.ts"
+import { hasShortageCheck, itemResource, loadDecisionState, versionResource } from "../state/index.ts"
 import {
   accepted,
   acceptVersion,
@@ -19,9 +19,6 @@ import {
   sendVersion,
   sent
 } from "./decide.ts"
-import { loadDecisionState } from "../state/load.ts"
-import { edit, one, path, read, version } from "../tables/paths.ts"
-import { itemResource, versionResource } from "../state/resources.ts"
 
 // Compares two quote versions line by line (rules/opportunities 13).
 

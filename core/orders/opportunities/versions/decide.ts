@@ -2,14 +2,11 @@
 import { Result } from "effect"
 import { initialRow, reject, settingNumber } from "../../../kernel/index.ts"
 import type { DecideContext, Decided, NewEvent, Rejection } from "../../../kernel/index.ts"
-import { type DecisionState, type Opportunity, withHeader } from "../state/aggregate.ts"
+import { recalculate, unstamped, versionTotals, withHeader } from "../state/index.ts"
+import type { DecisionState, Opportunity, Recalculated, RecalculationScope } from "../state/index.ts"
 import { versionActivated, versionChanged, versionCreated, versionDeleted } from "../events/versions.ts"
-import { type ItemRow, opportunity_items } from "../tables/lines.ts"
-import type { OpportunityRow, VersionRow } from "../tables/opportunities.ts"
-import { opportunity_versions, version_statuses } from "../tables/opportunities.ts"
-import type { Recalculated, RecalculationScope } from "../state/recalculate.ts"
-import { recalculate, unstamped, versionTotals } from "../state/recalculate.ts"
-import { requireTransition } from "../tables/statuses.ts"
+import { opportunity_items, opportunity_versions, requireTransition, version_statuses } from "../tables/index.ts"
+import type { ItemRow, OpportunityRow, VersionRow } from "../tables/index.ts"
 import { removable } from "../lines/decide.ts"
 
 const revision = 0,

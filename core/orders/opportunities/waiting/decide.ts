@@ -4,7 +4,7 @@ import type { LineAvailability, LineRequest, LineShortage } from "../../availabi
 import { lineAvailability } from "../../availability/rules/line.ts"
 import { invalidField, reject, type DecideContext, type Decided, type NewEvent } from "../../../kernel/index.ts"
 import { type LeaveReason, leaves, matches, waitChanged, waitJoined } from "../events/waiting.ts"
-import { shortage_waits, type WaitRow } from "../tables/lines.ts"
+import { shortage_waits, type WaitRow } from "../tables/index.ts"
 import { type ActiveDemand, activeDemand, type Demand } from "../../availability/rules/demand.ts"
 import type { AvailabilitySnapshot } from "../../availability/rules/snapshot.ts"
 

@@ -4,9 +4,9 @@
  */
 import { Effect } from "effect"
 import { isJsonObject, Store, type AnyEventType, type JsonObject } from "../../../../core/kernel/index.ts"
-import { read, read as opportunities_read } from "../../../../core/orders/opportunities/tables/paths.ts"
-import { opportunities } from "../../../../core/orders/opportunities/tables/opportunities.ts"
-import { isAbandoned, statuses, statusNamed } from "../../../../core/orders/opportunities/tables/statuses.ts"
+import { isAbandoned, opportunities, read } from "../../../../core/orders/opportunities/tables/index.ts"
+import { read as opportunities_read, statuses } from "../../../../core/orders/opportunities/tables/index.ts"
+import { statusNamed } from "../../../../core/orders/opportunities/tables/index.ts"
 import { activityAssigned, type Cause, documentGeneratedCause, keyOf, userCauses } from "./happening.ts"
 import { invoiceIssued, invoiceOverdue, paymentRecorded } from "../../../../core/billing/state/events.ts"
 import { read as invoices_read } from "../../../../core/billing/state/fields.ts"

@@ -1,8 +1,12 @@
-/** Paths, path parameters and access of opportunity endpoints. */
+/** Entry of the tables of opportunities, with paths, path parameters and access of their endpoints. */
 import { boolean, ref, table, text, type RowOf, type SharedDraft } from "../../../kernel/index.ts"
 import { fulfil_permission } from "../../../people/users/permissions.ts"
 import { opportunities, opportunity_costs, opportunity_versions } from "./opportunities.ts"
 import { asset_assignments, opportunity_items, opportunityId } from "./lines.ts"
+
+export * from "./lines.ts"
+export * from "./opportunities.ts"
+export * from "./statuses.ts"
 
 // Members who participate in an opportunity (rules/opportunities 12).
 

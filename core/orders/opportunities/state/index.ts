@@ -1,0 +1,11 @@
+/** Entry of the state of opportunities: how it is loaded, priced, recalculated and rendered. */
+export * from "./aggregate.ts"
+export * from "./demands.ts"
+export * from "./load.ts"
+export * from "./pieces.ts"
+export * from "./policies.ts"
+export * from "./pricing.ts"
+export * from "./progress.ts"
+export * from "./recalculate.ts"
+export * from "./resources.ts"
+export * from "./warnings.ts"
