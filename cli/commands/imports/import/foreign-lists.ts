@@ -9,12 +9,13 @@ import { usageError } from "../../../base/exit-codes.ts"
 import { type Flags, listFlag, textFlag } from "../../../context/program.ts"
 import { columnsNamed, tableText } from "../../../output/table.ts"
 import { type Counts, type ImportRows, kinds, type RowVerdict } from "./send.ts"
-import { importOrders, type Known } from "./open-orders.ts"
+import { importOrders } from "./open-orders.ts"
 import { cell, headingIn, openList, readableRows, rowsOf, type Source, type SourceRow } from "./source.ts"
 import { foreign_systems, type ForeignSystem } from "./foreign-systems.ts"
 import { namesText } from "../../../../core/values/text.ts"
 
 type ForeignList = ForeignSystem["lists"][number]
+type Known = Parameters<typeof importOrders>[2]["known"]
 type StockColumns = ForeignSystem["stock"]["columns"]
 
 interface FolderImport {
@@ -46,7 +47,8 @@ export const importFolder = async (
       `${folder} holds no list of ${system.label}. Its files: ${namesText(names) || "none"}.`,
       "Name them as that system calls its lists: /guide/import has the names."
     )
-  const known: Known = { customers: new Set(), products: new Set(), stores: new Set() }
+  const rows = { products: [], members: [] }
+  const known: Known = { customers: new Set(), products: new Set(), stores: new Set(), rows }
   const lists: Array<JsonObject> = []
   const add = (file: string, counts: Counts, verdicts: ReadonlyArray<RowVerdict>): void => {
     const details = context.options.json === true ? { verdicts: plainJson(verdicts) } : {}
@@ -111,6 +113,7 @@ const importList = (
     ...{ given: list.kind, kind: kindOf(list), source, mapping, flags, refused_file, promised },
     onAccepted: (cells) => {
       if (list.kind === "members" && cells.type !== "organisation") return
+      known.rows[list.kind].push(cells)
       for (const column of columns) if (typeof cells[column] === "string") names.add(cells[column])
     }
   })

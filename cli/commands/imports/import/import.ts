@@ -13,12 +13,11 @@ import { oneLine } from "../../../output/text.ts"
 import { type CommandAction, type Flags, listFlag, repeatable, textFlag, withAction } from "../../../context/program.ts"
 import { type Counts, type ImportRows, type Kind, kinds, resumable, type RowVerdict, sendRows } from "./send.ts"
 import { mapperFor, readMapping, refusedRows, writingOf } from "./mapping.ts"
+import { foreign_systems } from "./foreign-systems.ts"
 import { underHeadings } from "./parts.ts"
 import { openSource } from "./source.ts"
 
 const warnings_shown = 20
-/** Names of the systems in `foreign-systems.ts`, which only an import from one loads. */
-const foreign_names = ["current-rms", "rentman", "booqable"]
 const chunk_max = 500
 
 export const declare = (program: Command): void => {
@@ -52,7 +51,7 @@ export const declare = (program: Command): void => {
     .option("--restart", "start from the first row, even after an interrupted import")
     .addOption(
       withValues(new Option("--from <system>", "for all: the rental system that wrote the folder's lists"), {
-        words: foreign_names
+        words: Object.keys(foreign_systems)
       })
     )
     .addHelpText(

@@ -1,5 +1,5 @@
 /** Imports another system's open orders: header, lines at agreed prices, and state; each order whole or not at all. */
-import { foldCase, type Json, type JsonObject } from "../../../../core/kernel/index.ts"
+import { foldCase, type Json } from "../../../../core/kernel/index.ts"
 import { rowIn, rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
@@ -13,6 +13,7 @@ import { convert, dateWritten, writingOf } from "./mapping.ts"
 import { cell, headingIn, openList, readableRows } from "./source.ts"
 import type { Counts, RowVerdict } from "./send.ts"
 import type { ForeignSystem } from "./foreign-systems.ts"
+import type { triedOrders } from "./order-trial.ts"
 import { namesText } from "../../../../core/values/text.ts"
 
 interface ForeignLine {
@@ -36,12 +37,8 @@ interface ForeignOrder {
   /** Reason the order cannot be imported. */
   readonly problem?: string
 }
-/** Names that lists of the same folder have or would create; stores in lower case. */
-export interface Known {
-  readonly customers: Set<string>
-  readonly products: Set<string>
-  readonly stores: Set<string>
-}
+type Known = Parameters<typeof triedOrders>[2]
+type TriedOrder = NonNullable<Parameters<typeof triedOrders>[1][number]>
 interface Importing {
   readonly dry_run: boolean
   readonly known: Known
@@ -120,11 +117,10 @@ const momentIn = (text: string, zone: string, flag: string, writing: Importing["
 interface Created {
   readonly id: number | null
   readonly warnings: ReadonlyArray<string>
+  /** The order of a dry run, to be decided on the device. */
+  readonly tried?: TriedOrder
 }
-interface Prepared {
-  readonly header: JsonObject
-  readonly lines: ReadonlyArray<JsonObject>
-}
+type Prepared = Pick<TriedOrder, "header" | "lines">
 
 /** Bodies of an order and its lines. */
 const preparerOf = async (context: CommandContext, send: Send, importing: Importing) => {
@@ -143,14 +139,15 @@ const preparerOf = async (context: CommandContext, send: Send, importing: Import
       ["name", order.customer],
       ["account_number", order.customer]
     ])
-    const lines: Array<JsonObject> = []
+    const lines: Array<TriedOrder["lines"][number]> = []
     for (const { product, quantity, sku, total } of order.lines) {
       const { id, name } = await find("products", [
         ["sku", sku],
         ["name", product],
         ["name", sku]
       ])
-      lines.push({ ...{ item_id: id, name, quantity }, ...(total === "" ? {} : { line_total: total }) })
+      const body = { ...{ item_id: id, name, quantity }, ...(total === "" ? {} : { line_total: total }) }
+      lines.push({ body, names: [sku, product].filter((one) => one !== "") })
     }
     const header = {
       ...{ subject: order.subject || `Order ${order.number}`, member_id: member.id },
@@ -174,7 +171,7 @@ const discard = async (send: Send, id: number): Promise<void> => {
 const createOrder = async (send: Send, { header, lines }: Prepared, begun: string, state: ForeignState) => {
   const { id } = rowIn(await send("POST", "/opportunities", { ...header, reference: begun }), "opportunity")
   try {
-    for (const body of lines) await send("POST", `/opportunities/${id}/items`, body)
+    for (const { body } of lines) await send("POST", `/opportunities/${id}/items`, body)
     if (state !== "draft") await send("POST", `/opportunities/${id}/convert_to_quotation`, {})
   } catch (error) {
     if (isRefusal(error)) await discard(send, id)
@@ -182,6 +179,8 @@ const createOrder = async (send: Send, { header, lines }: Prepared, begun: strin
   }
   return id
 }
+const staysQuotation = (number: string, error: CliError): string =>
+  `Order ${number} stays a quotation: ${reasonOf(error)}`
 /** Converts a quotation to an order, if it is to be one, and gives it its reference; returns warnings. */
 const finishOrder = async (
   send: Send,
@@ -194,7 +193,7 @@ const finishOrder = async (
     if (is_quotation) warnings.push(...warningsIn(await send("POST", `/opportunities/${id}/convert_to_order`, {})))
   } catch (error) {
     if (!isRefusal(error)) throw error
-    warnings.push(`Order ${number} stays a quotation: ${reasonOf(error)}`)
+    warnings.push(staysQuotation(number, error))
   }
   await send("PUT", `/opportunities/${id}`, { reference })
   return warnings
@@ -228,7 +227,11 @@ const importerOf = async (
     const prepared = await prepare(order)
     const left =
       state === "out" ? [`Order ${order.number} had left there: book it out here, so that it can return.`] : []
-    if (dry_run) return { id: null, warnings: left }
+    const is_ordered = state === "order" || state === "out"
+    if (dry_run) {
+      const named = { ...prepared, customer: order.customer, store: foldCase(order.store) }
+      return { id: null, warnings: left, tried: { ...named, is_quotation: state !== "draft", is_order: is_ordered } }
+    }
     // Marks an order that is not complete yet, so that the next import finds what an interrupted one left.
     const begun = `${reference} (importing)`
     let before = await withReference(begun)
@@ -237,7 +240,7 @@ const importerOf = async (
       before = undefined
     }
     const id = before?.id ?? (await createOrder(send, prepared, begun, state))
-    const is_quotation = (state === "order" || state === "out") && before?.state_name !== "Order"
+    const is_quotation = is_ordered && before?.state_name !== "Order"
     return { id, warnings: [...left, ...(await finishOrder(send, id, order, { is_quotation, reference }))] }
   }
 }
@@ -259,27 +262,61 @@ export const importOrders = async (
   }
   const isClosed = ({ status }: ForeignOrder): boolean => states[status.toLowerCase()] === "closed"
   const open = orders.filter((order) => !isClosed(order))
-  for (const [at, order] of open.entries()) {
+  const report = ({ order, result }: Imported): void => {
     const place = { row: order.row, ...(order.line === undefined ? {} : { line: order.line }), key: order.number }
-    try {
-      const created = await importOne(order)
-      const status = created === undefined ? "unchanged" : "created"
-      counts[status]++
-      verdicts.push({ ...place, status, id: created?.id ?? null, warnings: created?.warnings ?? [] })
-      for (const warning of created?.warnings ?? []) note(`! ${warning}`)
-    } catch (error) {
-      progress.end()
-      if (!isRefusal(error)) throw error
+    if (result instanceof CliError) {
       counts.rejected++
-      verdicts.push({ ...place, status: "rejected", id: null, errors: { order: [reasonOf(error)] } })
-      note(`✗ order ${order.number}: ${reasonOf(error)}`)
+      verdicts.push({ ...place, status: "rejected", id: null, errors: { order: [reasonOf(result)] } })
+      return note(`✗ order ${order.number}: ${reasonOf(result)}`)
     }
-    progress.at(dry_run ? "Checked" : "Orders", at + 1, open.length)
+    const status = result === undefined ? "unchanged" : "created"
+    counts[status]++
+    verdicts.push({ ...place, status, id: result?.id ?? null, warnings: result?.warnings ?? [] })
+    for (const warning of result?.warnings ?? []) note(`! ${warning}`)
   }
-  progress.end()
+  const prepared: Array<Imported> = []
+  try {
+    for (const [at, order] of open.entries()) {
+      const result = await importOne(order).catch((error: unknown) => {
+        if (isRefusal(error)) return error
+        throw error
+      })
+      if (dry_run) prepared.push({ order, result })
+      else report({ order, result })
+      progress.at(dry_run ? "Checked" : "Orders", at + 1, open.length)
+    }
+  } finally {
+    progress.end()
+  }
+  for (const one of await decidedHere(context, prepared, known)) report(one)
   const closed = orders.filter(isClosed)
   if (closed.length > 0) context.note(`Left out, as they are closed: ${namesText(closed.map(({ number }) => number))}.`)
   return { counts, verdicts }
+}
+
+interface Imported {
+  readonly order: ForeignOrder
+  readonly result: Created | CliError | undefined
+}
+/** Orders of a dry run with what this device decides of them. */
+const decidedHere = async (context: CommandContext, prepared: ReadonlyArray<Imported>, known: Known) => {
+  if (prepared.length === 0) return []
+  const { triedOrders } = await import("./order-trial.ts")
+  const orders = prepared.map(({ result }) => (result instanceof CliError ? undefined : result?.tried))
+  const tried = await triedOrders(context, orders, known)
+  return prepared.map(({ order, result }, at): Imported => {
+    const answer = tried?.[at]
+    if (answer === undefined || result === undefined || result instanceof CliError) return { order, result }
+    const { converted, refusal } = answer
+    if (refusal !== undefined) return { order, result: responseError(refusal) }
+    if (converted === undefined) return { order, result }
+    // Ways out name ids, which are others in the import.
+    const more =
+      converted.status >= 400
+        ? [staysQuotation(order.number, responseError(converted))]
+        : warningsIn(converted.body).map((warning) => warning.replace(/; (PUT|POST) .*$/, ""))
+    return { order, result: { ...result, warnings: [...result.warnings, ...more] } }
+  })
 }
 
 type ForeignState = ForeignSystem["orders"]["states"][string]
