@@ -1,4 +1,4 @@
-import { Effect, identity, Layer, Option, type Scope, Stream } from "effect"
+import { Context, Effect, type Fiber, identity, Layer, Option, type Scope, Stream } from "effect"
 import * as Reactivity from "effect/reactivity/Reactivity"
 import * as SqlClient from "effect/sql/SqlClient"
 import type { Borrower, Connection } from "effect/sql/SqlConnection"
@@ -7,8 +7,8 @@ import * as Statement from "effect/sql/Statement"
 import pg from "pg"
 import type { RawResult } from "../../sync/sqlite/statement.ts"
 import { isStalePlan, makePlanNames, pgError, type PlanNames } from "./error.ts"
-import type { Restore, Session, SessionLimits, SessionQuery } from "./session.ts"
-import { bind, connectionConfig, releaseSession, takeSession } from "./session.ts"
+import type { Restore, Session, SessionLimits } from "./session.ts"
+import { bind, connectionConfig, queryOnce, takeSession } from "./session.ts"
 
 interface PgOptions {
   /** Connection URL with `pg`'s query parameters (sslmode …): `postgres://user:password@host:port/database`. */
@@ -69,7 +69,7 @@ export const make = Effect.fnUntraced(function* (
   const plans = makePlanNames(PLANS_KEPT)
   const take = (pool: pg.Pool, restore: Restore) =>
     Effect.map(takeSession(pool, endpoint, restore), (session) => makeConnection(session, plans))
-  const release = (connection: PgConnection) => releaseSession(connection.session)
+  const release = ({ session }: PgConnection) => session.release
 
   const acquirerFrom = (pool: pg.Pool) =>
     Effect.uninterruptibleMask((restore) => Effect.acquireRelease(take(pool, restore), release))
@@ -81,7 +81,7 @@ export const make = Effect.fnUntraced(function* (
     )
   yield* borrower((connection) => connection.execute("select 1", [], undefined))
 
-  return yield* Effect.provideServiceEffect(
+  const client = yield* Effect.provideServiceEffect(
     SqlClient.make({
       driver: "pg",
       compiler,
@@ -96,6 +96,13 @@ export const make = Effect.fnUntraced(function* (
     Reactivity.Reactivity,
     Reactivity.make
   )
+  const once = runOnce(statements, endpoint, plans, (text, values) => client.unsafe(text, values))
+  return Object.assign(client, {
+    direct: (text: string, params: ReadonlyArray<unknown>, { context }: Fiber.Fiber<unknown, unknown>) => {
+      const transaction = Context.getOrUndefined(context, client.transactionService)
+      return transaction === undefined ? once(text, params) : transaction[0].execute(text, params, undefined)
+    }
+  })
 })
 
 const makePool = (config: pg.PoolConfig): pg.Pool => {
@@ -158,7 +165,12 @@ const runOver = (session: Session, plans: PlanNames): Run => {
     }
     return Effect.flatMap(bound(params), (values) => {
       const name = how.prepared ? plans.nameOf(text) : undefined
-      const query: SessionQuery = { text, values, ...(name && { name }), ...(how.rowMode && { rowMode: how.rowMode }) }
+      const query: Parameters<Session["query"]>[0] = {
+        text,
+        values,
+        ...(name && { name }),
+        ...(how.rowMode && { rowMode: how.rowMode })
+      }
       return name === undefined
         ? session.query(query)
         : Effect.catchIf(
@@ -174,6 +186,28 @@ const runOver = (session: Session, plans: PlanNames): Run => {
   }
   return run
 }
+
+type Rows = (text: string, values: ReadonlyArray<unknown>) => ReturnType<Connection["execute"]>
+
+/** Runs single statements with parameters on connections of the pool; `otherwise` runs those with stale plans. */
+const runOnce =
+  (pool: pg.Pool, endpoint: Parameters<typeof queryOnce>[1], plans: PlanNames, otherwise: Rows) =>
+  (text: string, params: ReadonlyArray<unknown>): ReturnType<Rows> | undefined => {
+    if (params.length === 0) return undefined
+    const name = plans.nameOf(text)
+    const rows = Effect.flatMap(bound(params), (values) =>
+      Effect.map(queryOnce(pool, endpoint, { text, values, ...(name && { name }) }), (result) => result.rows)
+    )
+    if (name === undefined) return rows
+    return Effect.catchIf(
+      rows,
+      (error) => isStalePlan(error.reason.cause),
+      () => {
+        plans.renew(text)
+        return otherwise(text, params)
+      }
+    )
+  }
 
 /** Streams a query's rows through a cursor; statements that write run at once. */
 const streamOver =

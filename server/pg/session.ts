@@ -86,9 +86,11 @@ export interface Session {
    * "cancelled": a query was interrupted, so the connection is not reused; "lost": it does not even answer a rollback.
    */
   readonly health: () => "good" | "cancelled" | "lost"
+  /** Returns the connection to the pool, or closes it if it is not in a clean state. */
+  readonly release: Effect.Effect<void>
 }
 
-export interface SessionQuery {
+interface SessionQuery {
   readonly text: string
   readonly values?: Array<unknown>
   readonly name?: string
@@ -163,45 +165,58 @@ export const takeSession = (pool: pg.Pool, endpoint: PgEndpoint, restore: Restor
     )
   })
 
-/** Returns the connection to the pool, or closes it if it is not in a clean state. */
-export const releaseSession = ({ client, health }: Session): Effect.Effect<void> =>
-  Effect.sync(() => client.release(health() !== "good" || client.getTransactionStatus() !== "I"))
+type Health = ReturnType<Session["health"]>
+
+/**
+ * Starts a query on a connection. `answer` receives its result once; `note` is called when the connection is no longer
+ * good. Returns what an interruption does.
+ */
+const startQuery = (
+  client: pg.PoolClient,
+  endpoint: PgEndpoint,
+  query: SessionQuery,
+  note: (health: Health) => void,
+  answer: (result: Effect.Effect<pg.QueryResult, SqlError>) => void
+): Effect.Effect<void> => {
+  let isAnswered = false
+  let onAnswer = () => {}
+  client.query(query, (error: Error | null, result: pg.QueryResult | Array<pg.QueryResult>) => {
+    isAnswered = true
+    onAnswer()
+    if (error !== null) {
+      if (endsConnection(error)) note("lost")
+      return answer(Effect.fail(pgError(error, "query")))
+    }
+    answer(Effect.succeed(Array.isArray(result) ? (result.at(-1) as pg.QueryResult) : result))
+  })
+  const answered = Effect.callback<void>((resume) => {
+    if (isAnswered) resume(Effect.void)
+    else onAnswer = () => resume(Effect.void)
+  })
+  // On interruption, asks the server to cancel. The connection may roll back but is not reused, as a late
+  // cancellation would hit another query. A server that does not respond is ignored.
+  return Effect.suspend(() => {
+    if (isAnswered) return Effect.void
+    note("cancelled")
+    return Effect.promise(() => cancelBackend(client, endpoint)).pipe(
+      Effect.andThen(Effect.raceFirst(answered, elapsed(CANCEL_TIMEOUT_MS))),
+      Effect.andThen(
+        Effect.sync(() => {
+          if (!isAnswered) note("lost")
+        })
+      )
+    )
+  })
+}
 
 const makeSession = (client: pg.PoolClient, endpoint: PgEndpoint): Session => {
   const turn = Semaphore.makeUnsafe(1)
-  let health: ReturnType<Session["health"]> = "good"
+  let health: Health = "good"
+  const note = (changed: Health): void => {
+    health = changed
+  }
   const run = (query: SessionQuery) =>
-    Effect.callback<pg.QueryResult, SqlError>((resume) => {
-      let isAnswered = false
-      let onAnswer = () => {}
-      client.query(query, (error: Error | null, result: pg.QueryResult | Array<pg.QueryResult>) => {
-        isAnswered = true
-        onAnswer()
-        if (error !== null) {
-          if (endsConnection(error)) health = "lost"
-          return resume(Effect.fail(pgError(error, "query")))
-        }
-        resume(Effect.succeed(Array.isArray(result) ? (result.at(-1) as pg.QueryResult) : result))
-      })
-      const answered = Effect.callback<void>((resume) => {
-        if (isAnswered) resume(Effect.void)
-        else onAnswer = () => resume(Effect.void)
-      })
-      // On interruption, asks the server to cancel. The connection may roll back but is not reused, as a late
-      // cancellation would hit another query. A server that does not respond is ignored.
-      return Effect.suspend(() => {
-        if (isAnswered) return Effect.void
-        health = "cancelled"
-        return Effect.promise(() => cancelBackend(client, endpoint)).pipe(
-          Effect.andThen(Effect.raceFirst(answered, elapsed(CANCEL_TIMEOUT_MS))),
-          Effect.andThen(
-            Effect.sync(() => {
-              if (!isAnswered) health = "lost"
-            })
-          )
-        )
-      })
-    })
+    Effect.callback<pg.QueryResult, SqlError>((resume) => startQuery(client, endpoint, query, note, resume))
   let is_begin_due = false
   const query: Session["query"] = (given) =>
     Effect.suspend(() => {
@@ -221,9 +236,45 @@ const makeSession = (client: pg.PoolClient, endpoint: PgEndpoint): Session => {
       return was_due
     },
     isInTransaction: () => is_begin_due || client.getTransactionStatus() !== "I",
-    health: () => health
+    health: () => health,
+    release: Effect.sync(() => client.release(health !== "good" || client.getTransactionStatus() !== "I"))
   }
 }
+
+/** Runs one query on a connection of the pool, as a session does, in one step: half of the processor time. */
+export const queryOnce = (
+  pool: pg.Pool,
+  endpoint: PgEndpoint,
+  query: SessionQuery
+): Effect.Effect<pg.QueryResult, SqlError> =>
+  Effect.callback((resume) => {
+    let health: Health = "good"
+    let isAbandoned = false
+    let stopped = Effect.void
+    pool.connect((error, client) => {
+      if (client === undefined) return resume(Effect.fail(pgError(error, "connect")))
+      if (isAbandoned) return client.release()
+      let isReleased = false
+      const release = (): void => {
+        if (!isReleased) client.release(health !== "good" || client.getTransactionStatus() !== "I")
+        isReleased = true
+      }
+      const note = (changed: Health): void => {
+        health = changed
+      }
+      const cancelled = startQuery(client, endpoint, query, note, (result) => {
+        // A cancelled query's connection is released once the cancellation has ended.
+        if (health === "cancelled") return
+        release()
+        resume(result)
+      })
+      stopped = Effect.ensuring(cancelled, Effect.sync(release))
+    })
+    return Effect.suspend(() => {
+      isAbandoned = true
+      return stopped
+    })
+  })
 
 /** Whether the error ended the connection: the server's last message, or the driver's. */
 const endsConnection = (error: Error): boolean =>

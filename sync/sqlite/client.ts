@@ -4,6 +4,7 @@ import { DatabaseSync } from "node:sqlite"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
 import { identity } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -223,7 +224,7 @@ export const make = Effect.fnUntraced(function* (
   }
   /** Resets the durability for a write outside a transaction, as an earlier transaction may have changed it. */
   const asUsual = (sql: string): void => {
-    if (!db.isTransaction && !/^\s*select\b[^;]*$/i.test(sql)) waitFor(usual)
+    if (synchronous !== usual && !db.isTransaction && !/^\s*select\b[^;]*$/i.test(sql)) waitFor(usual)
   }
 
   if (options.readOnly !== true) {
@@ -267,9 +268,36 @@ export const make = Effect.fnUntraced(function* (
   })
   const { share = identity } = options
   return Object.assign(client, {
-    withTransaction: share(withTransaction, client.transactionService, () => db.isTransaction)
+    withTransaction: share(withTransaction, client.transactionService, () => db.isTransaction),
+    direct: directOver(db, statements, asUsual, client)
   })
 })
+
+/**
+ * Runs a statement without spans and templates; undefined if it has to wait for another fiber's transaction or for
+ * another process. No transaction can begin while it runs.
+ */
+const directOver =
+  (
+    db: DatabaseSync,
+    statements: ReturnType<typeof makeStatements>,
+    before: (sql: string) => void,
+    { transactionService }: SqlClient.SqlClient
+  ) =>
+  (
+    sql: string,
+    params: ReadonlyArray<unknown>,
+    { context }: Fiber.Fiber<unknown, unknown>
+  ): ReturnType<Connection["execute"]> | undefined => {
+    const isInside = Context.getOrUndefined(context, transactionService) !== undefined
+    if (!isInside && db.isTransaction) return undefined
+    try {
+      before(sql)
+      return Effect.succeed(statements.rows(sql, params))
+    } catch (cause) {
+      return !isInside && isBusy(cause) ? undefined : Effect.fail(sqliteError(cause, "execute"))
+    }
+  }
 
 const rolledBack = new SqlError.SqlError({
   reason: new SqlError.UnknownError({

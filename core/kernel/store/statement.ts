@@ -2,12 +2,36 @@
  * The two SQL dialects: column types, value conversion, and the statements that differ; and SQL with bound values, `?`
  * on SQLite and `$n` on Postgres.
  */
+import { Effect, type Fiber, References } from "effect"
+import type { SqlClient, SqlConnection, SqlError } from "effect/sql"
 import { fromScaled, toScaled } from "../../values/decimal.ts"
 import type { Field } from "../fields/field.ts"
 import { type AnyRow, caseFoldedName, caseFoldedValue, isSearchable, type Table, type Where } from "../tables/table.ts"
 import { searchIndex } from "./search-index.ts"
 
 export type Dialect = "sqlite" | "pg"
+
+/** A client that runs statements without spans and templates, in a fraction of the time. */
+interface DirectClient {
+  /** Rows of a statement, run in the fiber's transaction if there is one; undefined if it has to wait for others. */
+  readonly direct: (
+    text: string,
+    values: ReadonlyArray<unknown>,
+    fiber: Fiber.Fiber<unknown, unknown>
+  ) => ReturnType<SqlConnection.Connection["execute"]> | undefined
+}
+/** Runs any statement: directly where the client can and no spans are made. */
+export const runnerOf =
+  (sql: SqlClient.SqlClient & Partial<DirectClient>) =>
+  <Row extends object>(
+    text: string,
+    values: ReadonlyArray<unknown> = []
+  ): Effect.Effect<ReadonlyArray<Row>, SqlError.SqlError> =>
+    Effect.withFiber(
+      (fiber) =>
+        (fiber.getRef(References.TracerEnabled) ? undefined : sql.direct?.(text, values, fiber)) ??
+        sql.unsafe<Row>(text, values)
+    )
 
 /** Whether the column is stored as JSON: `json` fields, lists, objects. */
 export const isDocument = (field: Field): boolean =>

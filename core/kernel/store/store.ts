@@ -18,6 +18,7 @@ import {
   orderSql,
   quote,
   rowDecoder,
+  runnerOf,
   uniqueName,
   whereSql
 } from "./statement.ts"
@@ -278,14 +279,9 @@ const makeWrites = (dialect: Dialect, run: Run, decode: StoreShape["decode"]) =>
   return makeBatchWriter({ dialect, insertRows, sendOne, sendMany, change })
 }
 
-export const make = (sql: SqlClient.SqlClient, keeps_counts = false): StoreShape => {
+export const make = (sql: Parameters<typeof runnerOf>[0], keeps_counts = false): StoreShape => {
   const dialect: Dialect = sql.onDialectOrElse({ pg: () => "pg" as const, orElse: () => "sqlite" as const })
-  // Where no spans are collected, a statement in a transaction goes straight to its connection.
-  const run = <Row extends object>(text: string, values: ReadonlyArray<unknown> = []): Sql<ReadonlyArray<Row>> =>
-    Effect.withFiber((fiber) => {
-      const open = fiber.cache.tracerEnabled ? undefined : Context.getOrUndefined(fiber.context, sql.transactionService)
-      return open === undefined ? sql.unsafe<Row>(text, values) : open[0].execute(text, values, undefined)
-    })
+  const run = runnerOf(sql)
   const { decode, find, get, select, selectMany } = makeReads(dialect, run)
   const apply = makeWrites(dialect, run, decode)
   // A savepoint may be rolled back: rows remembered so far are forgotten, and its own writes are not remembered.

@@ -10,7 +10,8 @@ import * as Stream from "effect/Stream"
 import * as Pg from "../../../server/pg/client.ts"
 import { listen } from "../../../server/pg/session.ts"
 import { freshDatabase } from "../../postgres.ts"
-import { sqlClientContract } from "../../sync/sqlite/sql-client.contract.ts"
+import { make as makeStore } from "../../../core/kernel/store/store.ts"
+import { sqlClientContract, untraced } from "../../sync/sqlite/sql-client.contract.ts"
 
 const databaseUrl = Effect.map(
   Effect.acquireRelease(
@@ -209,14 +210,15 @@ describe("Postgres connections", () => {
     Effect.gen(function* () {
       const { sql, touch } = yield* twoRows
       const endless = sql`select pg_sleep(60)`
-      for (const hanging of [endless, sql.withTransaction(Effect.andThen(touch(1), endless))]) {
+      const direct = untraced(makeStore(sql).run("select pg_sleep(60) where 1 = $1", [1]))
+      for (const hanging of [endless, direct, sql.withTransaction(Effect.andThen(touch(1), endless))]) {
         const fiber = yield* Effect.forkChild(hanging)
         yield* eventually(isRunning(sql, "pg_sleep(60)"))
         yield* Fiber.interrupt(fiber)
         yield* eventually(Effect.map(isRunning(sql, "pg_sleep(60)"), (running) => !running))
         yield* sql.withTransaction(touch(2))
       }
-      assert.deepStrictEqual(yield* sql`select n from t order by id`, [{ n: 0 }, { n: 2 }])
+      assert.deepStrictEqual(yield* sql`select n from t order by id`, [{ n: 0 }, { n: 3 }])
     })
   )
 
@@ -224,13 +226,17 @@ describe("Postgres connections", () => {
     Effect.gen(function* () {
       const url = yield* databaseUrl
       const sql = yield* Pg.make({ url, max: 1, connection_timeout_ms: 5_000 })
+      const direct = untraced(makeStore(sql).run("select $1::integer as one", [1]))
       for (let round = 0; round < 20; round++) {
-        const fibers = yield* Effect.forEach([1, 2, 3, 4], () => Effect.forkChild(sql.withTransaction(sql`select 1`)))
+        const fibers = yield* Effect.forEach([1, 2, 3, 4, 5, 6, 7, 8], (at) =>
+          Effect.forkChild(at > 4 ? direct : sql.withTransaction(sql`select 1`))
+        )
         yield* Effect.yieldNow
         yield* Effect.forEach(fibers, (fiber, i) => (i % 2 === round % 2 ? Fiber.interrupt(fiber) : Effect.void))
         yield* Fiber.awaitAll(fibers)
       }
       assert.deepStrictEqual(yield* sql`select 1 as one`, [{ one: 1 }])
+      assert.deepStrictEqual(yield* direct, [{ one: 1 }])
     })
   )
 

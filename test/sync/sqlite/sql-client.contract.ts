@@ -5,6 +5,8 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import type * as Layer from "effect/Layer"
+import * as References from "effect/References"
+import { make as makeStore } from "../../../core/kernel/store/store.ts"
 import * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError, SqlErrorReason } from "effect/sql/SqlError"
 import type { Scope } from "effect/Scope"
@@ -42,6 +44,10 @@ const claims = Effect.gen(function* () {
   yield* sql`insert into claim ${sql.insert({ id: 1, asset: 7, from_day: 1, to_day: 5 })}`
 })
 
+/** As servers run it: statements make no spans, and a store runs them directly. */
+export const untraced = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.provideService(effect, References.TracerEnabled, false)
+
 /** Contract of every `SqlClient` of ours, on any database; it starts empty. */
 export const sqlClientContract = <E>(name: string, database: Layer.Layer<SqlClient.SqlClient, E>): void =>
   layer(database, { excludeTestServices: true })(`${name} as a SQL client`, (it) => {
@@ -51,6 +57,27 @@ export const sqlClientContract = <E>(name: string, database: Layer.Layer<SqlClie
         sql: SqlClient.SqlClient
       ) => Generator<Effect.Effect<unknown, unknown, SqlClient.SqlClient | Scope>, void, never>
     ) => it.effect(title, () => Effect.flatMap(SqlClient.SqlClient, (sql) => Effect.gen(() => body(sql))))
+    spec("runs a store's statements in the fiber's own transaction, and in none of another fiber's", function* (sql) {
+      yield* sql`create table guest (id integer primary key)`
+      const store = makeStore(sql)
+      const ids = untraced(store.run(`select id from guest where id < ${store.dialect === "pg" ? "$1" : "?"}`, [9]))
+      const [written, leave] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      const taken_back = Effect.gen(function* () {
+        yield* sql`insert into guest values (1)`
+        assert.deepStrictEqual(yield* ids, [{ id: 1 }])
+        yield* Deferred.succeed(written, undefined)
+        yield* Deferred.await(leave)
+        return yield* Effect.fail("no")
+      })
+      const writer = yield* Effect.forkChild(sql.withTransaction(taken_back))
+      yield* Deferred.await(written)
+      const reader = yield* Effect.forkChild(ids)
+      yield* Effect.yieldNow
+      yield* Deferred.succeed(leave, undefined)
+      assert.deepStrictEqual(yield* Fiber.join(reader), [])
+      yield* Fiber.await(writer)
+      assert.deepStrictEqual(yield* ids, [])
+    })
     spec("returns inserted rows as plain objects with typed values", function* (sql) {
       yield* sql`create table item (id integer primary key, name text, hidden boolean, doc jsonb, cents bigint)`
       const one = { id: 1, name: "Speaker", hidden: true, doc: JSON.stringify({ tags: ["audio"] }), cents: 12_50 }
