@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { get, integer, ok, ref, Store, timestamp } from "../../../kernel/index.ts"
 import type { Answer, CommandRuntime, Failure, Input, Shown, Slice } from "../../../kernel/index.ts"
-import { type ProductRow, products } from "../../../products/products/schema.ts"
+import { products } from "../../../products/products/schema.ts"
 import { instantOf, zoneOf } from "../../../values/time.ts"
 import { clipped, inOrder, type Period } from "../../../values/period.ts"
 import { access, planningEndpoints, requestedStore } from "./planning.ts"
@@ -36,19 +36,16 @@ const whenFields = {
 /** One moment (`date`) or a range (`from`, `to`) of one product at one store. */
 const pointOrRange = Effect.fnUntraced(function* (
   input: Input,
-  product: ProductRow | undefined,
   product_id: number
 ): CommandRuntime.Reads<Answer<Shown.KeysShown<typeof pointOrRangeShown>>> {
   const store = yield* requestedStore(input)
   const zone = zoneOf(store?.timezone)
-  // A deleted product counts as zero.
-  const product_ids = product === undefined || product.deleted_at !== null ? [] : [product.id]
   const as_of =
     typeof input.values["as_of"] === "string" ? instantOf(momentIn(input.body, "as_of", zone).at) : undefined
   const echoed_as_of = as_of === undefined ? {} : { as_of }
   const snapshotOver = (window: Period): Effect.Effect<AvailabilitySnapshot, Failure, Store | CommandRuntime> =>
     as_of === undefined
-      ? loadSnapshot(store.id, { product_ids, window: withMargin(window) }, input)
+      ? loadSnapshot(store.id, { product_ids: [product_id], live_only: true, window: withMargin(window) }, input)
       : Effect.flatMap(pastStock, ({ snapshotAsOf }) => snapshotAsOf(store, [product_id], as_of, input))
   if (input.body["date"] !== undefined && String(input.body["date"]).trim() !== "") {
     const { at } = momentIn(input.body, "date", zone)
@@ -84,11 +81,7 @@ const flat = get("/api/v1/availability", {
   ...access,
   fields: { product_id: ref("products", { required: true, live: false }), store_id: storeField, ...whenFields },
   check: dateOrRangeCheck,
-  run: (input) =>
-    Effect.gen(function* () {
-      const product_id = input.values.product_id ?? 0
-      return yield* pointOrRange(input, yield* Store.get(products, product_id), product_id)
-    })
+  run: (input) => pointOrRange(input, input.values.product_id ?? 0)
 })
 
 const ofProduct = get("/api/v1/products/{product}/availability", {
@@ -99,7 +92,7 @@ const ofProduct = get("/api/v1/products/{product}/availability", {
   params: { product: { table: products } },
   fields: { store_id: storeField, ...whenFields },
   check: dateOrRangeCheck,
-  run: (input) => pointOrRange(input, input.rows.product, input.rows.product.id)
+  run: (input) => pointOrRange(input, input.rows.product.id)
 })
 
 const availableAssets = get("/api/v1/products/{product}/available-assets", {

@@ -276,7 +276,7 @@ const opportunityNames = Effect.fnUntraced(function* (
   ]
   const table = (yield* CommandRuntime).catalogue.tables.find((one) => one.name === "opportunities")
   if (ids.length === 0 || table === undefined) return new Map()
-  const rows: ReadonlyArray<AnyRow> = yield* Store.getMany(table, ids)
+  const rows: ReadonlyArray<AnyRow> = yield* Store.pickMany(table, ["id", "subject", "number"], ids)
   return new Map(
     rows.map((row) => [
       row["id"] as number,

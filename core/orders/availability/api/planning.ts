@@ -22,7 +22,7 @@ export const access = { ability: "availability:read", permission: "availability.
 
 /** The store of a validated `store_id`; a missing row is a defect. */
 export const requestedStore = Effect.fnUntraced(function* (input: Pick<Input, "body">): Store.Reads<StoreRow> {
-  const row = yield* Store.get(stores, Number(input.body["store_id"]))
+  const [row] = yield* Store.getMany(stores, [Number(input.body["store_id"])])
   return row ?? (yield* Effect.die(new Error("the store was checked and is gone")))
 })
 

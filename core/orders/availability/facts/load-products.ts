@@ -5,6 +5,7 @@ import { container_items, containers, live_statuses } from "../../../products/pa
 import { type ContainerMode, type KitPart, product_components } from "../../../products/kits/schema.ts"
 import { bindings, decodeValue, Store, type Failure, type StoreShape } from "../../../kernel/index.ts"
 import { serialised } from "../../../products/products/schema.ts"
+import { firstOf } from "../../../values/text.ts"
 import { instantOf, openEnd } from "../../../values/time.ts"
 import { compositionOf, type PackedContainer, type PackedItem, type StockedProduct } from "../rules/snapshot.ts"
 
@@ -36,47 +37,46 @@ export const asStockedProduct = (row: ProductRow, parts: ReadonlyArray<KitPart>)
   parts
 })
 
-/** These products and their parts, at any depth, by id. Two queries. */
+/** A product with one of its parts, or with nulls if it has none. */
+interface ProductPartRow extends ProductRow {
+  readonly component_product_id: number | null
+  readonly part_quantity: unknown
+  readonly binding: "pool" | "fixed"
+}
+
+/** These products and their parts, at any depth, by id. One query. */
 export const loadStockedProducts = Effect.fnUntraced(function* (
   product_ids: ReadonlyArray<number>
 ): Store.Reads<ReadonlyMap<number, StockedProduct>> {
   if (product_ids.length === 0) return new Map()
   const store = yield* Store
-  const distinct_ids = [...new Set(product_ids)]
-  const tree = (bind: (value: unknown) => string): string =>
-    `with recursive tree(id) as (select id from products where id in (${distinct_ids.map(bind).join(", ")}) ` +
-    "union select c.component_product_id from product_components c join tree on c.product_id = tree.id) "
-  const forRows = bindings(store.dialect),
-    forParts = bindings(store.dialect)
-  const rows = yield* store.run<ProductRow>(
-    `${tree(forRows.bind)} select ${columns} from products p where p.id in (select id from tree)`,
-    forRows.values
+  const bound = bindings(store.dialect)
+  const ids = [...new Set(product_ids)].map(bound.bind).join(", ")
+  const rows = yield* store.run<ProductPartRow>(
+    `with recursive tree(id) as (select id from products where id in (${ids}) ` +
+      "union select c.component_product_id from product_components c join tree on c.product_id = tree.id) " +
+      `select ${columns}, c.component_product_id, c.quantity as part_quantity, c.binding ` +
+      "from products p left join product_components c on c.product_id = p.id " +
+      "where p.id in (select id from tree) order by p.id, c.sort_order, c.id",
+    bound.values
   )
-  const parts = yield* store.run<{
-    product_id: number
-    component_product_id: number
-    quantity: unknown
-    binding: "pool" | "fixed"
-  }>(
-    `${tree(forParts.bind)} select c.product_id, c.component_product_id, c.quantity, c.binding ` +
-      "from product_components c where c.product_id in (select id from tree) order by c.sort_order, c.id",
-    forParts.values
-  )
-  const live = new Set(rows.filter((row) => row.deleted_at === null).map((row) => row.id))
-  const partsOf = Map.groupBy(
-    parts.filter((part) => live.has(part.component_product_id)),
-    (part) => part.product_id
-  )
+  const live = new Set(rows.flatMap((row) => (row.deleted_at === null ? [row.id] : [])))
   return new Map(
-    rows.map((row) => [
-      row.id,
+    [...Map.groupBy(rows, (row) => row.id)].map(([id, parts]) => [
+      id,
       asStockedProduct(
-        row,
-        (partsOf.get(row.id) ?? []).map((part) => ({
-          component_product_id: part.component_product_id,
-          quantity: Number(decodeValue(product_components.columns.quantity, part.quantity, store.dialect)),
-          binding: part.binding
-        }))
+        firstOf(parts),
+        parts.flatMap(({ binding, component_product_id, part_quantity }) =>
+          component_product_id === null || !live.has(component_product_id)
+            ? []
+            : [
+                {
+                  component_product_id,
+                  quantity: Number(decodeValue(product_components.columns.quantity, part_quantity, store.dialect)),
+                  binding
+                }
+              ]
+        )
       )
     ])
   )

@@ -44,6 +44,8 @@ interface SnapshotRequest {
   readonly store_ids: ReadonlyArray<number>
   /** Products to load, with their parts. Undefined: all products with stock or demands there, except composed ones. */
   readonly product_ids?: ReadonlyArray<number>
+  /** With `product_ids`: deleted products count as having no stock and no demands. */
+  readonly live_only?: boolean
   /** Without `product_ids`: includes all composed products of the catalogue, with their parts. */
   readonly with_kits?: boolean
   /** The span to calculate, in milliseconds; demands outside it may be missing from the snapshots. */
@@ -66,7 +68,10 @@ const composedProducts = Effect.fnUntraced(function* (): Store.Reads<ReadonlyMap
   return yield* loadStockedProducts(rows.map((row) => row.id))
 })
 
-/** One snapshot per existing store. Twelve queries at most, whatever the number of stores, products and demands. */
+const withoutDeleted = (products: ReadonlyMap<number, StockedProduct>, live_only = false): typeof products =>
+  live_only ? new Map([...products].filter(([, { name }]) => name !== null)) : products
+
+/** One snapshot per existing store. Eleven queries at most, whatever the number of stores, products and demands. */
 export const loadSnapshots = Effect.fnUntraced(function* (
   request: SnapshotRequest,
   { now, settings }: SnapshotContext
@@ -78,7 +83,7 @@ export const loadSnapshots = Effect.fnUntraced(function* (
   const { product_ids } = request
   const products =
     product_ids !== undefined
-      ? yield* loadStockedProducts(product_ids)
+      ? withoutDeleted(yield* loadStockedProducts(product_ids), request.live_only)
       : request.with_kits === true
         ? new Map([...(yield* loadProductsOfStores(store_ids)), ...(yield* composedProducts())])
         : yield* loadProductsOfStores(store_ids)
