@@ -1,5 +1,5 @@
 /** Half-open periods in epoch milliseconds, and the store-local days of plain dates. */
-import { dayOf, millisOf, openEnd, parseDate, parseTimestamp, startOfDay } from "./time.ts"
+import { dayOf, instantOf, instantOfWall, millisOf, openEnd, parseDate, parseTimestamp, startOfDay } from "./time.ts"
 
 /** A period that includes `from` and excludes `to`. */
 export interface Period {
@@ -31,7 +31,7 @@ export const clipped = (period: Period, limits: Period): Period | undefined => {
 
 /** A plain date, `days` later. */
 export const dateAfter = (date: string, days = 1): string =>
-  new Date(Date.parse(`${date}T00:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10)
+  instantOf(Date.parse(`${date}T00:00:00Z`) + days * 86_400_000).slice(0, 10)
 
 /** Days of a span counted inclusively; 0 or less when `last` is before `first`. */
 export const daysInclusive = (first: string, last: string): number =>
@@ -45,9 +45,11 @@ export interface LocalDay extends Period {
 /** Every local day of a span, both ends included; a day the zone skipped (Samoa, 30 December 2011) is absent. */
 export const localDays = (first: string, last: string, zone: string): ReadonlyArray<LocalDay> => {
   const days: Array<LocalDay> = []
-  let from = startOfDay(first, zone)
-  for (let date = first; date <= last; date = dateAfter(date)) {
-    const to = startOfDay(dateAfter(date), zone)
+  let wall = Date.parse(`${first}T00:00:00Z`)
+  let from = instantOfWall(wall, zone)
+  for (let date = first; date <= last; date = instantOf(wall).slice(0, 10)) {
+    wall += 86_400_000
+    const to = instantOfWall(wall, zone)
     if (to > from) days.push({ date, from, to })
     from = to
   }

@@ -108,6 +108,19 @@ describe("a request to a server on SQLite", () => {
     const of_list = reads.filter(({ text }) => text.includes("opportunities"))
     expect(of_list.map(({ rows }) => rows)).toEqual([5, 1])
   })
+  it("answers one moment of a product, and its chart, from four statements", async () => {
+    const { id } = (await on_file.ask("/api/v1/products", { method: "POST", json: { name: "Speaker" } })).body.product
+    for (const path of [
+      `availability?product_id=${id}&store_id=1&date=2026-12-01`,
+      `availability/${id}/gantt?store_id=1&from=2026-12-01&to=2027-01-29`
+    ]) {
+      const reads = await readsOf(() => on_file.ask(`/api/v1/${path}`))
+      const tables = reads.flatMap(
+        ({ text }) => /from "?(products|stock_levels|claims|opportunities|containers)\b/.exec(text)?.[1] ?? []
+      )
+      expect(tables).toEqual(["products", "products", "stock_levels", "claims"])
+    }
+  })
   it("plans, sends and receives a transfer of 200 units and cases with as many reads as one of two", async () => {
     const made = async (path: string, json: object) =>
       (await on_file.ask(`/api/v1/${path}`, { method: "POST", json })).body
