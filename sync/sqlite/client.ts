@@ -4,7 +4,6 @@ import { DatabaseSync } from "node:sqlite"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as Fiber from "effect/Fiber"
 import { identity } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -287,7 +286,7 @@ const directOver =
   (
     sql: string,
     params: ReadonlyArray<unknown>,
-    { context }: Fiber.Fiber<unknown, unknown>
+    { context }: { readonly context: Context.Context<never> }
   ): ReturnType<Connection["execute"]> | undefined => {
     const isInside = Context.getOrUndefined(context, transactionService) !== undefined
     if (!isInside && db.isTransaction) return undefined
