@@ -120,8 +120,8 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     file: "core/kernel/events/journal.ts",
     within: "appendInOneStatement",
     // Any sequence does; the shop of the tests has this one.
-    find: "`with head as (update journal_head set position = position + ${count} where id = 1 returning position) ` +",
-    replace: "`with head as (select max(nextval('ids_lamps')) as position from generate_series(1, ${count}::int)) ` +",
+    find: "`head as (update journal_head set position = position + ${bind(count)} where id = 1 returning position), `",
+    replace: "`head as (select max(nextval('ids_lamps')) as position from generate_series(1, ${bind(count)}::int)), `",
     killed_by: [
       {
         file: concurrency_test,

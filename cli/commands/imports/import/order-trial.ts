@@ -1,6 +1,5 @@
 /** Decides the orders of a dry run on the device, with the goods and customers that the import would create. */
-import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
-import { foldCase } from "../../../../core/kernel/tables/table.ts"
+import { foldCase, type Json, type JsonObject } from "../../../../core/kernel/index.ts"
 import { rowIn, rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 
