@@ -70,9 +70,10 @@ let segmenter: Intl.Segmenter | undefined
  */
 const segmentsOf = (text: string): Intl.Segments =>
   (segmenter ??= new Intl.Segmenter("en", { granularity: "grapheme" })).segment(text)
+const ascii = /^[\u0020-\u007e]*$/
 /** Width of a text in columns: East Asian wide characters and emoji take two, combining marks none. */
 export const widthOf = (text: string): number => {
-  if (/^[\u0020-\u007e]*$/.test(text)) return text.length
+  if (ascii.test(text)) return text.length
   let width = 0
   for (const { segment } of segmentsOf(text)) {
     if (/^\p{Mn}+$/u.test(segment)) continue
@@ -86,6 +87,7 @@ const wide =
 /** Cuts a text to a width, with an ellipsis if shortened. */
 export const truncateToWidth = (text: string, width: number): string => {
   if (widthOf(text) <= width) return text
+  if (ascii.test(text)) return `${text.slice(0, Math.max(0, width - 1))}…`
   let result = "",
     taken = 0
   for (const { segment } of segmentsOf(text)) {

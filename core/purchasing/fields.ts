@@ -124,10 +124,7 @@ export const receiveFields = {
     }),
     { required: true, min_items: 1, max_items: 1_000 }
   ),
-  received_at: timestamp({
-    nullable: true,
-    describe: "Date of the delivery or return; default: now; not in the future"
-  }),
+  received_at: timestamp({ nullable: true, describe: "Time of the delivery; default: now; not in the future" }),
   ...about
 }
 export type ReceiveValues = Partial<ValuesOf<typeof receiveFields>>
@@ -163,10 +160,7 @@ export const returnFields = {
       describe: "Lines to return; default: all received and not yet returned"
     }
   ),
-  returned_at: timestamp({
-    nullable: true,
-    describe: "Date of the delivery or return; default: now; not in the future"
-  }),
+  returned_at: timestamp({ nullable: true, describe: "Time of the return; default: now; not in the future" }),
   ...about
 }
 export type ReturnValues = Partial<ValuesOf<typeof returnFields>>

@@ -20,8 +20,7 @@ const writeOver = Effect.gen(function* () {
     // Earlier releases did not overwrite freed pages, so the file is rewritten once.
     // In a temporary file, not in memory as what savepoints keep.
     yield* Store.run("pragma temp_store = file")
-    yield* Store.run("vacuum")
-    yield* Store.run("pragma temp_store = memory")
+    yield* Store.run("vacuum").pipe(Effect.ensuring(Effect.ignore(Store.run("pragma temp_store = memory"))))
     yield* Store.run(`pragma user_version = ${erasing_version}`)
   }
   const [log] = yield* Store.run<{ busy: number }>("pragma wal_checkpoint(truncate)")

@@ -8,6 +8,7 @@ import type { Answer, Endpoint, StoreShape } from "../../core/kernel/index.ts"
 import type { ServerEndpoint, ServerSlice } from "../ports/server-slice.ts"
 import { mebibytes } from "../ports/storage-fault.ts"
 import * as Postgres from "./client.ts"
+import { isSqlError } from "effect/sql/SqlError"
 
 type Condition = "up_to_date" | "lagging" | "failing"
 
@@ -72,9 +73,10 @@ const lookAt = Effect.fnUntraced(function* (primary: StoreShape, replica: StoreS
   return { behind_bytes: Math.max(0, Number(found.behind_bytes)) }
 })
 
-/** Rows of reference tables come from the primary's cache, as those of every read do. */
+/** Rows of reference tables come from the primary's cache, as those of every read do; reads take no locks. */
 const withCachedRows = (primary: StoreShape, replica: StoreShape): StoreShape => ({
   ...replica,
+  openTransaction: Effect.succeed(undefined),
   getMany: (table, keys) => (table.reference ? primary : replica).getMany(table, keys),
   find: (table, where, options) => (table.reference ? primary : replica).find(table, where, options)
 })
@@ -143,11 +145,13 @@ const readFrom = (replica: StoreShape, state: ReplicaState, next: ServerEndpoint
       Effect.tap(() => answered),
       Effect.catch((failure) => {
         if (failure instanceof Rejection) return Effect.andThen(answered, Effect.fail(failure))
-        const noted = failure instanceof Behind ? lags(state) : failed(state, failure)
-        return Effect.andThen(noted, () => {
-          state.reads[state.condition]++
-          return next
-        })
+        const is_behind = failure instanceof Behind
+        state.reads[is_behind ? "lagging" : "failing"]++
+        if (is_behind) return Effect.andThen(lags(state), next)
+        // A fault of this read alone, such as a time-out, says nothing of others.
+        return isSqlError(failure) && failure.reason._tag === "ConnectionError"
+          ? Effect.andThen(failed(state, failure), next)
+          : next
       })
     )
   })

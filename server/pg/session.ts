@@ -222,7 +222,8 @@ const makeSession = (client: pg.PoolClient, endpoint: PgEndpoint): Session => {
     Effect.suspend(() => {
       if (!is_begin_due) return turn.withPermit(run(given))
       is_begin_due = false
-      return given.values === undefined
+      // Where a statement cannot be parsed, what is sent with it does not run, either: locks always can.
+      return given.values === undefined && given.text.startsWith("select pg_advisory_xact_lock")
         ? turn.withPermit(run({ ...given, text: `BEGIN; ${given.text}` }))
         : Effect.andThen(turn.withPermit(run({ text: "BEGIN" })), turn.withPermit(run(given)))
     })

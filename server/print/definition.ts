@@ -264,7 +264,7 @@ export const definitionOf = (document: PrintDocument, tools: Tools): TDocumentDe
 
 type Margins = [left: number, top: number, right: number, bottom: number]
 const footer_line = 10.5
-/** Page margins in points: as requested, plus room for the header and footer. */
+/** Page margins in points: as requested, but at least the room of the header and footer. */
 export const marginsOf = ({ footer, header, page, watermark }: PrintDocument): Margins => {
   const asked = page.margins_mm ?? { top: 18, right: 18, bottom: 16, left: 18 }
   const lines = Math.max(footer?.lines?.length ?? 0, footer?.page_label === undefined ? 0 : 1)

@@ -109,7 +109,7 @@ describe.each(both_engines)("concurrent claims of scarce stock on %s", (engine) 
     await atOnce(...quotations.map((id) => () => made("POST", `${opp}/${id}/convert_to_order`)))
     for (const id of quotations) expect(await told(id)).toEqual({ flag: true, lacks: true })
   })
-  it("mark an order as short whose stock is removed at the same time", async () => {
+  it("mark an order as short if its stock is removed at the same time", async () => {
     const product = await productOf("Lamp", 1)
     const id = await order("Fifth")
     await atOnce(

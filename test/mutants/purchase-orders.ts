@@ -65,7 +65,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     within: "newLevel",
     find: "...windowOf(order, item)",
     replace: "starts_at: windowOf(order, item).starts_at",
-    killed_by: [{ file: goods_test, test: "count within their hire, until its new end if it is extended" }]
+    killed_by: [{ file: goods_test, test: "count as stock during their hire, until its new end if it is extended" }]
   },
   {
     name: "more is received than was ordered",
@@ -73,7 +73,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     within: "receivedRows",
     find: "quantity.greaterThan(left)",
     replace: "quantity.greaterThan(item.quantity)",
-    killed_by: [{ file: goods_test, test: "are received up to the ordered quantity" }]
+    killed_by: [{ file: goods_test, test: "cannot exceed the ordered quantity" }]
   },
   {
     name: "a packed unit can be returned to its supplier",
@@ -97,6 +97,6 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     within: "hireExtended",
     find: "{ ends_at: data.ends_at }",
     replace: "{}",
-    killed_by: [{ file: goods_test, test: "count within their hire, until its new end if it is extended" }]
+    killed_by: [{ file: goods_test, test: "count as stock during their hire, until its new end if it is extended" }]
   }
 ]

@@ -134,8 +134,8 @@ const prune = (context: CommandContext, [folder = ""]: ReadonlyArray<string>, fl
   })
 
 const journal_leaves_out =
-  "Tokens, devices, webhooks, inbound sources, waiting jobs and secrets of settings are not in a journal: start the " +
-  "server, get the owner a token (flightcase serve recover-owner), and set them again."
+  "Tokens, devices, webhooks, inbound sources, boards, notifications, usage, waiting jobs and secrets of settings " +
+  "are not in a journal: start the server, get the owner a token (flightcase serve recover-owner), and set them again."
 
 const restore = (context: CommandContext, [file = ""]: ReadonlyArray<string>, flags: Flags): Promise<void> =>
   atTheMachine(context, async ({ restoreBackup }) => {
@@ -166,12 +166,16 @@ const move = (context: CommandContext, [target = ""]: ReadonlyArray<string>, fla
     const moved = await moveServer(from, { ...from, database, data_folder: folder })
     if (context.options.json === true) context.printJson({ moved })
     else context.print(recordText(moved, context.terminal))
+    const old =
+      from.database.kind === "sqlite"
+        ? `${from.database.path} (with -wal and -shm, but nothing else of that folder)`
+        : "the old Postgres database"
     const key = is_postgres ? `as it was: without one in the environment, it is in ${join(folder, "key")}` : "as it was"
     context.note(
       "The copy has the same journal, rows, ids and numbers; its files are in " +
         `${from.outside.blobs ?? join(folder, "blobs")}. ` +
         `Start the server ${is_postgres ? "with" : "without"} DATABASE_URL, with FLIGHTCASE_DATA=${folder} and ` +
-        `FLIGHTCASE_KEY ${key}. The source is unchanged: delete it when the copy serves. ${journal_leaves_out}`
+        `FLIGHTCASE_KEY ${key}. The source is unchanged: delete ${old} when the copy serves. ${journal_leaves_out}`
     )
   })
 
@@ -236,7 +240,7 @@ const declareMoveAndPrune = (backup: Command): void => {
     backup
       .command("move")
       .description("Copy the stopped server's data from SQLite to an empty Postgres, or back, and compare both")
-      .argument("<target>", "postgres://user:password@host:port/database, or a folder for an SQLite database")
+      .argument("<target>", "postgres://user@host:port/database, with PGPASSWORD; or a folder for an SQLite database")
       .addOption(data()),
     move
   )

@@ -38,7 +38,7 @@ export const declare = (program: Command): void => {
 export const declareUpgrade = (program: Command): void => {
   const upgrade = program
     .command("upgrade")
-    .description("Check the effect of this release's first start on the server's database")
+    .description("Show with --check how the next start upgrades the server's database")
     .option("--check", "name pending migrations, and the time and room they need; change nothing")
   withAction(upgrade, checkUpgrade)
 }

@@ -16,7 +16,7 @@ import { styled } from "../../output/text.ts"
 export const declare = (program: Command): void => {
   const find = program
     .command("find")
-    .description("Find members, orders, products, documents and units, with their location, by words or code")
+    .description("Find orders, members, products, cases, invoices, purchase orders and units by words or code")
     .argument("<words...>", "words in any order, a code, a number, a telephone number or an address")
     .option(
       "--only <kinds>",

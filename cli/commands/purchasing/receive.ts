@@ -136,8 +136,8 @@ export const declare = (program: Command): void => {
     program
       .command("receive")
       .description(
-        "Receive goods of a purchase order by SKU or barcode, several as CODE*5; serial numbers of a serialised " +
-          "product follow its code. Each code is recorded separately, offline too"
+        "Receive goods of a purchase order by SKU or barcode, several as CODE*5; serial numbers follow the code of " +
+          "their product; offline too"
       )
       .argument("<purchase-order>", "purchase order, by id or number")
       .option("--file <file>", "read codes from this file")

@@ -314,8 +314,7 @@ const looseRow = (writing: Writing, parcel: Parcel, depth: number, note: Readonl
 }
 
 /**
- * Rows of a kit's components, counted with their kit. Individually allocated ones have rows of their own, so these are
- * the components still to be picked.
+ * Rows of a kit's components without allocated units, which have rows of their own. Totals count them with their kit.
  */
 const partRows = (
   { facts, kind, shelves }: Writing,

@@ -41,8 +41,8 @@ export const lockNames = Effect.fnUntraced(function* (names: ReadonlyArray<strin
   const named = inOrder(names)
   // One statement, in the order of the list: every writer locks in the same order, which avoids deadlocks.
   const [name = ""] = named
-  // Written into the text, a plain name travels together with the BEGIN before it.
-  if (named.length === 1 && /^[\w:.-]+$/.test(name))
+  // Written into the text, the name of a row travels together with the BEGIN before it.
+  if (named.length === 1 && /^[a-z_]+:\d+$/.test(name))
     yield* store.run(`select ${locking("", how)}(hashtextextended('${name}', 0))`)
   else if (named.length === 1) yield* store.run(`select ${locking("", how)}(hashtextextended($1, 0))`, named)
   else if (named.length > 1) {

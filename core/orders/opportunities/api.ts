@@ -284,7 +284,7 @@ const actions = get(`${path}/{id}/available_actions`, {
     })
   },
   name: "opportunities.available_actions",
-  summary: "List the actions available for the opportunity now",
+  summary: "List an opportunity's actions, and whether each is allowed now",
   ...read,
   params: one,
   run: (input) =>

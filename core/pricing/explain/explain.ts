@@ -33,7 +33,7 @@ const singular: { readonly [P in BasePeriod]: string } = {
 const unitWords = (units: number, period: BasePeriod): string =>
   countText(units, singular[period], basePeriods[period].unit_label)
 
-/** Steps from a window to units; empty if the window cannot be counted. */
+/** Steps from a window to units; empty if the window is longer than rates can measure. */
 const explainUnits = (period: BasePeriod, config: JsonObject, start: Moment, end: Moment): ReadonlyArray<Step> =>
   Result.match(measureUnits(period, config, start, end), {
     onFailure: () => [],

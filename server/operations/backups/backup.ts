@@ -8,14 +8,15 @@ import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { Effect, Stream } from "effect"
-import type { Catalogue } from "../../../core/kernel/index.ts"
+import { type Catalogue, Store } from "../../../core/kernel/index.ts"
+import { file_stores } from "../../files/downloads.ts"
 import { openBlobStore } from "../../files/open-store.ts"
 import { type BlobStore, isSha256, receiveAll, type StoredBlob } from "../../ports/blob-store.ts"
 import { type Credentials, nothing_outside, type Outside } from "../../ports/outside.ts"
 import { StartupError } from "../../ports/startup-error.ts"
 import { least_room_bytes, mebibytes } from "../../ports/storage-fault.ts"
-import type { BackedUpDatabase } from "./database.ts"
-import { bytesOf, compared, copyDatabase, databaseParts, listDump, refuseFilled, restoreDatabase } from "./database.ts"
+import { type BackedUpDatabase, bytesOf, compared, copyDatabase, databaseParts, listDump } from "./database.ts"
+import { onDatabase, refuseFilled, restoreDatabase } from "./database.ts"
 import { type About, type BackupKeys, type Part, readBackup, writeBackup } from "./file.ts"
 
 /** A server's database and files. */
@@ -73,8 +74,7 @@ const refuseWithoutRoom = async (database: BackedUpDatabase, folder: string): Pr
         "for the database, its files and a reserve."
     )
 }
-const storeOf = async ({ data_folder, database, outside }: BackupPlace): Promise<BlobStore> =>
-  (await openBlobStore({ data_folder, database, outside })).store
+const storeOf = async (place: BackupPlace): Promise<BlobStore> => (await openBlobStore(place)).store
 
 const isBucket = (folder: string): boolean => folder.startsWith("s3://")
 const bucketOf = async (folder: string, keys: Keys) => (await import("./bucket.ts")).bucketBackups(folder, keys)
@@ -190,6 +190,8 @@ const backupNames = async (folder: string, keys: Keys): Promise<ReadonlyArray<st
     .sort()
     .reverse()
 }
+const unknown_server =
+  "It is unknown whose backups are meant: set FLIGHTCASE_DATA or DATABASE_URL as their server has it."
 /** Selects the backups of a server, and their time. */
 interface OwnBackups {
   /** Later backups, of a clock that was ahead, are neither counted nor deleted. */
@@ -204,10 +206,7 @@ interface OwnBackups {
  */
 const ofServer = (names: ReadonlyArray<string>, given: string | undefined): ReadonlyArray<string> => {
   const [first, ...more] = new Set(names.flatMap((name) => serverIn(name) ?? []))
-  if (given === undefined && more.length > 0)
-    throw new StartupError(
-      "There are backups of several servers: set FLIGHTCASE_DATA or DATABASE_URL as the one has it whose are meant."
-    )
+  if (given === undefined && more.length > 0) throw new StartupError(unknown_server)
   const server = given ?? first
   const is_shared = more.length > 0 || (first ?? server) !== server
   return names.filter((name) => serverIn(name) === server || (serverIn(name) === undefined && !is_shared))
@@ -244,7 +243,9 @@ export const pruneBackups = async (
   { aws, is_plan = false, now, server }: OwnBackups & { /** Deletes nothing. */ readonly is_plan?: boolean }
 ) => {
   const old: Array<Backup | Pick<Backup, "file">> = []
-  const past = ofServer(await backupNames(folder, aws), server).filter((name) => timeIn(name) <= timeOf(now))
+  const names = await backupNames(folder, aws)
+  if (server === undefined && names.some((name) => serverIn(name) !== undefined)) throw new StartupError(unknown_server)
+  const past = ofServer(names, server).filter((name) => timeIn(name) <= timeOf(now))
   for (const name of past.slice(keep)) {
     old.push(await glancedAt(folder, name, aws))
     if (is_plan) continue
@@ -254,9 +255,10 @@ export const pruneBackups = async (
   return old
 }
 
-/** Secrets that open a backup, and keys of its bucket. */
+/** Secrets that open a backup, keys of its bucket, and the folder of a server that is moved, which may stay. */
 interface OpenOptions extends BackupKeys {
   readonly aws?: Keys
+  readonly own_folder?: string
 }
 /**
  * Reads all of a backup. With a catalogue, it also restores it into a temporary folder and checks its journal; of a
@@ -288,19 +290,13 @@ const verified = async (path: string, keys: BackupKeys): Promise<Backup> => {
   return described(path)
 }
 
-interface RestoreOptions extends OpenOptions {
-  /** Folder of the server that is moved, which may stay its folder. */
-  readonly own_folder?: string
-  /** Mark of its file store: the backup has none. */
-  readonly mark?: string | undefined
-}
 /**
  * Restores a backup into an empty folder (and an empty Postgres, if it is of one). Throws a StartupError before writing
  * anything if they are not empty or the backup is damaged.
  */
-export const restoreBackup = (file: string, place: BackupPlace, options: RestoreOptions): Promise<Backup> =>
+export const restoreBackup = (file: string, place: BackupPlace, options: OpenOptions): Promise<Backup> =>
   withFile(file, options.aws, async (path) => ({ ...(await restored(path, place, options)), file }))
-const restored = async (file: string, place: BackupPlace, keys: RestoreOptions): Promise<Backup> => {
+const restored = async (file: string, place: BackupPlace, keys: OpenOptions): Promise<Backup> => {
   const { data_folder, database } = place
   const backup = await verified(file, keys)
   // A journal is the same on both.
@@ -328,7 +324,7 @@ const restored = async (file: string, place: BackupPlace, keys: RestoreOptions):
       )
     for (const part of reader.parts) if (isSha256(part.name)) await Effect.runPromise(kept(part))
     const parts = databaseParts(backup, reader.parts, file)
-    const mark = (await restoreDatabase(place, parts, backup, content, files)) ?? keys.mark
+    const mark = await restoreDatabase(place, parts, backup, content, files)
     if (mark !== undefined) await Effect.runPromise(store.setMark(mark))
   } finally {
     reader.close()
@@ -370,6 +366,15 @@ const drilled = async (
   return backup
 }
 
+/** Throws a StartupError if the files of the database are not in the place that is given. */
+const refuseOtherFiles = async (from: BackupPlace): Promise<void> => {
+  const known = await onDatabase(from.database, Store.get(file_stores, 1))
+  if (known === undefined || known.mark === (await Effect.runPromise((await storeOf(from)).mark))) return
+  throw new StartupError(
+    `The files of this database are in ${known.place}: set FLIGHTCASE_BLOBS or --data as its server has it.`
+  )
+}
+
 /**
  * Copies journal and files from SQLite to an empty Postgres, or back, and leaves the source as it is. Throws a
  * StartupError before writing anything if the target is not empty, and at the end if it differs from the source.
@@ -377,21 +382,19 @@ const drilled = async (
 export const moveServer = async (from: BackupPlace, to: BackupPlace) => {
   if (from.database.kind === to.database.kind)
     throw new StartupError("The target is of the same kind: backup create and restore copy it, tokens included.")
-  const own_folder = from.data_folder
-  await refuseFilled(to, own_folder)
+  await refuseFilled(to, from.data_folder)
+  const [now, beside] = [new Date(), existsSync(from.data_folder) ? from.data_folder : tmpdir()]
+  sweep(beside, now)
   try {
-    const { files } = await withFolder(existsSync(own_folder) ? own_folder : tmpdir(), async (folder) => {
-      const { file } = await createBackup(from, folder, { now: new Date(), holds: "journal" })
-      const mark = await Effect.runPromise((await storeOf(from)).mark)
-      return restored(file, to, { own_folder, mark })
+    await refuseOtherFiles(from)
+    const { files } = await withFolder(beside, async (folder) => {
+      const { file } = await createBackup(from, folder, { now, holds: "journal" })
+      return restored(file, to, { own_folder: from.data_folder })
     })
     return { ...(await compared(await from.catalogue(), from.database, to.database)), files }
   } catch (cause) {
     if (cause instanceof StartupError) throw cause
     const way_out = "Start the server of this release on the source once, and move into another empty place."
-    throw new StartupError(
-      `The copy failed: ${cause instanceof Error ? cause.message : String(cause)} ${way_out}`,
-      cause
-    )
+    throw new StartupError(`The copy failed: ${String(cause)} ${way_out}`, cause)
   }
 }

@@ -12,11 +12,13 @@ import { promisify } from "node:util"
 import { Clock, Effect, Layer, ManagedRuntime } from "effect"
 import { SqlClient } from "effect/sql"
 import { canonicalJson, eventsAfter, insert, lastPosition, make as makeStore } from "../../../core/kernel/index.ts"
-import { Store, type Catalogue, type Failure, type RowOf } from "../../../core/kernel/index.ts"
+import { Store, type AnyRow, type Catalogue, type Failure, type RowOf, type Table } from "../../../core/kernel/index.ts"
 import { ensureSchema, withoutTimeouts } from "../../../core/kernel/runtime/schema.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import * as Sqlite from "../../../sync/sqlite/client.ts"
-import { blobs } from "../../files/downloads.ts"
+import { accounting_exports } from "../../billing/accounting.ts"
+import { document_link_pins } from "../../documents/links/public-links.ts"
+import { blobs, file_stores } from "../../files/downloads.ts"
 import * as Postgres from "../../pg/client.ts"
 import type { StoredBlob } from "../../ports/blob-store.ts"
 import { StartupError } from "../../ports/startup-error.ts"
@@ -32,6 +34,14 @@ const database_part = "database"
 /** Part with the checksums of an exported journal, and those with its pages of events, in order. */
 const manifest_part = "manifest"
 const page_part = /^journal\/\d{9}$/
+/** Part with rows outside a journal that its server cannot do without, and the mark of the file store. */
+const kept_part = "kept"
+const kept_tables: ReadonlyArray<Table> = [accounting_exports, document_link_pins]
+interface KeptRows {
+  readonly mark: string | undefined
+  /** By table. */
+  readonly rows: { readonly [table: string]: ReadonlyArray<AnyRow> }
+}
 const events_per_page = 2_000
 
 /** The parts of this backup that hold the database; throws a StartupError if one is missing. */
@@ -39,7 +49,8 @@ export const databaseParts = (about: About, parts: ReadonlyArray<Part>, file: st
   const name = about.holds === "journal" ? manifest_part : database_part
   const first = parts.find((part) => part.name === name)
   if (first === undefined) throw new StartupError(`${file} holds no database.`)
-  return { first, pages: parts.filter((part) => page_part.test(part.name)) }
+  const kept = parts.find((part) => part.name === kept_part)
+  return { first, kept, pages: parts.filter((part) => page_part.test(part.name)) }
 }
 
 /**
@@ -152,6 +163,10 @@ const exported = (catalogue: Catalogue, part: BackupWriter["part"]): Effect.Effe
       yield* withoutTimeouts
       const manifest = yield* ownManifest(catalogue)
       yield* Effect.promise(() => part(manifest_part, [Buffer.from(JSON.stringify(manifest))]))
+      const rows: { [table: string]: ReadonlyArray<AnyRow> } = {}
+      for (const table of kept_tables) rows[table.name] = yield* Store.select(table, (sql) => sql`where 1 = 1`)
+      const kept: KeptRows = { mark: (yield* store.get(file_stores, 1))?.mark, rows }
+      yield* Effect.promise(() => part(kept_part, [Buffer.from(JSON.stringify(kept))]))
       for (let after = 0, page = 0; ; page++) {
         const events = yield* eventsAfter(store, after, events_per_page)
         const last = events.at(-1)
@@ -213,7 +228,7 @@ export const restoreDatabase = async (
     readonly data_folder: string
     readonly catalogue: () => Promise<Catalogue>
   },
-  { first, pages }: ReturnType<typeof databaseParts>,
+  { first, kept, pages }: ReturnType<typeof databaseParts>,
   { holds, made_at }: About,
   content: Content,
   files: ReadonlyArray<StoredBlob>
@@ -221,8 +236,11 @@ export const restoreDatabase = async (
   const { data_folder, database } = place
   if (holds === "journal") {
     const catalogue = await place.catalogue()
-    await onDatabase(database, journalRestored(catalogue, parsed(content(first)), pages, content, files))
-    return undefined
+    // SQLite would make a file that others can read.
+    if (database.kind === "sqlite") await (await open(database.path, "wx", 0o600)).close()
+    const around: KeptRows = kept === undefined ? { mark: undefined, rows: {} } : parsed(content(kept))
+    await onDatabase(database, journalRestored(catalogue, parsed(content(first)), pages, content, files, around.rows))
+    return around.mark
   }
   const path = database.kind === "sqlite" ? database.path : join(data_folder, "restored.dump")
   const handle = await open(path, "wx", 0o600)
@@ -256,7 +274,8 @@ const journalRestored = Effect.fnUntraced(function* (
   manifest: Manifest,
   pages: ReadonlyArray<Part>,
   content: Content,
-  files: ReadonlyArray<StoredBlob>
+  files: ReadonlyArray<StoredBlob>,
+  kept_rows: KeptRows["rows"]
 ) {
   yield* ensureSchema(catalogue, "server")
   const now = instantOf(yield* Clock.currentTimeMillis)
@@ -270,6 +289,8 @@ const journalRestored = Effect.fnUntraced(function* (
       yield* applyRestore(catalogue, manifestOf({ manifest }), now)
       const kept = { state: "kept", stored_at: now, unreferenced_since: now } as const
       yield* Store.apply(files.map((blob) => insert(blobs, { ...blob, ...kept })))
+      for (const table of kept_tables)
+        yield* Store.apply((kept_rows[table.name] ?? []).map((row) => insert(table, row)))
       yield* bringFiles(catalogue, true)
     })
   )

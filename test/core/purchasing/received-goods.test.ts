@@ -9,7 +9,7 @@ const hire = { starts_at: "2026-06-20T00:00:00.000Z", ends_at: "2026-06-25T00:00
 const later = "2026-06-28T00:00:00.000Z"
 const days = ["2026-06-19", "2026-06-20", "2026-06-24", "2026-06-25", "2026-06-27", "2026-06-28"]
 
-describe.each(engines)("goods of suppliers on %s", (engine) => {
+describe.each(engines)("goods received from suppliers on %s", (engine) => {
   const w = appHouse(engine, now)
   let supplier_id: number
   beforeAll(async () => {
@@ -31,7 +31,7 @@ describe.each(engines)("goods of suppliers on %s", (engine) => {
       found.push((await w.show(`/availability?product_id=${product_id}&store_id=1&date=${day}`)).total_stock)
     return found
   }
-  it("are received up to the ordered quantity", async () => {
+  it("cannot exceed the ordered quantity", async () => {
     const { id, items } = await ordered({ product_id: await product(1), quantity: "3" })
     const item_id = items[0].id
     expect((await post(id, "receive", { lines: [{ item_id, quantity: "2" }] })).status).toBe(200)
@@ -48,7 +48,7 @@ describe.each(engines)("goods of suppliers on %s", (engine) => {
     await refused(take("1", "ONE"), "lines.0.serial_numbers")
     await refused(take("2", "TWO", "TWO"), "lines.0.serial_numbers")
   })
-  it("count within their hire, until its new end if it is extended", async () => {
+  it("count as stock during their hire, until its new end if it is extended", async () => {
     for (const stock_method of [1, 2] as const) {
       const product_id = await product(stock_method)
       const { id, items } = await ordered({ product_id, quantity: "2" })

@@ -45,7 +45,10 @@ export const declare = (program: Command): void => {
     .option("--verdicts <file>", "write each row's verdict as a line of JSON")
     .option("--refused <file>", "write refused rows with reasons, to be corrected and imported again")
     .option("--raw", "take CSV cells as they are: keep a leading ' before what looks like a formula")
-    .option("--locale <locale>", "locale of numbers and dates, such as de or fr-CH (default: by the delimiter)")
+    .option(
+      "--locale <locale>",
+      "locale of numbers and dates, such as de (default: ISO dates, decimal commas if ; delimits)"
+    )
     .option("--delimiter <sign>", "column delimiter, if it is not detected; tab for tabs")
     .addOption(new Option("--chunk <rows>", `rows per request, at most ${chunk_max}`).default(String(chunk_max)))
     .option("--restart", "start from the first row, even after an interrupted import")

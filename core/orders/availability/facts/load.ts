@@ -58,7 +58,7 @@ export interface SnapshotContext {
 
 const named_products_max = 2_000
 
-/** All live kits and container products with their parts, at any depth. Three queries. */
+/** Live kits, and container products in mode kit or hybrid, with their parts at any depth. Three queries. */
 const composedProducts = Effect.fnUntraced(function* (): Store.Reads<ReadonlyMap<number, StockedProduct>> {
   const rows = yield* Store.run<{ id: number }>(
     "select id from products where deleted_at is null " +

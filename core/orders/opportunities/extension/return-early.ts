@@ -51,7 +51,7 @@ const requireEarly = (
       )
 }
 
-/** Quantity of the part that is counted in, besides its units; "0.00" where units alone are tracked. */
+/** Bulk quantity to check in for the part; "0.00" if tracked by units alone, or back already. 422 above what is out. */
 const countedIn = (
   state: DecisionState,
   { field, line, quantity, units }: Part,

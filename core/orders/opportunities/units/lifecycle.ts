@@ -203,7 +203,7 @@ const isInService = (
 const statusText = (status: number): string =>
   (assignment_statuses[status as keyof typeof assignment_statuses] ?? "").toLowerCase()
 
-/** Sets the return store of lines, by their first returned unit. */
+/** Lines without a return store yet, each with the store that the steps return to. */
 const returnedTo = (
   opportunity: Opportunity,
   line_ids: ReadonlyArray<number>,

@@ -112,7 +112,7 @@ describe.each(engines)("personal data on %s", (engine) => {
     expect(await contacts()).toEqual(["555-0001"])
     expect(await journal()).not.toMatch(/555-0002|moved@person/)
   })
-  it("cannot be erased by its own person; archived and unknown members are not found", async () => {
+  it("cannot be erased by the person it belongs to, nor for archived or unknown members (404)", async () => {
     const user = (await post("users", { name: "Self", email: `self-${engine}@example.com`, active: true })).body.user
     const self = { ...owner, user_id: user.id, person_id: user.member_id }
     await refused(w.post(`/members/${user.member_id}/anonymise`, undefined, self), "member")

@@ -121,7 +121,7 @@ describe("the steps of a calculation", () => {
       "total quantity 60.06"
     ])
   })
-  it("are empty for a hire that cannot be counted", () => {
+  it("are empty for a hire longer than rates can measure", () => {
     expect(explainCalculation({ ...request, base_period: "hourly", end: "2056-01-01T00:00:00Z" })).toEqual([])
   })
 })

@@ -307,10 +307,14 @@ describe.each(engines)("mail on %s", (engine) => {
     const second = await app.ask("/api/v1/stores", {
       json: { name: "North", mail_sender_name: "North Hire", mail_sender_address: "north@house.example" }
     })
+    const third = await app.ask("/api/v1/stores", {
+      json: { name: "South", mail_reply_to: "south@house.example", mail_always_bcc: "south-books@house.example" }
+    })
     expect(second.status).toBe(201)
     await app.mail({ id: "a" })
     await app.mail({ id: "b", store_id: second.body.store.id })
-    await expect.poll(() => smtp.taken.length, soon).toBe(2)
+    await app.mail({ id: "c", store_id: third.body.store.id })
+    await expect.poll(() => smtp.taken.length, soon).toBe(3)
     const sentAs = (id: string) => smtp.taken.find(({ read }) => read.messageId === `<${id}@hire.example>`)!
     expect(sentAs("a").read.from).toEqual({ name: "Hire & Co", address: "hello@house.example" })
     expect(sentAs("a").from).toBe("hello@house.example")
@@ -318,6 +322,8 @@ describe.each(engines)("mail on %s", (engine) => {
     expect(sentAs("b").read.from).toEqual({ name: "North Hire", address: "north@house.example" })
     expect(sentAs("b").from).toBe("north@house.example")
     expect(sentAs("b").read.replyTo).toEqual([{ name: "", address: "desk@house.example" }])
+    expect(sentAs("c").read.replyTo).toEqual([{ name: "", address: "south@house.example" }])
+    expect(sentAs("c").to).toEqual(["ann@customer.example", "south-books@house.example"])
     const refused = await put(`/api/v1/stores/${second.body.store.id}`, { mail_always_bcc: "no address" })
     expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, ["mail_always_bcc"]])
   })

@@ -8,7 +8,7 @@ import { cookieOf, type Form, openSharing, poll, sha256, type Sharing, yes } fro
 /** Number of races. */
 const rounds = plays_everything ? 8 : 3
 
-describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
+describe.each(engines)("a quotation with an acceptance link on %s", (engine) => {
   let house: Sharing
   let smtp: TestMailServer
   beforeAll(async () => {
@@ -341,7 +341,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
       await house.sql(`delete from document_acceptances where document_id = ${document_id}`)
     }
   })
-  it("is mailed with its link and PDF to the customer or the given address", async () => {
+  it("is mailed with its link to the customer or the given addresses, with its PDF unless that is left out", async () => {
     const mine = () => smtp.taken.filter(({ to }) => /mail@ann|x@y/.test(to.join()))
     const { document_id } = await house.offered({ email: "mail@ann.example" })
     const answer = await house.did(202, "POST", `/documents/${document_id}/email`, {})

@@ -55,9 +55,9 @@ const killedWhileDrawing = async (env: Env, kills: number): Promise<void> => {
   await server.kill("SIGKILL")
 }
 
-describe("a server killed while it draws a batch", () => {
+describe("a batch whose server is killed", () => {
   // On Postgres a killed server's job is taken up again within a minute.
-  it.each(durable_databases)("draws each document once, on %s", { timeout: 600_000 }, (name, on) =>
+  it.each(durable_databases)("generates each document once, on %s", { timeout: 600_000 }, (name, on) =>
     on((env) => killedWhileDrawing(env, name === "Postgres" ? 2 : 4))
   )
 })

@@ -1,10 +1,12 @@
 /** Backups that the settings schedule, of a journal alone, and encrypted to an age recipient. */
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { randomUUID } from "node:crypto"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { generateX25519Identity, identityToRecipient } from "age-encryption"
 import { afterAll, afterEach, describe, expect, it } from "vitest"
+import { insert, Store } from "../../../../core/kernel/index.ts"
+import { accounting_exports } from "../../../../server/billing/accounting.ts"
 import { openServerApp, type ServerApp } from "../../../../server/host/app.ts"
 import type { Database } from "../../../../server/host/config.ts"
 import { backupPlace, scheduledBackup } from "../../../../server/host/recover-owner.ts"
@@ -184,7 +186,7 @@ it("two servers that share a place list, date and prune their own backups only",
   // Which server made those that name none is unknown now.
   expect(await pruneBackups(backups, 1, at(one))).toEqual([{ file: join(backups, nameOf(2, one)) }])
   expect(readdirSync(backups)).toEqual([old, nameOf(3, one), nameOf(5, other)])
-  await expect(pruneBackups(backups, 1, at(undefined))).rejects.toThrow("backups of several servers")
+  await expect(pruneBackups(backups, 1, at(undefined))).rejects.toThrow("unknown whose backups")
 })
 
 it("the settings of backups are the owner's alone", async () => {
@@ -291,6 +293,9 @@ it("moves to an empty Postgres and back with the same rows, ids and files, and i
   const sent = await askOf(app, "/api/v1/attachments", { method: "POST", headers: { "content-type": type }, bytes })
   expect(sent.status).toBe(201)
   const { server } = await scheduledBackup({ ...placeAt(database, data_folder), catalogue: async () => app.catalogue })
+  // Outside the journal: what the accountant has already.
+  const exported_at = "2026-06-01T00:00:00.000Z"
+  await app.run(Store.apply([insert(accounting_exports, { key: "invoices/1", exported_at })]))
   await close()
   const pg = await databaseOf("pg", data_folder)
   const from = placeAt(database, data_folder)
@@ -308,12 +313,20 @@ it("moves to an empty Postgres and back with the same rows, ids and files, and i
     const again = await openedAt(kept, kept_in, "2026-07-02T12:00:00.000Z")
     const rows = await rowsOf(again.app, "select id from product_groups where name = 'Lamps'")
     expect(rows).toEqual([{ id: group.body.product_group.id }])
+    expect(await rowsOf(again.app, "select key from accounting_exports")).toEqual([{ key: "invoices/1" }])
     expect((await scheduledBackup(placeAt(kept, kept_in))).server).toBe(server)
     await again.close()
   }
   await serves(pg, data_folder)
   expect(await moveServer(there, placeAt(back, back_folder))).toEqual(moved)
+  expect(statSync(join(back_folder, "flightcase.sqlite")).mode & 0o777).toBe(0o600)
   await serves(back, back_folder)
+  // Files elsewhere would be missing.
+  const without_files = { ...there, data_folder: folderOf("data") }
+  const empty_folder = join(folderOf("back"), "data")
+  await expect(
+    moveServer(without_files, placeAt(await databaseOf("sqlite", empty_folder), empty_folder))
+  ).rejects.toThrow(/The files of this database are in .*: set FLIGHTCASE_BLOBS/)
   // What is recorded while the source is copied would be lost.
   const open_again = await openedAt(database, data_folder, "2026-07-02T12:00:00.000Z")
   const late = {

@@ -8,7 +8,7 @@ const range = (given: ReturnType<typeof snapshot>, from: string, to: string) =>
   rangeAvailability(given, P, { from: ms(from), to: ms(to) })
 
 describe("availability over a range", () => {
-  it("has two slots, the first equal to the availability at its start (case C2)", () => {
+  it("has a slot for each day, the first equal to the availability in the morning (case C2)", () => {
     const given = snapshot({ stock: [bulk(7)], demands: [demand(2, "08-10", "08-12")] })
     const found = range(given, "08-10", "08-12")
     expect(found).toEqual({

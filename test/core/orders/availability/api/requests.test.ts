@@ -44,7 +44,7 @@ describe.each(engines)("availability requests on %s", (engine) => {
       await demandOver(w.app, P.id, T, 1, "06-20", "06-21")
       expect((await range(P.id, "2026-08-01", "2026-08-03", T)).slots.map((slot) => slot.available)).toEqual([0, 0])
     })
-    it("return 0 of 0 at former stores of a product without stock levels, and nothing elsewhere", async () => {
+    it("return zeros at stores that the product's stock has left, and no slots at stores that never had any", async () => {
       const [T, U] = [await w.store(), await w.store()]
       const [P, Q] = [await w.units(T, 1), await w.units(T, 1)]
       const slots = async (product_id: number, store_id: number, more = "") =>

@@ -86,7 +86,7 @@ describe.each(engines)("lines of opportunities on %s", (engine) => {
         (await w.deal(hire_dates, { name: "Tape", item_id, transaction_type })).line.transaction_type
       expect([await sent(0), await sent("rental"), await sent("Sub-rental"), await sent(null)]).toEqual([0, 0, 3, 1])
     })
-    it("follows the product when the product is replaced, and can be changed", async () => {
+    it("follows the product when it is replaced, unless it was set by hand", async () => {
       const [fog, fluid] = [await dailyRate("10.00", null), await rated("sale", "3.00")]
       const { id, line } = await w.deal(hire_dates, { name: "Fog", item_id: fog })
       const path = `/opportunities/${id}/items/${line.id}`

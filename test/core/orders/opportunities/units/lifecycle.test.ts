@@ -91,7 +91,7 @@ describe("a unit on an order", () => {
         promoted(0, 2)
       ))
 
-  it("leaves the order Dispatched while another of its units is still to go", () =>
+  it("makes the order Dispatched, not On Hire, while another unit remains to be dispatched", () =>
     given(order(), line(), lamp(1), lamp(2), allocated, unit(2))
       .when(moved(withoutDemands, [1], dispatching(at, about)))
       .thenEvents(
