@@ -43,7 +43,7 @@ export interface ServerChoice {
   readonly token: string
   /** Whether the replica is used for reading and recording, if it can be. */
   readonly is_device: boolean
-  /** Origin of server and token, as text. */
+  /** Flags, variables or login that server and token come from: "--url and FLIGHTCASE_TOKEN". */
   readonly by: string
   /** Message about parts of the environment that are ignored, with the reason. */
   readonly notice: string | undefined

@@ -167,7 +167,7 @@ const inCommas = (type: FieldType & { kind: "list" }): boolean =>
 export interface FlagContext {
   readonly idOf: (table: string, text: string, flag: string) => Promise<Json>
   readonly moment: (text: string, flag: string) => Promise<string>
-  /** Currency of amounts without their own. */
+  /** Currency of an amount: the flag of its currency field if given, else the base currency. */
   readonly currency: (field: string | undefined) => Promise<string>
 }
 

@@ -92,7 +92,7 @@ interface MonthCounters extends OutageOptions {
   readonly read: (token_id: number, month: string) => Promise<number>
 }
 
-/** A process reserves at most the remainder divided by this. */
+/** A process reserves at most the remainder divided by this, unless its requests need more. */
 const part_of_remaining = 8
 /**
  * Units granted to a process that needs `needed` and used `used` recently; undefined if `needed` exceeds the remainder.

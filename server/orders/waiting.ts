@@ -97,7 +97,7 @@ export const waitingSweep = timedWork({
     })
 })
 
-/** Types of events that may free goods: changed demands, stock, and waiting lines. */
+/** Types of events that may free goods: changed demands and stock levels. */
 const frees = new Set([demandsReplacedEvent, levelMade, levelChanged, levelDeleted].map(({ type }) => type))
 const own = new Set([waitMatched, waitChanged].map(({ type }) => type))
 const of_opportunity = opportunityStream(0).replace(/0$/, "")

@@ -75,7 +75,7 @@ export interface Jobs {
 }
 
 export interface ServerContextShape {
-  /** Signs feeds, links and attachment addresses. */
+  /** Secret behind the keys that sign addresses and encrypt stored secrets. */
   readonly key: string
   /** Public URL without a trailing slash. */
   readonly public_url: () => string

@@ -128,7 +128,7 @@ describe.each(both_engines)("concurrent claims of scarce stock on %s", (engine) 
     )
     expect(await told(second)).toEqual({ flag: false, lacks: false })
   })
-  it("mark each of twelve orders for two products correctly, in either sequence", async () => {
+  it("mark each of twelve orders for two products as short, in either sequence", async () => {
     const [truss, motor] = [await productOf("Truss", 5), await productOf("Motor", 20)]
     const orders: Array<number> = []
     for (let at = 0; at < 12; at++) orders.push(await order(`Rig ${at}`, at % 2 === 0 ? truss.id : motor.id))

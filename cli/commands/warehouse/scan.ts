@@ -161,7 +161,7 @@ export const declare = (program: Command): void => {
     scan
       .command("in")
       .description("Check in units and cases; for bulk products, name the order")
-      .argument("[order]", "id or number (default: the order that has it)")
+      .argument("[order]", "order, by id or number (default: the order that each item is out on)")
       .option("--file <file>", "read codes from this file")
       .option("--finalise", "finalise at once, as checked and in good condition")
       .addOption(new Option("--damaged", "check in as damaged; each unit goes to quarantine").conflicts("finalise"))

@@ -44,7 +44,7 @@ interface Taken {
 }
 type Refusable<A> = Result.Result<A, Rejection>
 
-/** Uncredited rest of a row. After a credit by amount, no quantity is left. */
+/** Uncredited rest of a row; after a credit by amount it has amounts only, and no quantity. */
 const allOf = (row: RowLeft): Taken => ({
   item: row.item,
   quantity: row.has_amounts ? undefined : row.quantity,

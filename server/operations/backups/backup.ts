@@ -106,7 +106,7 @@ interface CreateOptions {
   /** Id of the server that is backed up. */
   readonly server?: string | undefined
   readonly keys?: BackupKeys
-  /** Copies the journal alone, which both engines restore. */
+  /** Copies the journal, which both engines restore. */
   readonly holds?: "journal"
   /** Ends the work early. */
   readonly signal?: AbortSignal

@@ -117,7 +117,7 @@ interface Copied {
   /** A journal position that the copy contains at least. */
   readonly position: number
 }
-/** Writes the database's parts, or its journal alone. `folder`: for temporary files. */
+/** Writes the database's parts, or its journal and rows kept beside it. `folder`: for temporary files. */
 export const copyDatabase = async (
   database: BackedUpDatabase,
   catalogue: () => Promise<Catalogue>,

@@ -19,7 +19,7 @@ const About = Schema.Struct({
   format: Schema.Literals([1, 2]),
   made_at: Schema.String,
   engine: Schema.Literals(["sqlite", "pg"]),
-  /** Form of the data: a copy of the database (default), or the journal alone. */
+  /** Form of the data: a copy of the database (default), or the journal with a few rows outside it. */
   holds: Schema.optional(Schema.Literals(["database", "journal"])),
   /** Last journal position in the backup. */
   position: Schema.Int,

@@ -168,7 +168,7 @@ describe("includes declared by another slice", () => {
     expect(shown(adding)).toContain("Returned with include=shelf")
     expect(shown(plain)).not.toContain("include=shelf")
   })
-  it("are rejected for an unknown list and for a name used twice", () => {
+  it("are rejected for an unknown resource and for a name used twice", () => {
     const include = () => ({ kind: "brief", via: "rack_id", table: racks }) as const
     expect(() => catalogueOf([...shopSlices, { name: "one", includes: { lampz: { shelf: include() } } }])).toThrow(
       "no resource lampz"

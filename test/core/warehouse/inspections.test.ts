@@ -43,7 +43,7 @@ describe.each(engines)("inspections on %s", (engine) => {
   const free = async (product: number, store = 1) =>
     (await w.show(`/availability?product_id=${product}&store_id=${store}&date=2026-07-01`)).available
 
-  it("give units their due date by the product's interval, or else by the kind's", async () => {
+  it("give units their due date by the product's interval or the inspection itself, and now if never inspected", async () => {
     const [kind, other] = [await kindNamed(), await kindNamed(6)]
     const { id: product_id, units } = await w.units(1, 2)
     expect(await dueOf(units[0]!)).toBe(null)

@@ -129,7 +129,7 @@ const declareMoves = (orders: Command): void => {
     .description("Change the status: active, complete, cancelled, lost, dead, postponed, order, …")
     .argument("<order>", "order, by id or number")
     .option("--to <status>", "draft, quotation, order, or a status such as complete, cancelled, lost")
-    .option("--status <status>", "same as --to; also takes the API's number")
+    .option("--status <status>", "same as --to; both also take the API's status number")
     .option("--reason <text>", "reason, recorded with the order")
   withAction(status, async (context, args, flags) => changeOrderStatus(context, args, flags))
   const cancel = orders

@@ -303,7 +303,7 @@ const declareChanges = (quote: Command): void => {
       .description("Change a line: quantity, price, discount, dates; without a line, the quote's own fields")
       .argument("<quote>", "quote, by id or number")
       .argument("[line]", "line, by id, product or name")
-      .option("--quantity <n>", "quantity"),
+      .option("--quantity <n>", "quantity of the line"),
     "manual price of one, per day of a hire; rate: the rate's price again"
   )
     .option("--discount <percent>", "discount of the line; none: no discount")

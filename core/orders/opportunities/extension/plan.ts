@@ -295,8 +295,8 @@ const returned = {
   part_item_id: integer({ describe: "Id of the returned part's line; equals opportunity_item_id if all came back" }),
   quantity: text(),
   charged_until: timestamp(),
-  total_before: text({ describe: "Total of the line before tax" }),
-  total_after: text({ describe: "Total of the line and its part before tax" })
+  total_before: text({ describe: "Total of the line without tax, before the return" }),
+  total_after: text({ describe: "Total of the line and its part without tax, after the return" })
 }
 export const returnedShown = Shown.objects(returned, { describe: "Parts that came back, with what the lines come to" })
 export const returnedResult = Shown.keys({ id: integer(), returned: returnedShown, warnings: list(text()) })

@@ -202,7 +202,7 @@ const readyOn = (
   }
   return dateAfter(today, first)
 }
-/** Kits are left out: their parts are moved. */
+/** Goods free at other stores for short lines. Kits are left out, as transfers move their parts. */
 export const loadElsewhere = Effect.fnUntraced(function* (short: ReadonlyArray<LineShortage>, context: Now) {
   if (short.length === 0) return []
   const places = yield* Store.find(stores, { include_in_default_queries: true }, { order: ["id"] })

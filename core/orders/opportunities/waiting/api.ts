@@ -185,7 +185,7 @@ export const waitResource = resource({
 const index = get("/api/v1/shortage_waits", {
   answer: Shown.page(() => waitResource),
   name: "shortage_waits.list",
-  summary: "List waiting lines, and notified ones of open opportunities",
+  summary: "List waiting lines, and notified lines of open quotations",
   ability: "opportunities:read",
   permission: "shortages.view",
   run: (input) => Effect.map(listOf(waitResource, input.query, viewContext(input)), ok)
