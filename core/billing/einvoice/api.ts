@@ -22,11 +22,7 @@ export const eInvoiceSettings = {
       { exempt: "Exempt", outside: "Not subject to VAT" },
       { default: "exempt", describe: "VAT category of rows without a tax rule" }
     ),
-    untaxed_reason: longText({
-      ...optional,
-      max: 500,
-      describe: "Reason stated for charging no VAT on rows without a tax rule"
-    })
+    untaxed_reason: longText({ ...optional, max: 500, describe: "Reason given for no VAT on rows without a tax rule" })
   }
 } satisfies SettingGroups
 

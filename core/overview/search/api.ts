@@ -139,7 +139,7 @@ export const searchShown = {
 const search = get("/api/v1/search", {
   answer: { search: Shown.keys(searchShown) },
   name: "search.show",
-  summary: "Search members, orders, products, units, cases, invoices and purchase orders by name, code or number",
+  summary: "Search orders, members, products, units, cases, invoices and purchase orders",
   ability: null,
   permission: null,
   fields: {
