@@ -6,7 +6,7 @@ import { defineConfig } from "vitepress"
 const addressOf = (page) => page.toLowerCase().replace(/(^|\/)readme\.md$/, "$1index.md")
 
 /** For those who work on the source alone: no pages of the guide. */
-const left_out = ["decisions/archive.md"]
+const left_out = ["decisions/archive.md", "PERFORMANCE.md"]
 
 /** Points links between sources at their addresses; what is no page keeps its words only. */
 const linksBetweenPages = (markdown) => {
