@@ -196,6 +196,9 @@ interface MoneyRules {
   readonly minor_only?: boolean
 }
 
+/** Sum of amounts in minor units. */
+export const sumMoney = (amounts: ReadonlyArray<number>): number => amounts.reduce((all, one) => all + one, 0)
+
 /**
  * Reads money from a body: a whole JSON number is minor units; a string, or a number with a fraction, is major units
  * at the currency's scale. The failure is a text that continues a field's name: "must be a number."

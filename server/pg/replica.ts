@@ -3,12 +3,12 @@
  * read arrived, on any server: no answer is older than the primary's would be. Otherwise the primary answers.
  */
 import { Data, Effect, Schedule } from "effect"
+import { isSqlError } from "effect/sql/SqlError"
 import { make as makeStore, Rejection, Store } from "../../core/kernel/index.ts"
 import type { Answer, Endpoint, StoreShape } from "../../core/kernel/index.ts"
 import type { ServerEndpoint, ServerSlice } from "../ports/server-slice.ts"
 import { mebibytes } from "../ports/storage-fault.ts"
 import * as Postgres from "./client.ts"
-import { isSqlError } from "effect/sql/SqlError"
 
 type Condition = "up_to_date" | "lagging" | "failing"
 

@@ -77,7 +77,7 @@ export interface Session {
    * time.
    */
   readonly query: (query: SessionQuery) => Effect.Effect<pg.QueryResult, SqlError>
-  /** Begins a transaction with its first statement: one that has no parameters is sent together with BEGIN. */
+  /** Begins a transaction with its first statement: the lock of a row is sent together with BEGIN. */
   readonly begin: Effect.Effect<void>
   /** Ends one of which nothing was sent yet; false if something was, or if none has begun. */
   readonly endUnsent: () => boolean

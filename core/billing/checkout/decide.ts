@@ -1,12 +1,12 @@
 /** Creates a draft invoice from an opportunity (rules/billing 1.3). */
 import { exclusiveTax, inclusiveTax } from "../../pricing/pricing/line.ts"
-import { allocateMoney, formatMoney, parseMoney, percentOfMoney } from "../../values/money.ts"
+import { allocateMoney, formatMoney, parseMoney, percentOfMoney, sumMoney } from "../../values/money.ts"
 import { groupKey, type RowTax, sumsOf } from "../state/amounts.ts"
 import { invoice_items, type InvoiceItemRow, type InvoiceRow, invoices, type TaxSummaryRow } from "../state/tables.ts"
 import { Result } from "effect"
 import { readCustomFields, reject, withoutStamps } from "../../kernel/index.ts"
 import type { CustomFieldFacts, DecideContext, Decided, Json, JsonObject, Rejection } from "../../kernel/index.ts"
-import { type Billed, type BilledRow, billedText, leftToBill, namesOfInvoices } from "../state/billed.ts"
+import { type Billed, billedText, leftToBill, namesOfInvoices } from "../state/billed.ts"
 import { hundredths, quantityText, share } from "../state/credited.ts"
 import type { MemberRow } from "../../people/members/schema.ts"
 import { snapshotRate } from "../../orders/opportunities/header/decide.ts"
@@ -17,7 +17,8 @@ import { billedRows, type CheckoutSource, newItem, quantityAndPrice, quantityIn 
 
 // Rows of the unbilled rest of an opportunity.
 
-const sum = (amounts: ReadonlyArray<number>): number => amounts.reduce((all, one) => all + one, 0)
+type BilledRow = Billed["rows"][number]
+
 /** Key of a row's source, to match rows of earlier invoices; undefined without a source. */
 const subjectOf = (row: InvoiceItemRow): string | undefined =>
   row.opportunity_item_id === null
@@ -36,15 +37,15 @@ const taxOfRow = ({ tax_class_id, tax_rate, tax_rate_id, tax_rate_name }: Invoic
 /** Unbilled part of a row; undefined if it is billed completely. */
 const leftOfRow = (row: InvoiceItemRow, taken: ReadonlyArray<BilledRow>): InvoiceItemRow | undefined => {
   if (taken.length === 0) return row
-  const net = row.subtotal - sum(taken.map((one) => one.net))
-  const quantity = hundredths(row.quantity) - sum(taken.map((one) => one.quantity))
+  const net = row.subtotal - sumMoney(taken.map((one) => one.net))
+  const quantity = hundredths(row.quantity) - sumMoney(taken.map((one) => one.quantity))
   if (net === 0) return row.subtotal === 0 && quantity > 0 ? { ...row, quantity: quantityText(quantity) } : undefined
   return withNet(
     row,
     net,
     quantity,
     taken.every(({ item }) => item.tax_rate === row.tax_rate)
-      ? row.tax_total - sum(taken.map((one) => one.tax))
+      ? row.tax_total - sumMoney(taken.map((one) => one.tax))
       : exclusiveTax(net, row.tax_rate ?? "0").tax
   )
 }
@@ -87,7 +88,7 @@ const leftRows = (
   )
   const deductions = [...others.values()].flatMap((group) => {
     const [first] = group
-    const [net, tax] = [sum(group.map((row) => row.net)), sum(group.map((row) => row.tax))]
+    const [net, tax] = [sumMoney(group.map((row) => row.net)), sumMoney(group.map((row) => row.tax))]
     if (first === undefined || (net === 0 && tax === 0)) return []
     return [
       {

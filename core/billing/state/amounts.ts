@@ -6,7 +6,7 @@ import { Result } from "effect"
 import { reject, type Rejection } from "../../kernel/index.ts"
 import { exclusiveTax, inclusiveTax, type ResolvedTax, type TaxedAmount } from "../../pricing/pricing/line.ts"
 import { compareDecimals } from "../../values/decimal.ts"
-import { percentOfMoney, timesMoney } from "../../values/money.ts"
+import { percentOfMoney, sumMoney, timesMoney } from "../../values/money.ts"
 import type { InvoiceItemRow, InvoiceRow, TaxSummaryRow } from "./tables.ts"
 
 /** Tax class and rate of a row, stored with it. */
@@ -102,7 +102,7 @@ export const taxSummary = (rows: ReadonlyArray<Summed>): ReadonlyArray<TaxSummar
   ]
     .map((group): TaxSummaryRow => {
       const { tax_class_id = null, tax_rate = null, tax_rate_id = null, tax_rate_name = null } = group[0] ?? {}
-      const [net, tax] = [group.map((row) => row.subtotal), group.map((row) => row.tax_total)].map(sum)
+      const [net, tax] = [group.map((row) => row.subtotal), group.map((row) => row.tax_total)].map(sumMoney)
       return {
         tax_class_id,
         tax_rate_id,
@@ -123,11 +123,11 @@ type InvoiceSums = Pick<
 >
 /** Totals of a draft, without payments. */
 export const sumsOf = (rows: ReadonlyArray<Summed>): InvoiceSums => {
-  const total = sum(rows.map((row) => row.total))
+  const total = sumMoney(rows.map((row) => row.total))
   return {
-    subtotal: sum(rows.map((row) => row.subtotal)),
-    discount_total: sum(rows.map((row) => row.discount_amount)),
-    tax_total: sum(rows.map((row) => row.tax_total)),
+    subtotal: sumMoney(rows.map((row) => row.subtotal)),
+    discount_total: sumMoney(rows.map((row) => row.discount_amount)),
+    tax_total: sumMoney(rows.map((row) => row.tax_total)),
     total,
     tax_summary: taxSummary(rows),
     amount_outstanding: total
@@ -146,7 +146,6 @@ export const requireEnabled = (currency: {
   currency.is_enabled
     ? Result.succeed(undefined)
     : reject("currency", `${currency.code} is not enabled; enable it first (PUT /api/v1/currencies/${currency.code}).`)
-const sum = (amounts: ReadonlyArray<number>): number => amounts.reduce((all, one) => all + one, 0)
 
 /** Payments and credits of an invoice, in minor units. */
 interface Moved {

@@ -2,7 +2,7 @@
  * Billed and unbilled amounts of an opportunity (rules/billing 1.9). Amounts are net, in minor units of the
  * opportunity's currency.
  */
-import { convertMoney, formatMoney } from "../../values/money.ts"
+import { convertMoney, formatMoney, sumMoney } from "../../values/money.ts"
 import { isUsedUp, leftOf } from "./credited.ts"
 import type { InvoiceItemRow, InvoiceRow } from "./tables.ts"
 import { credit_note_items, invoice_items, invoices, standing_statuses } from "./tables.ts"
@@ -12,7 +12,7 @@ import { opportunities, opportunity_versions, type OpportunityRow } from "../../
 import { exact } from "../../values/decimal.ts"
 
 /** A row of an issued standard invoice, less its credits. */
-export interface BilledRow {
+interface BilledRow {
   readonly invoice: InvoiceRow
   readonly item: InvoiceItemRow
   /** Billed quantity in hundredths; 0 if the whole amount was credited. */
@@ -34,13 +34,12 @@ export interface Billing {
   readonly others: Billed
   readonly own: number
 }
-const sum = (amounts: ReadonlyArray<number>): number => amounts.reduce((all, one) => all + one, 0)
-export const billedTotal = ({ rows }: Pick<Billed, "rows">): number => sum(rows.map(({ net }) => net))
+export const billedTotal = ({ rows }: Pick<Billed, "rows">): number => sumMoney(rows.map(({ net }) => net))
 export const leftToBill = (billed: Pick<Billed, "rows" | "total">): number => billed.total - billedTotal(billed)
 
 /** Net billed by rows. Deducted deposits do not reduce it: they were billed before as part of the total. */
 const netOfRows = (rows: ReadonlyArray<Pick<InvoiceItemRow, "deposit_invoice_id" | "subtotal">>): number =>
-  sum(rows.map((row) => (row.deposit_invoice_id === null ? row.subtotal : 0)))
+  sumMoney(rows.map((row) => (row.deposit_invoice_id === null ? row.subtotal : 0)))
 
 export const nameOfInvoice = ({ id, number }: Pick<InvoiceRow, "id" | "number">): string =>
   `invoice ${number ?? `(id ${id}, number pending)`}`
@@ -73,7 +72,7 @@ export const draftWarnings = (billing: Billing | undefined): ReadonlyArray<strin
   if (billing === undefined || billing.own <= 0) return []
   const { others, own } = billing
   const drafts = others.drafts.filter(({ net }) => net > 0)
-  const together = billedTotal(others) + sum(drafts.map(({ net }) => net)) + own
+  const together = billedTotal(others) + sumMoney(drafts.map(({ net }) => net)) + own
   if (together <= others.total) return []
   return [
     ...(drafts.length === 0

@@ -10,7 +10,7 @@ import { exclusiveTax, resolveLockedTax, resolveTax, type TaxTable } from "../..
 import { netCost } from "../../pricing/pricing/totals.ts"
 import type { ProductRow } from "../../products/products/schema.ts"
 import { compareDecimals, exact, formatDecimal, wholeUnits } from "../../values/decimal.ts"
-import { allocateMoney, parseMoney, timesMoney } from "../../values/money.ts"
+import { allocateMoney, parseMoney, sumMoney, timesMoney } from "../../values/money.ts"
 import { groupKey, type GroupTax, priced, type RowTax, rowTax, type Taxable, taxedRows } from "./amounts.ts"
 import type { SentItem } from "./fields.ts"
 import { invoice_items, type InvoiceItemRow, type InvoiceRow } from "./tables.ts"
@@ -307,11 +307,10 @@ const groupsOf = (parts: ReadonlyArray<Charged>, rates: Rates): ReadonlyMap<stri
   new Map(
     [...Map.groupBy(parts, (part) => groupKey(rates(part)))].map(([key, group]) => {
       const [first] = group
-      const net = sum(group.map((part) => part.net))
+      const net = sumMoney(group.map((part) => part.net))
       return [key, { net, tax: exclusiveTax(net, (first && rates(first).tax_rate) ?? "0").tax }]
     })
   )
-const sum = (amounts: ReadonlyArray<number>): number => amounts.reduce((all, one) => all + one, 0)
 
 /**
  * Rates, and tax by group, that give the opportunity's total tax, which may be locked or follow older rules. If neither
@@ -322,7 +321,7 @@ const ratesAndGroups = (
   parts: ReadonlyArray<Charged>
 ): { readonly rates: Rates; readonly ofGroup: GroupTax } => {
   const tries = [byRules(source), asPriced(source)].map((rates) => ({ rates, groups: groupsOf(parts, rates) }))
-  const taxIn = (groups: ReadonlyMap<string, Group>): number => sum([...groups.values()].map(({ tax }) => tax))
+  const taxIn = (groups: ReadonlyMap<string, Group>): number => sumMoney([...groups.values()].map(({ tax }) => tax))
   const exact_try = tries.find(({ groups }) => taxIn(groups) === source.totals.tax)
   const { groups, rates } = exact_try ??
     tries[source.header.tax_locked ? 1 : 0] ?? { rates: byRules(source), groups: new Map<string, Group>() }
@@ -338,7 +337,7 @@ const ratesAndGroups = (
 
 /** Nets that add up to the net total; the last non-zero one takes the difference. */
 const exactNets = (parts: ReadonlyArray<Charged>, net: number): ReadonlyArray<Charged> => {
-  const missing = net - sum(parts.map((part) => part.net))
+  const missing = net - sumMoney(parts.map((part) => part.net))
   const at = parts.findLastIndex((part) => part.net !== 0)
   return missing === 0
     ? parts

@@ -1,5 +1,5 @@
 /** Decides the orders of a dry run on the device, with the goods and customers that the import would create. */
-import { foldCase, type Json, type JsonObject } from "../../../../core/kernel/index.ts"
+import { chunked, foldCase, type Json, type JsonObject } from "../../../../core/kernel/index.ts"
 import { rowIn, rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 
@@ -30,8 +30,6 @@ type Post = { readonly method: "POST"; readonly path: string; readonly body: Jso
 const post = (path: string, body: JsonObject): Post => ({ method: "POST", path: `/api/v1${path}`, body })
 const rows_max = 500
 const fetch_patience_millis = 5_000
-const inChunks = (rows: ReadonlyArray<JsonObject>): ReadonlyArray<ReadonlyArray<JsonObject>> =>
-  Array.from({ length: Math.ceil(rows.length / rows_max) }, (_, at) => rows.slice(at * rows_max, (at + 1) * rows_max))
 const textOf = (row: JsonObject, column: string): string => (typeof row[column] === "string" ? row[column] : "")
 const isRefused = ({ status }: QueryResult): boolean => status >= 400
 
@@ -52,8 +50,10 @@ const promisedFor = async (context: CommandContext, orders: ReadonlyArray<TriedO
   const products = new Set(orders.flatMap(({ lines }) => lines.flatMap(({ names }) => names)))
   const customers = new Set(orders.map(({ customer }) => customer))
   const imports = [
-    ...inChunks(rowsNamed(rows.members, ["name", "number"], customers)).map((some) => ["member", some] as const),
-    ...inChunks(rowsNamed(rows.products, ["sku", "name"], products)).map((some) => ["product", some] as const)
+    ...chunked(rowsNamed(rows.members, ["name", "number"], customers), rows_max).map(
+      (some) => ["member", some] as const
+    ),
+    ...chunked(rowsNamed(rows.products, ["sku", "name"], products), rows_max).map((some) => ["product", some] as const)
   ]
   const requests = [
     ...new_stores.map((name) => post("/stores", { name })),
