@@ -106,9 +106,10 @@ const checkOf = (event: Pick<StoredEvent, "stream" | "version" | "type" | "comma
  * Offset after an event, with its checksum: `12_483920118`. In a journal restored from a backup the checksum differs.
  */
 export const offsetOf = Effect.fnUntraced(function* (store: StoreShape, position: number) {
-  const event = position === 0 ? undefined : yield* store.get(journal, position)
-  return `${position}_${event === undefined ? 0 : checkOf(event)}`
+  return offsetAfter(position, position === 0 ? undefined : yield* store.get(journal, position))
 })
+const offsetAfter = (position: number, event: StoredEvent | undefined): string =>
+  `${position}_${event === undefined ? 0 : checkOf(event)}`
 export const offset_pattern = /^\d{1,15}_\d{1,9}$/
 /** Whether the journal still has the event that the offset was issued for. */
 export const isOffsetValid = Effect.fnUntraced(function* (store: StoreShape, offset: string) {
@@ -227,27 +228,27 @@ export const shapeAnswer = Effect.fnUntraced(function* (
       )
   }
   if (live && from >= head && tail !== undefined) yield* tail.grown(mark, live_wait_millis)
-  const until = yield* lastPosition(store)
-  const found = (yield* eventsAfter(store, from, events_per_chunk)).filter((event) => event.position <= until)
+  const found = yield* eventsAfter(store, from, events_per_chunk)
   // Ends the chunk at an event that may change the reader's permissions, which were loaded before the wait; later
   // events are sent by the next request.
   const turned = found.findIndex((event) => event.position > head && changesReader(catalogue, event))
   const events = turned < 0 ? found : found.slice(0, turned + 1)
   // Events hidden from the reader advance the offset too; otherwise they would be requested forever.
-  const reached = turned < 0 && events.length < events_per_chunk ? until : lastOf(events).position
+  const last = events.at(-1)
+  const upToDate = events.length === found.length && found.length < events_per_chunk
+  const reached = upToDate ? Math.max(head, last?.position ?? 0) : lastOf(events).position
   const messages: Array<Messages[number]> = []
   for (const event of events) {
     const told = redaction.see(event)
     if (told !== undefined) messages.push(message({ ...event, type: told.type }, JSON.stringify(told.data)))
   }
-  const upToDate = reached >= until
   if (upToDate) messages.push({ headers: { control: "up-to-date", global_last_seen_lsn: String(reached) } })
   return {
     status: 200,
     headers: {
       ...private_headers,
       "electric-handle": handle,
-      "electric-offset": yield* offsetOf(store, reached),
+      "electric-offset": last?.position === reached ? offsetAfter(reached, last) : yield* offsetOf(store, reached),
       ...(live ? { "electric-cursor": String(reached + 1) } : { "electric-schema": schema }),
       ...(upToDate ? { "electric-up-to-date": "" } : {})
     },
