@@ -13,8 +13,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     file: engine,
     within: "runCommand",
     find: "return yield* Store.transaction(decideCommand(call, command_metadata))",
-    replace:
-      "return yield* Effect.as(Effect.succeed(store), undefined).pipe(Effect.andThen(decideCommand(call, command_metadata)))",
+    replace: "return yield* decideCommand(call, command_metadata)",
     killed_by: [{ file: engine_test, test: "a defect in", engine: "sqlite" }]
   },
   {
@@ -131,6 +130,20 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "two events of one command get one version",
+    file: "core/kernel/events/journal.ts",
+    within: "appendInOneStatement",
+    find: "1 + events.slice(0, index).filter((before) => before.stream === stream).length",
+    replace: "1",
+    killed_by: [
+      {
+        file: engine_test,
+        test: "numbers positions from one without gaps, and versions within each stream",
+        engine: "sqlite"
+      }
+    ]
+  },
+  {
+    name: "two of a command's many events get one version",
     file: "core/kernel/events/journal.ts",
     within: "appendInSteps",
     find: "versions.set(event.stream, version)\n    return",

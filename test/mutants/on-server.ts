@@ -464,7 +464,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     name: "hidden events do not move the offset",
     file: "sync/server/shape.ts",
     within: "shapeAnswer",
-    find: "const reached = turned < 0 && events.length < events_per_chunk ? until : lastOf(events).position",
+    find: "const reached = upToDate ? Math.max(head, last?.position ?? 0) : lastOf(events).position",
     replace: "const reached = events.filter((one) => redaction.see(one) !== undefined).at(-1)?.position ?? from",
     killed_by: [
       {

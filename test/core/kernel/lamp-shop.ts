@@ -159,7 +159,7 @@ const crash = command("POST", "/api/v1/lamps/{id}/crash", {
       : Effect.fail(invalidField("at", "Refused after recording."))
 })
 const many = { ids: list(integer()) }
-/** Creates a number of lamps in one command: ids are drawn one by one inside the rule. */
+/** Creates and changes a number of lamps in one command: ids are drawn one by one inside the rule. */
 const createMany = command("POST", "/api/v1/lamps/many", {
   name: "lamps.create_many",
   summary: "Creates many",
@@ -173,7 +173,7 @@ const createMany = command("POST", "/api/v1/lamps/many", {
     const ids = Array.from({ length: values.count! }, () => context.id(lamps))
     if (values.refuse === true) return Result.fail(invalidField("refuse", "Refused after drawing ids."))
     return Result.succeed({
-      events: ids.map((id) => createdEvent(lamps, { ...blank, id, name: `Lamp ${id}` })),
+      events: ids.flatMap((id) => [createdEvent(lamps, { ...blank, id, name: `Lamp ${id}` }), touched(id)]),
       result: { ids }
     })
   },
