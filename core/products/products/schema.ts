@@ -133,6 +133,7 @@ export const products = table("products", columns, {
       { to: ["activities.*"], columns: ["name"] }
     ]
   },
+  counted_by: ["product_group_id", "is_active"],
   indexes: [
     ["sku"],
     ["barcode"],
