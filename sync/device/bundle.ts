@@ -321,8 +321,8 @@ export interface Device {
     options?: SyncOptions
   ) => Promise<SyncReport & { readonly warnings: ReadonlyArray<string> }>
   /**
-   * Pulls without sending, before a decision made here. False if the server did not answer in time; data received by
-   * then is kept.
+   * Pulls without sending, before a decision made here. False if the server failed or did not answer in time; data
+   * received by then is kept.
    */
   readonly fetch: (patience_millis: number) => Promise<boolean>
   /** The replica's position in the server's shape, and the time of its last complete pull. */

@@ -329,7 +329,7 @@ const askOver =
     }
   }
 
-/** Conflict resolution, loaded on first use or when something is sent. */
+/** Conflict resolution, loaded on first use. */
 const conflictsOf = ({ outbox, profile, replica, run }: DeviceParts): (() => Promise<Conflicts>) => {
   let loaded: Promise<Conflicts> | undefined
   return () =>

@@ -18,7 +18,7 @@ import { command_states } from "./outbox/rows.ts"
 type ComparisonResult =
   | { readonly kind: "same"; readonly rows: number }
   | { readonly kind: "differs"; readonly tables: ReadonlyArray<string> }
-  /** The server does not respond, or its release has no checksums. */
+  /** Not compared, such as with a server that does not respond or has no checksums. */
   | { readonly kind: "unknown"; readonly why: string }
 interface CompareParts extends Omit<SyncParts, "remote"> {
   readonly remote: SyncParts["remote"] & Pick<Remote, "checksums">
@@ -120,9 +120,9 @@ interface Parts extends Omit<SyncParts, "remote"> {
 }
 
 /**
- * Checks the files, the tables against the journal and, unless `offline`, against the server. With `repair`, projects
- * the journal again or refills the replica where they differ, and decides pending commands again. Never changes the
- * outbox.
+ * Checks the replica's file, the outbox's numbers, and the tables against the journal and, unless `offline`, against
+ * the server. With `repair`, projects the journal again or refills the replica where they differ. Decides pending
+ * commands again; deletes nothing from the outbox.
  */
 export const examineDevice = async (
   parts: Parts,

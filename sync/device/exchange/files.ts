@@ -39,7 +39,7 @@ interface KeptFiles {
 const filesFolder = (folder: string): string => join(folder, "files")
 export const waitingPath = (folder: string, sha256: string): string => join(filesFolder(folder), sha256)
 export const isWaiting = (folder: string, sha256: string): boolean => existsSync(waitingPath(folder, sha256))
-/** Content of a waiting file; undefined if it is lost. */
+/** Content of a waiting file; undefined if it is missing or does not match its hash. */
 export const contentOf = (folder: string, sha256: string): Uint8Array | undefined => {
   if (!isWaiting(folder, sha256)) return undefined
   const content = readFileSync(waitingPath(folder, sha256))
@@ -56,7 +56,7 @@ const opened = <A>(path: string, flags: string, work: (file: number) => A): A =>
 }
 
 const part_bytes = 65_536
-/** Copies a file up to one byte beyond the limit, which shows that it is too long. */
+/** Copies a file; stops once it is beyond the size limit. */
 const copy = (from: number, to: number): Pick<UploadedFile, "sha256" | "size_bytes"> => {
   const hash = createHash("sha256")
   const buffer = new Uint8Array(part_bytes)
@@ -102,13 +102,13 @@ const tooLarge = (field: string, name: string): Rejection =>
 const no_room: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT", "EROFS"])
 const noRoom = (code: string): string =>
   `There is no room on this device for the file (${code}). Nothing was recorded; make room and attach it again.`
-/** Converts a full disk to a rejection; other errors are returned unchanged. */
+/** Converts a full or read-only disk to a rejection; other errors are returned unchanged. */
 const asRefusal = (error: unknown): unknown =>
   error instanceof Error && "code" in error && no_room.has(String(error.code))
     ? new Rejection({ kind: "unavailable", message: noRoom(String(error.code)) })
     : error
 
-/** Copies all files of a request, or none. Throws a Rejection if one is too large or the disk is full. */
+/** Copies a request's files. Throws a Rejection if one is too large or the disk is full; `pruneFiles` cleans up. */
 export const keepFiles = (folder: string, sources: SourceFiles): KeptFiles => {
   try {
     return Object.fromEntries(Object.entries(sources).map(([field, source]) => [field, keepOne(folder, field, source)]))

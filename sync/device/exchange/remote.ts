@@ -59,7 +59,7 @@ export interface Remote {
   readonly checksums: (replica_id: number, place: PageCursor) => Promise<ChecksumPage | "anew">
   /** Hashes among these whose content the server has not received from this device's user. */
   readonly wantedFiles: (replica_id: number, sha256: ReadonlyArray<string>) => Promise<ReadonlyArray<string>>
-  /** Sends the content of a file; retried if interrupted. */
+  /** Sends the content of the file at this path, without retrying. */
   readonly sendFile: (replica_id: number, sha256: string, path: string) => Promise<void>
 }
 interface PageCursor {
@@ -296,8 +296,8 @@ const follow = async (
 }
 
 /**
- * Watches over a pull: calls `fail` if no news arrive within `patience.news`, or it does not end within
- * `patience.pull`. Time spent here on applying events does not count.
+ * Watches over a pull: calls `fail` if no news arrive within `patience.news`, not counting time spent here on applying
+ * events, or if it does not end within `patience.pull`.
  */
 const limits = (base: string, patience: Timeouts, fail: (error: Unreachable) => void) => {
   let highest = 0,

@@ -66,7 +66,7 @@ interface ServerSession {
   readonly begin: () => Promise<ReadonlyArray<string>>
   /**
    * The failure to report for an error during a sync. Deletes the replica if the device is revoked or its user
-   * deactivated; marks a copied folder, which then sends nothing more.
+   * deactivated; marks a copied folder in its profile.
    */
   readonly failureHere: (error: unknown) => unknown
 }

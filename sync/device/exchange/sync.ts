@@ -1,5 +1,5 @@
 /**
- * One sync: pushes pending commands, pulls until up to date, and leases ids for later. Each part may fail separately.
+ * One sync: pushes pending commands, pulls until up to date (even if the push is refused), and leases ids for later.
  */
 import { itemAt } from "../../../core/values/text.ts"
 import type { Effect } from "effect"
@@ -23,7 +23,7 @@ export interface WaitingFiles {
   /** Removes files that no command needs. */
   readonly prune: () => void
 }
-/** Progress callback. `fill` counts rows, `pull` events, `files` files. */
+/** Progress callback. Counts files, commands (`push`), rows (`fill`), events (`pull`) or tables (`lease`). */
 export type Progress = (done: {
   readonly phase: "files" | "push" | "fill" | "pull" | "lease"
   readonly done: number
@@ -61,7 +61,7 @@ const beginnings_max = 5
 export const syncOnce = async (parts: SyncParts): Promise<SyncReport> => {
   const { outbox, replica, run } = parts
   const before = outbox.counts()
-  // Pulls even if the push fails; the push's error is thrown afterwards.
+  // Pulls even if the server refuses the push, whose error is thrown afterwards.
   const pushed = await attempt(() => push(parts))
   if (pushed.error instanceof Unreachable) throw pushed.error
   const pulled = await pull(parts)
@@ -128,7 +128,7 @@ const nextOf = (pending: ReadonlyArray<WireCommand>, from: number): ReadonlyArra
   return pending.slice(from, to)
 }
 /**
- * Verdicts on commands with reused ids: they are not in the journal, which has the other command's verdict under the
+ * Verdicts on commands with reused ids, to apply before pulling: the journal has the other command's verdict under the
  * id.
  */
 export const verdictsOfReusedIds = (
@@ -142,7 +142,7 @@ export const verdictsOfReusedIds = (
 
 /**
  * Pulls and applies events. Verdicts arrive through the journal, so that a lost push response does no harm. A new
- * device, or one with another history than the server's, is filled first.
+ * device, or one with another history than the server's, starts a new history (`begin`).
  */
 export const pull = async (parts: SyncParts): Promise<{ readonly events: number; readonly reopened: boolean }> => {
   const { profile, remote, replica, run, progress } = parts
@@ -264,7 +264,7 @@ export interface ServerMemory {
 }
 
 /**
- * Keeps only those parts of the device's blocks that the server confirms; ids now leased to others are no longer used.
+ * If the server knows too few blocks, keeps only the parts it confirms; ids now leased to others are no longer used.
  */
 export const reclaimForgottenLeases = async (
   replica_id: number,
@@ -287,8 +287,8 @@ export const reclaimForgottenLeases = async (
 }
 
 /**
- * Pulls news for at most the given time before a decision made here; returns whether it completed. Sends nothing.
- * Faults of the server are left to the next sync.
+ * Pulls news before a decision made here, with this time limit for each request and for following the journal. Sends
+ * nothing. False if the server failed, which is left to the next sync.
  */
 export const fetchNews = async (
   parts: SyncParts,

@@ -67,7 +67,7 @@ const backoff_max_millis = 60_000
 const slept_millis = 10_000
 const busy_wait_millis = 500
 const idle_pause_millis = 1_000
-/** How long another release may take to be written. */
+/** Longest wait for another release to be written to disk. */
 const replacing_millis = 60_000
 
 type Woken = "news" | "outbox" | "woke" | "time" | "stop" | "upgraded" | "unreachable"
@@ -226,7 +226,7 @@ interface TailCursor {
   readonly offset: string
   readonly handle: string | undefined
 }
-/** Timeout of a live request, a little longer than the server holds it open. */
+/** Timeout of a live request, longer than the 20 seconds for which the server holds it open. */
 const live_timeout_millis = 45_000
 
 /** Long-polls the shape until it has data after this offset, which the following sync fetches. */

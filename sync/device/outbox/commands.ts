@@ -18,7 +18,7 @@ export interface OutboxCommands {
   readonly pending: () => ReadonlyArray<OutboxCommand>
   /** Number of the newest pending command; 0 if none. */
   readonly lastPending: () => number
-  /** Number of the newest command with a verdict; 0 if none. */
+  /** Number of the newest command that is not pending; 0 if none. */
   readonly lastSettled: () => number
   /** Highest number ever assigned; 0 before the first. */
   readonly lastN: () => number
@@ -54,7 +54,7 @@ export interface OutboxCommands {
 /** The outbox keeps undo data for this many of the latest commands. */
 const undoable_commands_max = 500
 
-/** Not yet sent, or waiting for a decision by the user. */
+/** States of commands without a verdict, or waiting for a decision by the user. */
 const unsettled_states: ReadonlySet<CommandState> = new Set(["pending", "rejected", "held"])
 /** Reads state by state through the index, as reading all commands each time would be slow. */
 const highest_settled = `select max(n) from (${command_states

@@ -36,14 +36,14 @@ const profileSchema = () =>
       user_id: wholeNumber,
       abilities: Schema.Array(Schema.String),
       /**
-       * Secret with which the device signs bundles (`Seed`); absent until its first sync with a server that has a key.
+       * Secret with which the device signs bundles (`Seed`); absent in profiles of earlier releases until a sync.
        */
       key: Schema.optionalKey(Schema.String),
       /** SHA-256, in hex, of the token used to log in, which is not the device's own. */
       logged_in_with: Schema.optionalKey(Schema.String),
       /** The server's public key for verifying its bundles (`PublicKey`). */
       server_key: Schema.optionalKey(Schema.String),
-      /** Time at which the server reported another folder with this device id; this folder then sends nothing more. */
+      /** Time at which the server reported another folder with this device id; logging in makes a new device. */
       copied_at: Schema.optionalKey(Schema.String),
       /** Time at which the server reported the revocation; the replica was deleted, the outbox was not. */
       revoked_at: Schema.optionalKey(Schema.String)
@@ -144,7 +144,7 @@ export const moveReplicaAside = (folder: string, stamp: string): string => {
     if (existsSync(replicaPath(folder) + suffix)) renameSync(replicaPath(folder) + suffix, aside + suffix)
   return aside
 }
-/** Deletes the replica of a device that may no longer hold data; the outbox stays. */
+/** Marks the profile as revoked and deletes the replica; the outbox stays. */
 export const deleteReplica = (folder: string, profile: Profile, now: string): void => {
   writeProfile(folder, { ...profile, revoked_at: now })
   for (const suffix of replica_files) rmSync(replicaPath(folder) + suffix, { force: true })

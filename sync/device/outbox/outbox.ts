@@ -38,7 +38,7 @@ interface OutboxReopening {
     leases: ReadonlyArray<LeaseRange>,
     named?: (command: OutboxCommand) => ReadonlyArray<string>
   ) => number
-  /** Commands to send, in order: pending ones, and after a reopening also withdrawn numbers without content. */
+  /** Commands to send, in order: pending ones and, only with those, withdrawn numbers without content. */
   readonly toSend: () => ReadonlyArray<WireCommand>
 }
 
@@ -212,7 +212,7 @@ interface OutboxWithdrawal {
   readonly rebased: () => void
   /** Records that the server has these numbers without content, so that they are not sent again. */
   readonly numbersTold: (ns: ReadonlyArray<number>) => void
-  /** Undo data of a command; undefined for old commands and those of an earlier release. */
+  /** Undo data of a command; undefined if none is stored: for old commands, and those that changed too many rows. */
   readonly doneOf: (n: number) => DoneEffects | undefined
   /** The newest commands, newest first. */
   readonly latest: (limit: number) => ReadonlyArray<OutboxCommand>

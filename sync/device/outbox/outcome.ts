@@ -174,7 +174,7 @@ const outcomeSchema = (): Schema.Codec<CommandOutcome, unknown> => {
 }
 let decode: ((outcome: unknown) => Option.Option<CommandOutcome>) | undefined
 
-/** Decodes a stored outcome, also of an earlier release. Unreadable parts are dropped, as outcomes only explain. */
+/** Decodes a stored outcome, also of an earlier release. An unreadable one is empty, as outcomes only explain. */
 export const readOutcome = (catalogue: Catalogue, outcome: JsonObject | null): CommandOutcome => {
   if (outcome === null) return {}
   decode ??= Schema.decodeUnknownOption(outcomeSchema())

@@ -39,7 +39,7 @@ const nothing: Replacements = { placeholders: {} }
 interface ErasedData {
   readonly ofStream: (stream: string) => Replacements
   readonly ofRow: (table: Table, key: Key) => Replacements
-  /** Current name of an erased user; undefined if none matches. */
+  /** Placeholder for the name of an erased user; undefined for other users. */
   readonly nameOf: (actor: Actor) => string | undefined
 }
 const erasedDataOf = ({ scrubs, user_names }: Erasures, tables: ReadonlyMap<string, Table>): ErasedData => {
@@ -146,7 +146,7 @@ const redactRecorded =
         const table = tables.get(row.slice(0, row.lastIndexOf("/")))
         const visible = table === undefined ? undefined : redaction.row(table, values)
         if (table === undefined || visible === undefined) return []
-        // Rows of the reader and fully visible rows stay unchanged; others omit hidden columns, without placeholders.
+        // Fully visible rows keep the columns that are sent; others omit hidden columns, without placeholders.
         const columns = visible === values ? redaction.columns(table) : undefined
         const left = Object.entries(values).filter(
           ([name]) => redaction.sees(table, name) || columns?.includes(name) === true
@@ -156,7 +156,7 @@ const redactRecorded =
     )
   })
 
-/** Streams of the rows that a command creates or references in its path. */
+/** Streams of the rows that a command creates, references in its path or declares to write. */
 const streamsOf = (
   catalogue: Catalogue,
   tables: ReadonlyMap<string, Table>,

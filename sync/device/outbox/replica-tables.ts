@@ -1,7 +1,7 @@
 /**
- * Detects acknowledged commands missing from the outbox, whose log was lost or which was replaced by an older copy, by
- * the highest number the replica ever ran. Nothing is recorded or synced until the user decides, as a pull would delete
- * their last traces.
+ * The replica's own tables: its cursor, provisional changes, and the highest number it ever ran, which shows that the
+ * outbox has lost acknowledged commands. Nothing is recorded or synced until the user decides about those, as a pull
+ * would delete their last traces.
  */
 import { firstOf } from "../../../core/values/text.ts"
 import { Effect, Schema } from "effect"
@@ -188,7 +188,7 @@ export interface MissingCommands {
   readonly to: number
 }
 
-/** SQL expression for the highest number ever run here; earlier releases stored only the last one (`run_n`). */
+/** Query for the highest number ever run here; earlier releases stored only the last one (`run_n`). */
 export const highestKnown =
   "select max(cast(value as integer)) as n from replica_meta where key in ('acknowledged_n', 'run_n')"
 

@@ -172,5 +172,5 @@ export const decodeLeaseRequestRow = decoderOf("a request for ids", () =>
   Schema.Struct({ entity: Schema.String, request_no: wholeNumber })
 )
 export const decodeMetaRow = decoderOf("a value of the outbox", () => Schema.Struct({ value: Schema.String }))
-/** Decodes numbers withdrawn before a reopening (`withdrawn` of `meta`), to be sent without content. */
+/** Decodes the numbers to be sent without content (`withdrawn` of `meta`). */
 export const decodeWithdrawn = decoderOf("the numbers given up", () => jsonText(Schema.Array(wholeNumber)))

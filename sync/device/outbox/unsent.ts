@@ -1,4 +1,4 @@
-/** Reads unsent and refused commands from the outbox alone, whatever else is wrong with the device. */
+/** Reads unsent and refused commands from the outbox, even if it or other files of the device are damaged. */
 import { existsSync, readFileSync } from "node:fs"
 import { DatabaseSync } from "node:sqlite"
 import { isIntact } from "./tables.ts"
@@ -173,7 +173,7 @@ interface Salvage {
   readonly last: number
 }
 
-/** Columns of the first release, and the last one added. */
+/** Columns of the first release, and the index of `checksum`, a later one. */
 const first_columns = ["n", "id", "name", "payload", "ids", "issued_at", "state", "error"] as const
 const checksum_at = 17
 
@@ -213,7 +213,7 @@ const byTrees = (path: string, commands: Map<number, SalvagedCommand>): number |
     db.close()
   }
 }
-/** Highest number in the table, or in an intact index. */
+/** Highest number in the table or an intact index, else the number of rows; undefined if all are unreadable. */
 const highestIn = (db: DatabaseSync): number | undefined => {
   for (const sql of [
     "select max(n) as n from commands",

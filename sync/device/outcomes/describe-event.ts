@@ -89,7 +89,7 @@ export interface Change {
   readonly from: Json
   readonly to: Json
 }
-/** A field that somebody else also set: the later value won, and the overwritten one is stored here. */
+/** A field that somebody else also set before the command was decided: `mine` overwrote `theirs`. */
 export interface OverwrittenField {
   readonly what: string
   readonly field: string

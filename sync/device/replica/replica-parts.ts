@@ -168,7 +168,7 @@ export const localRuntime = ({
   public_url,
   replica_id
 }: ReplicaOptions): { readonly runtime: Layer.Layer<CommandRuntime>; readonly decide: ReplicaParts["decide"] } => {
-  /** Ids used by the command being decided, by table; recording it takes them from the lease. */
+  /** Number of ids used by the command being decided, by table; recording it takes them from the lease. */
   const used = new Map<string, number>()
   const runtime = Layer.succeed(
     CommandRuntime,
@@ -269,7 +269,7 @@ export const redecide = Effect.fnUntraced(function* (parts: ReplicaParts, due: R
 const lastRun = Effect.gen(function* () {
   return Number((yield* readMeta(yield* Store, "run_n")) ?? 0)
 })
-/** Whether commands in the outbox have not run here, because another process recorded them or of a crash. Cheap. */
+/** Whether commands in the outbox have not run here: another process recorded them, or it crashed. Cheap. */
 export const hasDueCommands = Effect.fnUntraced(function* (outbox: Outbox) {
   return outbox.lastPending() > (yield* lastRun)
 })

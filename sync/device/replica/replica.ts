@@ -80,7 +80,7 @@ const requireHistory = Effect.fnUntraced(function* (
   })
 })
 
-// Refuses bodies over the server's size limit, as they could never be sent.
+// Refuses bodies that the server would never accept: too long, too deep, or with text that cannot be stored.
 
 const requestLimitRejection = (body: Request["body"]): Rejection | undefined => {
   if (body === undefined) return undefined

@@ -1,7 +1,7 @@
 /**
- * Conflicts: refused commands, changes by others since they were recorded, and their resolutions. Every resolution but
- * dropping records a command again with the old ids, so that dependent commands stay valid, and then the held ones. A
- * resolved conflict names its successor.
+ * Conflicts: refused commands, changes by others since they were recorded, and their resolutions. Most record the
+ * command again with its old ids, so that dependent commands stay valid; the new command names the conflict. Then held
+ * commands are recorded again.
  */
 import { catalogue } from "../../../core/catalogue.ts"
 import { Effect } from "effect"
@@ -207,7 +207,7 @@ const blockedCommand = ({ id, n, name, payload, issued_at, error }: OutboxComman
   issued_at,
   error
 })
-/** Applies a resolution that records the command again. */
+/** Applies a resolution other than dropping. */
 const resolveAnew = async (
   parts: ConflictParts,
   recorder: Recorder,
@@ -316,7 +316,7 @@ const dependentsOf = (outbox: Outbox, id: string): ReadonlyArray<OutboxCommand> 
   })
 }
 
-/** Result of planning a drop: commands that reference it directly are refused, and those that depend on them wait. */
+/** Result of planning a drop. Direct dependants become conflicts and the others wait, unless all are dropped. */
 const plannedDrop = (outbox: Outbox, command: OutboxCommand, with_dependants: boolean): ResolutionResult => ({
   ...answerOfDrop(command, dependentsOf(outbox, command.id), ({ cause, needs }) =>
     with_dependants ? "dropped" : cause === command.id || needs.includes(command.id) ? "rejected" : "held"

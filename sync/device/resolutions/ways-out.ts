@@ -146,7 +146,7 @@ interface WaysParts {
   readonly alternatives: (command: OutboxCommand) => Promise<ReadonlyArray<Alternative>>
 }
 
-/** Resolutions to offer; with `try_out` only those that would be accepted here now. */
+/** Resolutions to offer. With `try_out`, retrying only if accepted here now; otherwise those found by `searched`. */
 export const waysOut = async (
   parts: WaysParts,
   command: OutboxCommand,

@@ -65,8 +65,8 @@ export const doneOf = Effect.fnUntraced(function* (
 })
 
 /**
- * Columns, by row, that others set after the command was recorded here and before the server decided it: the command's
- * previous value is theirs.
+ * Values, by row, that other events set after the command was recorded here and before the server decided it: those
+ * are the ones it replaced.
  */
 const changedBeforeIt = Effect.fnUntraced(function* (
   context: UndoContext,

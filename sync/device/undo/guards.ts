@@ -152,7 +152,7 @@ interface Named {
 export interface UndoStep extends Named {
   /**
    * `withdraw`: not sent yet; `compensate`: by further commands; `nothing`: without remaining effects; `refused`:
-   * changed by somebody since, or the rules refuse the compensation; `cannot`: commands of this kind cannot be undone.
+   * changed since, refused before by the server, or by the rules here; `cannot`: no way to undo it is known.
    */
   readonly way: "withdraw" | "compensate" | "nothing" | "refused" | "cannot"
   readonly says: string
@@ -181,7 +181,7 @@ export type UndoResult =
 export interface UndoListed extends UndoStep {
   readonly run: string | null
 }
-/** Undo of recorded commands. `given`: a command's number or id; by default what the last program run recorded. */
+/** Undo of recorded commands. `given`: a number or id; by default what the last program run recorded, or undid. */
 export interface DeviceUndo {
   readonly list: (limit: number) => Promise<ReadonlyArray<UndoListed>>
   readonly plan: (given: string | undefined) => Promise<UndoResult>

@@ -22,7 +22,7 @@ import { allOrNone, described, eventsAfter, failed, insteadOf, laterText, named,
 const in_effect: ReadonlySet<CommandState> = new Set(["pending", "accepted"])
 export const isInEffect = ({ state }: OutboxCommand): boolean => in_effect.has(state)
 
-/** Whether it undoes another command, disregarding later redos. */
+/** Whether it undoes another command; false for a redo, which undoes an undo or repeats a withdrawn command. */
 const isCompensation = (outbox: Outbox, { undoes }: OutboxCommand): boolean => {
   const first = undoes[0] === undefined ? undefined : outbox.find(undoes[0])
   return first !== undefined && first.state !== "withdrawn" && !isCompensation(outbox, first)
@@ -251,7 +251,7 @@ const overwritten = Effect.fnUntraced(function* (
   return streams.size === 0 ? {} : { guard: { streams: [...streams], rows } }
 })
 const calledIn = ({ called }: Done, { row }: Overwritten): string => called(row.table, row.key)
-/** The event that set a value since, unless it was itself an undo or redo. */
+/** The last event that changed a value since. Commands in `with_it`, undos and undone commands do not count. */
 const setSince = (
   context: UndoContext,
   outbox: Outbox,

@@ -251,7 +251,7 @@ const compensating = Effect.fnUntraced(function* (
   const guard = (yield* guardOf(context, command, effects, undoing)) ?? null
   return { ...stepOf(about, undoing), guard }
 })
-/** The command's undo data; undefined if it is no longer stored. */
+/** The command's undo data; undefined if it is not stored, or no compensation is declared. */
 const doneHere = Effect.fnUntraced(function* (
   { catalogue, outbox, replica_id, viewer }: UndoParts,
   command: OutboxCommand
