@@ -23,7 +23,7 @@ export const greeting = Schema.suspend(() =>
     replica: Schema.Struct({ id: wholeNumber, name: Schema.String, last_n: wholeNumber }),
     server: serverInfo,
     now: Schema.String.annotate({ format: "date-time" }),
-    /** Whether another folder has sent commands as this device. */
+    /** Whether another folder, or a later state of this one, has sent commands as this device. */
     copied: Schema.Boolean,
     /** Number of id blocks leased to this device. */
     leases: wholeNumber,

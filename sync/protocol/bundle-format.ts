@@ -133,7 +133,7 @@ const eventsBody = Schema.suspend(() =>
       Schema.Struct({
         last_n: wholeNumber,
         leases: Schema.Array(leaseRange),
-        /** Forgotten blocks that the device presented, and the parts of them returned to it. */
+        /** All blocks the device presented, if the server had forgotten some; their valid parts are in `leases`. */
         shown: Schema.Array(leaseRange)
       })
     )

@@ -1,5 +1,5 @@
 /**
- * What to do with pulled events, as a pure function; its callers carry it out.
+ * Decides how pulled events are applied, as a pure function; its callers carry it out.
  *
  * Notation: e7 is the server's event at position 7; c3 this device's command number 3, e(c3)' its provisional effects.
  * State before:  … e5 e6 | e(c3)' e(c4)'      pulled: e7 e8=decided(c3) e9

@@ -16,7 +16,7 @@ interface VisibleEvent {
   readonly data: JsonObject
 }
 export interface Redaction {
-  /** Hash of hidden columns and the user's roles in this release: readers with equal fingerprints see equal events. */
+  /** Hash of columns hidden from the user in this release, and the user's role ids. A change starts a new history. */
   readonly fingerprint: string
   /** Hash of data that the user may see but the device's token may not; "" if none. */
   readonly token_fingerprint: string
@@ -28,7 +28,7 @@ export interface Redaction {
   ) => VisibleEvent | undefined
   /** Columns of a table that are sent, including the key; undefined if the reader sees none of its rows. */
   readonly columns: (table: Table) => ReadonlyArray<string> | undefined
-  /** The row as sent, with hidden values blank; undefined if none of it is visible. */
+  /** The row with hidden values blank; undefined if none is visible. Send only `columns`: guarded ones may remain. */
   readonly row: (table: Table, row: AnyRow) => AnyRow | undefined
   /** Whether this reader sees a column in rows other than their own. */
   readonly sees: (table: Table, column: string) => boolean
@@ -196,8 +196,7 @@ export const redactionFor = (catalogue: Catalogue, person: Viewer, replica_id: n
     const { type, data, recorded_at = "", actor_id = null, position = 0 } = event
     const changes = foldStored(catalogue, event, { recorded_at, actor_id, position })
     const subject = entities.get(subjectOf(type))
-    // Changes outside devices' tables (such as tokens) are sent to readers who see everything, and verdicts to their
-    // device.
+    // Events that change no table of devices: verdicts are sent, and those about a table the reader sees completely.
     if (changes.length === 0)
       return type === commandDecided.type || (subject !== undefined && seen.get(subject) === "whole")
         ? undefined

@@ -97,7 +97,7 @@ export const snapshotPlan = Schema.suspend(() =>
     /** Approximate number of rows to follow. */
     rows: wholeNumber,
     last_n: wholeNumber,
-    /** Verdicts the device may still wait for: recorded before `position`, they will not come as events. */
+    /** Verdicts the device may still wait for: recorded up to `position`, they will not come as events. */
     decided: Schema.Array(decidedCommand),
     leases: Schema.Array(leaseRange),
     /** Personal data erased since the device's last position, which the device may still have; rows do not show it. */

@@ -27,14 +27,14 @@ export const contentsNamed = (commands: ReadonlyArray<Pick<WireCommand, "payload
 export const wireIds = Schema.suspend(() => Schema.Record(Schema.String, Schema.Array(wholeNumber)))
 export const rowsSeen = Schema.suspend(() => Schema.Record(Schema.String, Schema.String))
 /**
- * Maximum size of a guard, far above what a command changes, so that guards cannot be used to read or lock everything.
+ * Maximum number of streams and of rows in a guard, far above a command's, so that none can read or lock everything.
  */
 const guarded_max = 10_000
 const guarded_columns_max = 1_000
 const guarded_name_max = 255
 /**
- * State that must be unchanged for a command to be decided: rows by `table/key` with the columns that count (none: the
- * full row), and the streams with their events. Events of the same device never conflict.
+ * State that must be unchanged for a command to be decided: rows by `table/key` with the columns that count (none: all
+ * that people edit), and the streams with their events. Events of the same device never conflict.
  */
 export const unlessChanged = Schema.suspend(() =>
   Schema.Struct({
@@ -138,7 +138,7 @@ export const idReusedError = (before: { readonly n: number; readonly accepted: b
   const message = `Another command was sent before under this one's id (number ${before.n}, ${before.accepted ? "accepted" : "refused"}); this one was not decided. Record it again: it gets an id of its own.`
   return { status: 409, message, errors: { command_id: [message] } }
 }
-/** Whether an error is `idReusedError`. Returned by the push only: the journal has the other command's verdict. */
+/** Whether an error is `idReusedError`. Devices take it from the push: the journal has the other command's verdict. */
 export const isIdReusedError = (error: WireError | undefined): error is WireError =>
   error?.status === 409 && error.errors?.["command_id"] !== undefined
 

@@ -19,7 +19,7 @@ import { lease as leaseAnswer, serverInfo, verdicts as verdictsAnswer } from "..
 const reads = { ability: "sync:read", permission: null, metering_weight: 0 } as const satisfies SharedDraft
 const writes = { ability: "sync:write", permission: null, metering_weight: 0 } as const satisfies SharedDraft
 
-/** The enrolled device, and the abilities of its token. */
+/** Columns of the enrolled device in the response. */
 const { deleted_at: _deleted, ...enrolled } = replicas.columns
 const enrol = postQuery("/api/v1/sync/replicas", {
   answer: {
@@ -123,7 +123,7 @@ const claims = postQuery("/api/v1/sync/leases/claim", {
     }).pipe(retryOnConflict)
 })
 
-/** Maximum size of a push in bytes. Each command has the limit of an ordinary request. */
+/** Maximum size of a push in bytes. Each command has a limit of its own (`isTooLong` in `push.ts`). */
 const push_bytes_max = 64 * 1_048_576
 const push = postQuery("/api/v1/sync/commands", {
   answer: { verdicts: verdictsAnswer },

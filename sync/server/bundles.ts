@@ -48,7 +48,7 @@ const send = postQuery("/api/v1/sync/files", {
   answer: { file: receivedFile },
   error_answers: { 404: null },
   name: "replicas.send_file",
-  summary: "Send a file ahead of the command that names it; sending it again changes nothing",
+  summary: "Send a file ahead of the command that names it; it may be sent again",
   ...writes,
   server_only: true,
   uploads: true,
@@ -105,7 +105,7 @@ const keepFilesOf = Effect.fnUntraced(function* (user_id: number | undefined, fi
   if (user_id === undefined) return
   for (const { content, sha256 } of files) yield* keepBundledFile(user_id, sha256, content, now)
 })
-/** Maximum bytes of events in an answer; the next bundles bring more. */
+/** Characters of events after which an answer ends with the current page; the next bundles bring more. */
 const event_bytes_max = 40 * 1_048_576
 
 const body_fields = {
@@ -275,7 +275,7 @@ const leasesFor = Effect.fnUntraced(function* (given: Given) {
   ).pipe(retryOnConflict)
 })
 
-/** Id blocks that the server has forgotten, to be reclaimed before commands are decided. */
+/** Reclaims the device's blocks if the server knows fewer than it asked for; returns those it presented, else none. */
 const claimsOf = (given: Given) =>
   Effect.flatMap(Store, (store) =>
     store.transaction(

@@ -54,8 +54,8 @@ export const wireCommands = (
 }
 
 /**
- * Verdicts in order. If a command cannot be decided, only the verdicts before it are returned; the device sends the
- * rest again.
+ * Verdicts in order. Stops before a command that cannot be decided, so that the device sends the rest again; fails if
+ * that is the first one.
  */
 export const decideInOrder = Effect.fnUntraced(function* (
   replica_id: number,

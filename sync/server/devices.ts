@@ -80,7 +80,7 @@ type OneReplica = { readonly id: { readonly table: typeof replicas } }
 const one = { id: { table: replicas } } as const
 
 const noSuchReplica = notFound("No such replica.")
-/** Requires the device to be the caller's, or the caller to have all rights of its user, for whom the device acts. */
+/** Allows the device's user, and managers of users who hold all rights of that user; others get 404 or 403. */
 const mineOrManaged = Effect.fnUntraced(function* ({
   rows: { id: replica },
   viewer
@@ -101,7 +101,7 @@ const serverView = Effect.gen(function* () {
   return { schema_version, client_schema_min, public_key: yield* keyOf }
 })
 
-/** Stores an enrolling device and issues its own token, in the enrolment's transaction. */
+/** Stores an enrolling device, in the enrolment's transaction; issues a token of its own if it has a key. */
 export const registerDevice = Effect.fnUntraced(function* (
   replica_id: number,
   name: string,
@@ -255,8 +255,8 @@ const shownHere = (input: Input<OneReplica, {}>): Effect.Effect<Answer<One<"repl
     : Effect.fail(noSuchReplica)
 
 /**
- * Verdicts on a device's commands, also available to its user after its revocation, so that another device does not
- * send decided commands again.
+ * Verdicts on a device's commands, for its user and the owner, also after its revocation, so that another device does
+ * not send decided commands again.
  */
 const verdicts = postQuery("/api/v1/sync/replicas/{id}/verdicts", {
   answer: { verdicts: verdictsAnswer },
@@ -331,7 +331,7 @@ export const deviceEndpoints = [
   verdicts
 ]
 
-/** Fails unless the calling device may sync: that of the query or its token, else a device of its user. */
+/** Fails unless the device of the query or the token, else one of the user's, may sync. The owner needs none. */
 export const findCallingDevice = Effect.fnUntraced(function* ({ viewer, query }: CallerContext) {
   const own = viewer.token_id === null ? undefined : yield* Store.first(replica_devices, { token_id: viewer.token_id })
   const named = wholeNumberOf(valueOf(query, "replica_id")) ?? own?.replica_id

@@ -54,7 +54,7 @@ const isTouchOf = (touch: RowTouch, { by, watched }: WatchedChange): boolean =>
   rowKey(touch) === rowKey(by) && (watched === undefined || columnOf(watched) in touch.columns)
 
 /**
- * Events of others after a position, or all if single values of documents are watched, which depend on earlier events.
+ * Others' events after `since`; if values within documents are watched, all events, on which those values depend.
  */
 const eventsOfOthers = Effect.fnUntraced(function* (replica_id: number, { rows, since, streams }: UnlessChanged) {
   const store = yield* Store
@@ -98,7 +98,7 @@ const refusal = (what: string): WireError => {
 
 export const revoked_message = "This device has been revoked; its unsent commands stay with it for review."
 
-/** The replica, if it is the viewer's and not revoked; fails otherwise. */
+/** The replica. Fails with 404 unless it is the viewer's or the viewer is the owner, with 403 if it is revoked. */
 export const requireOwnReplica = Effect.fnUntraced(function* (replica_id: number, viewer: Viewer, lock: boolean) {
   if (lock) yield* lockReplica(replica_id)
   const replica = yield* Store.get(replicas, replica_id)

@@ -177,7 +177,7 @@ const passOver = Effect.fnUntraced(function* (
   return drawn
 })
 
-/** Removes the claimed ids from the reserved ones. */
+/** Leases the claimed ids, of those reserved or skipped, to the replica; reserves the remaining skipped ones. */
 const take = Effect.fnUntraced(function* (
   replica_id: number,
   entity: string,

@@ -8,7 +8,7 @@ import { epochOf } from "../../core/kernel/runtime/schema.ts"
 import { reader_grants } from "./tables.ts"
 import { redactionFor } from "../protocol/redaction.ts"
 
-// Schemas of the sync endpoints' answers: those of sync/protocol, and parts that are only described.
+// Descriptions of sync responses and their headers. Devices decode the responses by Schemas of sync/protocol.
 
 /** A signed bundle, whose recipient decodes the body by its kind. */
 export const bundleShown = Shown.keys({

@@ -31,7 +31,7 @@ interface SnapshotReader {
   readonly viewer: Viewer
   readonly replica_id: number
   readonly handle: string
-  /** Offset of the rows the reader has. */
+  /** Journal offset that the reader's rows are at. */
   readonly offset: string
   /** Cursor after the previous page; empty for the first. */
   readonly after: string
@@ -100,7 +100,7 @@ const erasedAfter = Effect.fnUntraced(function* ({ scrubs }: Catalogue, position
     ...(kept === undefined ? {} : { kept })
   }))
 })
-/** Maximum number of verdicts to send; more than a device can be waiting for. */
+/** Maximum number of verdicts to read, the latest. */
 const decided_max = 10_000
 
 const countRows = Effect.fnUntraced(function* (store: StoreShape, catalogue: Catalogue, redaction: Redaction) {
@@ -280,8 +280,8 @@ const refetch_says = { ...private_says, "Electric-Handle": shape_says["Electric-
 const replica_id = integer({ required: true, min: 1, describe: "Id of the device" })
 const place = {
   replica_id,
-  handle: text({ required: true, describe: "Handle from the snapshot's response" }),
-  offset: text({ required: true, describe: "Journal offset of the snapshot" }),
+  handle: text({ required: true, describe: "Last handle the server sent" }),
+  offset: text({ required: true, describe: "Last offset the server sent" }),
   after: text({ default: "", describe: "Cursor: end of the previous page" }),
   limit: integer({ default: rows_per_page_max, min: 1, max: rows_per_page_max, describe: "Rows per page" })
 }

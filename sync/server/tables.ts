@@ -111,7 +111,7 @@ export const replica_verdicts = plainTable(
 )
 export const verdictKey = (replica_id: number, command_id: string): string => `${replica_id}:${command_id}`
 
-/** Number of a table's ids skipped for a replica that presented blocks beyond them. */
+/** Number of a table's ids allocated so far to reach blocks that a replica claimed after a restore. */
 export const id_claims = plainTable("id_claims", "key", {
   key: text(),
   replica_id: integer(),
@@ -219,7 +219,7 @@ export const lost_files_field = list(text({ max: 64 }), { default: [], max_items
 const before = (now: string, hours: number): string => instantOf(Date.parse(now) - hours * hour_millis)
 const keyOf = (user_id: number, sha256: string): string => `${user_id}:${sha256}`
 
-/** Hashes among these whose content this user sent and that is still stored. */
+/** Content that this user sent within `counts_hours` and that is still stored, by hash. */
 export const receivedFrom = Effect.fnUntraced(function* (user_id: number, sha256: ReadonlyArray<string>, now: string) {
   const files = yield* DeviceFiles
   if (files === undefined || sha256.length === 0) return new Map<string, FileContent>()
@@ -260,7 +260,7 @@ const missingFile = (sha256: string): Rejection =>
     message: "The content of a file has not arrived; send it first.",
     errors: { files: [sha256] }
   })
-/** Records who sent a file. */
+/** Records that a user sent a file now; deletes records older than `forgotten_after_hours`. */
 export const noteReceived = Effect.fnUntraced(function* (
   user_id: number,
   { mime_type, sha256, size_bytes }: FileContent,

@@ -205,8 +205,8 @@ const clientOver = (
  * number, or a bigint beyond 2^53; computed columns have no declared type and read as SQLite stores them. Objects,
  * Dates and NaN are refused as parameters.
  *
- * Transactions begin IMMEDIATE, one at a time; other fibers wait for their end. While another process holds the lock
- * the writer waits without blocking the event loop or the readers of this client, and can be interrupted.
+ * Transactions begin IMMEDIATE (unless `readOnly`), one at a time; other fibers wait for their end. While another
+ * process holds the lock the writer waits, and can be interrupted, without blocking the event loop or other reads here.
  */
 export const make = Effect.fnUntraced(function* (
   options: SqliteOptions

@@ -75,12 +75,12 @@ const ended = (group: OpenGroup): Effect.Effect<void> =>
 /** Lets transactions that ask for it share a commit; others are as before. */
 export const sharedCommits: Share = (alone, transactionService, isTransaction) => {
   let current: OpenGroup | undefined
-  /** The end of those that have joined and not begun, which share another commit. */
+  /** Ends transactions that have joined but not begun: they run in another group. */
   const moved = Cause.die({})
   const isMoved = (exit: Exit.Exit<unknown, unknown>): boolean =>
     Exit.isFailure(exit) && Cause.squash(exit.cause) === Cause.squash(moved)
 
-  /** The first is the transaction itself: refused, it rolls back, and those that joined it meanwhile move. */
+  /** Runs the first effect as the transaction. If it fails, it is rolled back, and those that joined it move. */
   const lead = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | SqlError, R> =>
     Effect.contextWith((services: Context.Context<R>) => {
       const group = newGroup()
@@ -98,7 +98,7 @@ export const sharedCommits: Share = (alone, transactionService, isTransaction) =
           return result
         })
       )
-      /** None of the first one's own services is shared. */
+      /** Context of the shared transaction: none of the first effect's services, and no spans. */
       const alike: (own: Context.Context<never>) => Context.Context<never> = () =>
         Context.make(SharedCommit, group).pipe(Context.add(References.TracerEnabled, false))
       return Effect.updateContext(alone(own), alike).pipe(
@@ -114,7 +114,7 @@ export const sharedCommits: Share = (alone, transactionService, isTransaction) =
         Effect.catchCause((cause) => Effect.failCause(group.lost ?? cause))
       )
     })
-  /** The others are savepoints, and wait for the commit, refused or not. */
+  /** Runs another effect as a savepoint of the group; it waits for the commit, refused or not. */
   const join = <A, E, R>(group: OpenGroup, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | SqlError, R> =>
     Effect.uninterruptibleMask((restore) => {
       group.running++
