@@ -8,7 +8,7 @@ import { Schema, SchemaGetter } from "effect"
 export interface ToldPayment {
   /** The provider's id of the payment; a payment with a known id is not recorded again. */
   readonly payment_id: string
-  /** Number or id of the invoice, as given by the payer; null if none. */
+  /** Number or id of the invoice, as named in the payment; null if none. */
   readonly invoice: string | null
   /** Decimal in the currency's main unit, such as `1234.50`. */
   readonly amount: string
@@ -24,7 +24,7 @@ interface ToldCheckout extends ToldPayment {
   readonly is_paid: boolean
 }
 
-/** Decimal places of currencies for which Stripe deviates from ISO 4217. */
+/** Decimal places of Stripe's amounts in currencies that do not have two. */
 const stripe_decimals: { readonly [currency: string]: number } = {
   ...Object.fromEntries(
     "BIF CLP DJF GNF JPY KMF KRW MGA PYG RWF VND VUV XAF XOF XPF".split(" ").map((currency) => [currency, 0])

@@ -44,7 +44,7 @@ export const inbound_deliveries = table(
     status: choice({ queued: "Accepted, to be worked on", done: "Done", failed: "Given up" }, { default: "queued" }),
     result: text({ nullable: true, max: 1_000, describe: "Result of processing, or the reason it failed" }),
     delivery_id: text({ describe: "Sender's id of the delivery; for generic sources the SHA-256 of the body" }),
-    /** Body as received; null once processed and expired. */
+    /** Body as received; null once removed, after processing (`forgetBodies`). */
     body: longText({ nullable: true, hidden: true, max: inbound_body_bytes_max }),
     body_excerpt: text({
       nullable: true,
@@ -134,8 +134,8 @@ const inShort = (text: string): string => text.slice(0, result_chars_max).replac
 export const kept_days = 90
 
 /**
- * Removes old bodies. Ids of generic sources stay, as their signatures hold no time and a replayed old delivery would
- * count as new.
+ * Removes old deliveries; of generic sources only the bodies, as their signatures hold no time and a replayed old
+ * delivery would count as new.
  */
 export const forgetOld = timedWork({
   cron: "41 3 * * *",

@@ -1,6 +1,6 @@
 /**
  * Durable jobs over the API. The requester of a job sees its progress; users who manage the system see all jobs, retry
- * failed ones and drop others.
+ * failed ones, and drop failed or waiting ones.
  */
 import { Effect, Result, Schema } from "effect"
 import { command, CommandRuntime, forbidden, get, hasAbility, hasOnePermission } from "../../../core/kernel/index.ts"
@@ -188,7 +188,7 @@ export const accepted_shown = {
   job_id: text({ describe: "Id of the job for GET /api/v1/system/jobs/{id}" })
 }
 /**
- * Answer fields for endpoints with `answer: { ...accepted_shown, … }, success_status: 202`. `more`: additional keys.
+ * The answer of endpoints with `answer: { ...accepted_shown, … }, success_status: 202`. `more`: additional keys.
  */
 export const accepted = <More extends object = {}>(job_id: string, message: string, more?: More) => ({
   status: 202,

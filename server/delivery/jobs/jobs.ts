@@ -89,7 +89,7 @@ const stop_patience_millis = 3_000
 interface Workers {
   /** Queries for due jobs now. */
   readonly wake: () => void
-  /** Whether workers for the kind exist in this process, so its queue's wake-up reaches them. */
+  /** Whether workers of the kind take jobs in this process, so that an offer alone wakes them. */
   readonly isOpen: (kind: string) => boolean
   /** The dispatcher and all workers; runs until interrupted. */
   readonly work: Effect.Effect<void, never, Needs>
@@ -278,7 +278,7 @@ export const makeJobQueues = Effect.fnUntraced(function* (kinds: ReadonlyArray<A
   return { jobs, work: workers.work } satisfies JobQueues
 })
 
-/** `Jobs` of a server that is still opening; calls before that fail. */
+/** `Jobs` of a server that is still opening: until then its effects die, and `counts` is empty. */
 export const jobsOnceOpen = (opened: () => Jobs | undefined): Jobs => {
   const jobs = Effect.suspend(() => {
     const found = opened()

@@ -102,8 +102,8 @@ const held = ({ dialect, sql }: StoreShape) => sql.literal(isHeld(dialect))
 type Done = Effect.Effect<void, SqlError.SqlError>
 
 /**
- * Wakes a kind's queue. Queues are woken by offers only, so the id of a bell row is offered again, which writes
- * nothing.
+ * Creates a kind's bell row. Queues are woken by offers only: offering the row's id again (`ringBell`) wakes one and
+ * writes nothing.
  */
 export const makeBell = (store: StoreShape, kind: string): Done =>
   Effect.asVoid(store.sql`
@@ -111,7 +111,7 @@ export const makeBell = (store: StoreShape, kind: string): Done =>
     values (${`bell:${kind}`}, ${kind}, 'null', ${bell_state}, 0, ${now(store)}, ${now(store)}, ${now(store)}) on
     conflict (id, queue_name) do nothing`)
 
-/** Which of these kinds have unclaimed due jobs. One index probe each. */
+/** Kinds among these with unclaimed due jobs. One index probe each. */
 export const dueKinds = (
   store: StoreShape,
   kinds: ReadonlyArray<string>
@@ -169,7 +169,7 @@ export const requeue = Effect.fnUntraced(function* (store: StoreShape, id: strin
 })
 /** Data of a job whose data was erased. */
 const emptied = "{}"
-/** Erases the data of ended jobs of these kinds; they remain listed as done. */
+/** Erases the data of ended jobs of these kinds; they remain listed as done or failed. */
 export const emptyEnded = Effect.fnUntraced(function* ({ sql }: StoreShape, kinds: ReadonlyArray<string>) {
   if (kinds.length === 0) return
   const ended = sql`q.queue_name in ${sql.in(kinds)} and q.state in ('completed', 'failed')`
@@ -205,7 +205,7 @@ export const dropLooseNotes = (store: StoreShape): Done =>
     store.run("delete from job_notes where not exists (select 1 from effect_queue q where q.id = job_notes.job_id)")
   )
 
-/** Numbers of unfinished jobs, by kind and status. */
+/** Numbers of queued, running and failed jobs, by kind and status. */
 export const countUnfinished = (store: StoreShape): Effect.Effect<ReadonlyArray<JobCount>, SqlError.SqlError> =>
   Effect.map(
     store.run<{ kind: string; status: string; jobs: number }>(

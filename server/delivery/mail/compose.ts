@@ -41,7 +41,7 @@ export const mailMessage = Schema.Struct({
   /** The user to notify of a refusal. */
   sender_user_id: Schema.NullOr(Schema.Int),
   from: mailbox,
-  /** Envelope sender, which receives bounces; empty for notices of refused messages, which must not bounce. */
+  /** Envelope sender, which receives bounces; empty for notices (`is_notice`), which must not bounce. */
   return_path: Schema.String,
   to: Schema.Array(mailbox),
   cc: Schema.Array(mailbox),
@@ -87,11 +87,11 @@ export interface MailDraft {
   readonly html?: string | null
   readonly attachments?: ReadonlyArray<MailAttachment>
   /**
-   * Value of `{{secret}}` in the text: encrypted and separate from the message, until sent or expired. No copies are
-   * sent.
+   * Value of `{{secret}}` in the text: encrypted and separate from the message, until sent or expired. Not copied to
+   * `always_bcc`.
    */
   readonly secret?: { readonly text: string; readonly expires_at: string }
-  /** A notice of a refused message: its own refusal notifies no one, and no copies are sent. */
+  /** A notice by the server itself: its refusal notifies no one, and it is not copied to `always_bcc`. */
   readonly is_notice?: boolean
 }
 

@@ -53,7 +53,7 @@ const composed = Effect.fnUntraced(function* (
 })
 const boxFor = ({ name, address }: Mailbox): { name: string; address: string } => ({ name, address })
 
-/** A readable stream that closes with its scope, as the sender may stop early. */
+/** The bytes, or a stream that closes with its scope, as the sender may stop early. */
 const contentOf = Effect.fnUntraced(function* ({
   content
 }: Attached): Effect.fn.Return<Buffer | Readable, BlobMissing | BlobStoreFailure, Scope.Scope> {

@@ -86,7 +86,7 @@ export const dropOldSecrets = Effect.fnUntraced(function* (now: string, sent_bef
     delete from mail_secrets where (sealed is not null and expires_at < ${now}) or expires_at < ${sent_before}`
 })
 
-/** Seconds between attempts: short at first, for broken connections, then growing over two days. */
+/** Seconds between attempts: short at first, for broken connections, then growing; nearly two days in all. */
 const waits_seconds = [5, 60, 300, 900, 3_600, 7_200, 14_400, 21_600, 28_800, 43_200, 43_200]
 
 export const sendMail: JobKind<MailMessage> = jobKind({
@@ -137,7 +137,7 @@ const mailOffer = (message: MailMessage): JobOffer<MailMessage> =>
       : { subject: message.part === 1 ? message.id : `${message.id}~${message.part}` }),
     owner_id: message.sender_user_id
   })
-/** Job ids named in answers, whose progress the sender can follow. */
+/** Message ids that are job ids, too: answers name them, so that the sender can follow the job. */
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** Queues a notice to the sending user; none for notices themselves and for messages without a sending user. */
@@ -243,6 +243,6 @@ export const queueMail = Effect.fnUntraced(function* (draft: MailDraft, settings
   }
 })
 
-/** Removes a waiting message; one being sent is still sent. Returns whether it was removed. */
+/** Removes a waiting or failed message; one being sent is still sent. Returns whether it was removed. */
 export const dropMail = (store: StoreShape, id: string): Effect.Effect<boolean, SqlError.SqlError> =>
   dropJob(store, `${sendMail.kind}:${id}`)

@@ -115,7 +115,7 @@ interface MailTransportShape {
     message: SendMailOptions,
     recipients: ReadonlyArray<string>
   ) => Effect.Effect<Outcome>
-  /** Connects and logs in, and sends nothing; returns what keeps it from doing so. */
+  /** Connects and logs in, without sending; returns the reason if that fails, else undefined. */
   readonly check: (server: SmtpServer) => Effect.Effect<string | undefined>
   readonly close: Effect.Effect<void>
 }

@@ -25,14 +25,14 @@ export const notifications = plainTable(
     seen_with: text({ default: "", hidden: true, max: 100 }),
     /** The acting user; null for the server or clients without an account. */
     actor_id: integer({ ...whole, nullable: true }),
-    /** Whether the recipient caused it: listed as read, and not mailed. */
+    /** Whether the recipient caused it: listed as read and, except for system types, not mailed. */
     is_own: boolean({ default: false }),
     /** Burst that the row counts: later notifications of one type by one user, while unread (`write.ts`). */
     burst: text({ nullable: true, hidden: true, max: 200 }),
     /** Whether it is in the inbox. */
     in_inbox: boolean({ hidden: true }),
     is_broadcast: boolean({ hidden: true }),
-    /** `none`: not mailed; `waiting`: to be gathered into a mail; `sent`. */
+    /** `none`: not mailed; `waiting`: to be mailed; `sent`. */
     mail_state: text({ hidden: true, max: 10 }),
     read_at: timestamp({ nullable: true }),
     created_at: timestamp()

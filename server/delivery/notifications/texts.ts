@@ -349,7 +349,7 @@ const wordsOf = (row: Telling, named: Named): Words => {
   return { title: phrase.title(named, row), body: phrase.body?.(named, row) ?? null }
 }
 
-/** Texts of each row, in order. */
+/** Returns a function that gives each of these rows its texts, and whether its subject exists. */
 export const wordsFor = (
   rows: ReadonlyArray<Telling>,
   settings: Settings

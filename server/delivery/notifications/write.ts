@@ -69,7 +69,7 @@ const rowOf = (
 const reachesAnybody = ({ in_inbox, is_broadcast, mail_state }: NewNotification): boolean =>
   in_inbox || is_broadcast || mail_state !== "none"
 
-/** Rows to write, in event order. `effective`: returns the channels of a user and type. */
+/** Rows to write, user by user. `effective`: returns the channels of a user and type. */
 const rowsOf = (
   happenings: ReadonlyArray<Happening>,
   people: People,

@@ -1,6 +1,6 @@
 /**
  * Webhooks over the API (rules/conventions 14): users with the permission manage their own, the account's owner all. A
- * secret is returned once, on creation.
+ * secret is returned once, on creation or rotation.
  */
 import { Effect, Result, Schema } from "effect"
 import { boolean, command, created, eventType, forbidden, get, insert, invalid } from "../../../core/kernel/index.ts"

@@ -54,7 +54,7 @@ export const makeSubscriptions = (): Subscriptions => {
 }
 
 // Notifies subscribers of changes without a journal event, such as a PDF rendered on reading. Costs nothing without
-// subscribers; failures to record it are ignored.
+// subscribers; failures to record it are only logged.
 
 export const pdf_generated = "pdf_generated"
 
@@ -79,7 +79,7 @@ export const makeTeller =
       wake()
     }).pipe(Effect.catchCause((cause) => Effect.logWarning(`nobody was told of ${name}`, cause)))
 
-/** A PDF was rendered from a row and not stored. */
+/** Reports to subscribers that a PDF was rendered from a row and not stored. */
 export const tellPdf = (documentable_type: string, documentable_id: number): Effect.Effect<void, never, Store> =>
   Effect.flatMap(WebhookTeller, (tell) =>
     tell(pdf_generated, { document_id: null, documentable_type, documentable_id, job_id: null })
@@ -175,7 +175,7 @@ const endOfJournal = Effect.flatMap(Store, (store) =>
  */
 const bodies_lock = "hashtextextended('bodies of webhooks', 0)"
 
-/** Deletes stored bodies after an erasure; they are rendered again if still needed. */
+/** Deletes stored bodies and response excerpts after an erasure; bodies still needed are rendered again. */
 const forgetErased = Effect.fnUntraced(function* (events: ReadonlyArray<StoredEvent>) {
   const { scrubs } = (yield* CommandRuntime).catalogue
   if (!events.some(({ type }) => scrubs[type] !== undefined)) return

@@ -6,7 +6,7 @@ import { pdf_generated } from "./fan-out.ts"
 import { opportunityEvents } from "../../../core/orders/opportunities/events/participants.ts"
 import { keys, objects } from "../../../core/kernel/lists/answer-schema.ts"
 
-// Full invoices, credit notes and payments; payments include their invoice.
+// Full invoices, credit notes and payments; payments with the id of their invoice.
 
 const idWithin =
   (key: string) =>
@@ -25,7 +25,7 @@ export const billingKinds: ReadonlyArray<WebhookKind> = [
   ...wholeRow("credit_notes", ["credit_note.issued"], { id_of: idWithin("credit_note") })
 ]
 
-// Full containers; packed units include their container.
+// Full containers and packed units; units with the id of their container.
 
 const containerKinds: ReadonlyArray<WebhookKind> = [
   ...wholeRow("containers", [

@@ -151,7 +151,7 @@ export const messagesOf = (
 export const bodyOf = (name: string, happened_at: string, data: JsonObject): string =>
   JSON.stringify({ type: name, event: name, timestamp: happened_at, data })
 
-/** Bodies of messages, in order; undefined if the row no longer exists. */
+/** Bodies of messages, in order; undefined if the row neither exists nor is found in the journal. */
 export const bodiesOf = Effect.fnUntraced(function* (
   messages: ReadonlyArray<Message>
 ): CommandRuntime.Reads<ReadonlyArray<string | undefined>> {
@@ -275,7 +275,7 @@ const headerTextOf = (command_id: string): string =>
   /^[\w-]+$/.test(command_id) ? command_id : createHash("sha256").update(command_id).digest("hex").slice(0, 32)
 const keyOf = (webhook_id: number, position: number, name: string): string => `${webhook_id}:${position}:${name}`
 
-/** A repetition of a delivery under the same event id. Its body is looked up on sending. */
+/** A repetition of a delivery under the same event id. The body of a journal event is looked up on sending. */
 export const replayOf = (row: DeliveryRow, now: string): DeliveryRow => ({
   ...row,
   ...waiting(now),

@@ -26,7 +26,7 @@ export const webhooks = table(
   "webhooks",
   {
     ...webhook_fields,
-    is_active: boolean({ default: true, describe: "False once turned off, by a user or after repeated failures" }),
+    is_active: boolean({ default: true, describe: "False once turned off, by a user or automatically" }),
     consecutive_failures: integer({ computed: true, default: 0, describe: "Failed attempts since the last success" }),
     disabled_at: timestamp({ nullable: true, computed: true, describe: "Time it was turned off because of failures" }),
     /** First journal position to send; earlier events, and those during a deactivation, need a replay. */
@@ -58,16 +58,16 @@ export const webhook_deliveries = plainTable(
     event: text(),
     /** Id sent to receivers, the same for every attempt and replay. */
     event_id: text(),
-    /** Journal position; null for tests. */
+    /** Journal position; null for tests and for changes without a journal event. */
     position: integer({ nullable: true, max: Number.MAX_SAFE_INTEGER }),
     happened_at: timestamp(),
-    /** Body as sent; null if removed by an erasure, then rendered again. */
+    /** Body to send; null if found or rendered on sending: for replays of journal events, and after an erasure. */
     body: longText({ nullable: true, max: 10_000_000 }),
     /** `event`, `replay` or `test`. Only events are retried and count for the webhook's health. */
     purpose: text(),
     /**
      * `waiting`: attempted at `due_at`, unless a server has claimed it until `claimed_until`; `delivered`; `failed`: no
-     * further attempt; `dropped`: its webhook was deactivated first.
+     * further attempt; `dropped`: its webhook was deactivated first, or its row is gone.
      */
     state: text(),
     attempts: integer(),

@@ -1,6 +1,6 @@
 /**
- * Outbound webhooks (rules/conventions 14): subscriptions, their events, and delivery. All of it is outside the journal
- * and on the server alone; a rebuild or a restored journal sends nothing again.
+ * Outbound webhooks (rules/conventions 14): subscriptions, their events, and delivery. Their rows are outside the
+ * journal and on the server alone; a rebuild or a restored journal sends nothing again.
  */
 import { Clock, Context, Effect } from "effect"
 import { capitalised, CommandRuntime, get, hasAbility, hasOnePermission } from "../../../core/kernel/index.ts"
@@ -149,7 +149,7 @@ const makeWebhookCounts = (): WebhookCounts => {
 
 const day_millis = 86_400_000
 
-/** Deletes rows older than the configured retention, except waiting ones. */
+/** Deletes rows older than the configured retention, except waiting deliveries of existing webhooks. */
 const dropOld = Effect.gen(function* () {
   const { sql } = yield* Store
   const { settings } = yield* CommandRuntime
@@ -266,7 +266,7 @@ const mayManage = (viewer: Viewer): boolean =>
   hasOnePermission(viewer, access.permission) && hasAbility(viewer, access.ability)
 
 const may_change_rights = /^(user|role)\.(updated|deactivated)$/
-/** Webhooks end with their user's account or permission, as they receive everything. The owner can reactivate them. */
+/** Turns off webhooks whose user lost the account or permission. The account's owner can reactivate them. */
 const turnOffOfLeavers = Effect.fnUntraced(function* (events: ReadonlyArray<StoredEvent>, forget: () => void) {
   const changed = events.filter(({ type }) => may_change_rights.test(type))
   const [first] = changed

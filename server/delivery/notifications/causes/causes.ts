@@ -1,6 +1,6 @@
 /**
- * All sources of notifications, by type. Login codes and test messages are not among them, as they are sent by mail
- * only.
+ * Sources of notifications from journal events, by type. Not among them: login codes and test messages, which are
+ * mailed only, and failed backups.
  */
 import { Effect } from "effect"
 import { isJsonObject, Store, type AnyEventType, type JsonObject } from "../../../../core/kernel/index.ts"
@@ -132,11 +132,11 @@ const idWithin =
 const opportunity = { about: "opportunities", seen_with: opportunities_read.permission }
 const invoice = { about: "invoices", seen_with: invoices_read.permission }
 
-/** Permission to see inspections: that of the stock lists. */
+/** Permission to see inspections and transfers: that of the stock lists. */
 export const stock_permission = "stock.view"
 
 const simpleCauses: ReadonlyArray<Cause> = [
-  // Copies are recorded by the same event, so they notify as well.
+  // Copies record this event, too, so they notify as well.
   plain("opportunity.created", { ...opportunity, on: opportunityCreated }),
   plain("document.accepted", {
     ...opportunity,

@@ -252,8 +252,8 @@ export const peopleFor = Effect.fnUntraced(function* () {
   return { of } satisfies People
 })
 
-// Accounts: for their user, and for users who see accounts. Account mail is queued with the event, as it may hold a
-// code; these rows are for inboxes.
+// Accounts: for users who see accounts and, if reactivated, for their user. Account mail is queued with the event, as
+// it may hold a code; these rows are for inboxes.
 
 /** Permission to see how the server is: that of its checks. */
 export const server_permission = "system.manage"

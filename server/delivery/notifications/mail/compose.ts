@@ -63,7 +63,7 @@ const others = (count: number): string => (count === 1 ? "1 more" : `${count} mo
 const subjectOf = ([first, ...rest]: ReadonlyArray<Told>): string =>
   `${first?.title ?? ""}${rest.length === 0 ? "" : `, and ${others(rest.length)}`}`.slice(0, 300)
 
-/** Last paragraph: how to turn mails off; empty for types that cannot be turned off. */
+/** Last paragraph: the server's URL and, for types that can be turned off, the command for it. */
 const endingOf = (told: ReadonlyArray<Told>, { is_gathered, public_url }: About): ReadonlyArray<string> => {
   const changeable = [...new Set(told.map(({ notification_type }) => notification_type))].filter(
     (key) => notificationType(key)?.is_system !== true

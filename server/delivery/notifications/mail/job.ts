@@ -15,7 +15,7 @@ import { queueMail } from "../../mail/jobs.ts"
 import { isMailedTo, readerOf, textsOf } from "../api.ts"
 import type { Told } from "./compose.ts"
 
-// Schedule of notification mail: at once after a quiet hour, else gathered until an hour after the last mail
+// Schedule of notification mail: at once if the last one is `gather_minutes` ago, else gathered until then
 // (rules/conventions 15). A job is identified by user and first waiting row, so that there is one for all that arrives
 // meanwhile.
 
@@ -117,7 +117,7 @@ const offerGathered = Effect.fnUntraced(function* (
   }
 })
 
-/** Rows per message; further ones are only counted. */
+/** Maximum rows per message; further ones go into the next. */
 const rows_max = 1_000
 
 /** Whether a row may be mailed to the user: closed accounts get mail about the account only. */

@@ -16,7 +16,7 @@ export const opening = encode.encode(
   Sse.encoder.write(new Sse.Retry({ duration: Duration.millis(reconnect_millis), lastEventId: undefined })) +
     ": connected\n\n"
 )
-/** Keep-alive comment, ignored by clients; a longer silence means a dead connection. */
+/** Comment that keeps a silent connection alive; clients ignore it. */
 export const keep_alive = encode.encode(": \n\n")
 
 export interface Frame {
