@@ -204,6 +204,6 @@ export const optionalDecoderOf = <T>(
 
 // Tables whose ids are leased to devices, equal on server and device.
 
-/** Names of tables in which commands create rows that devices can record offline. */
+/** Names of tables whose rows have ids from a sequence (`hasOwnIds`), in catalogue order. */
 export const leasedTables = (catalogue: Catalogue): ReadonlyArray<string> =>
   catalogue.tables.filter(hasOwnIds).map((table) => table.name)

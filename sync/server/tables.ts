@@ -119,7 +119,7 @@ export const id_claims = plainTable("id_claims", "key", {
   passed: integer({ max: Number.MAX_SAFE_INTEGER })
 })
 
-/** Table of verdicts until schema 2, by command id alone; kept but no longer read. */
+/** Table of verdicts of earlier releases, by command id alone; kept but no longer read. */
 const verdicts_before_devices = "replica_commands"
 export const verdicts_by_device: TableMigration = {
   id: 1,
@@ -135,8 +135,8 @@ export const verdicts_by_device: TableMigration = {
 }
 
 /**
- * Files uploaded before their commands, by uploader, as knowing a file's SHA-256 must not give access to it. Deleted
- * after a while; a device then uploads the file again.
+ * Files uploaded before their commands, by uploader, as knowing a file's SHA-256 must not give access to it. Rows count
+ * for `counts_hours` only; after that a device uploads the file again.
  */
 const received_files = plainTable(
   "received_files",

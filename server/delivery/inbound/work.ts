@@ -1,4 +1,4 @@
-/** Processing of deliveries after they were answered, and their retention. */
+/** Inbound webhooks: their tables, processing after the response, and retention. */
 import { choice, integer, isJsonObject, longText, parseJson, Store, table, text } from "../../../core/kernel/index.ts"
 import { timestamp, update, type RowOf } from "../../../core/kernel/index.ts"
 import { type Delivery, type Handling, type InboundHandler, source_kinds } from "../../ports/server-slice.ts"

@@ -89,7 +89,7 @@ const connectionTexts: ReadonlyArray<readonly [text: string, codes: ReadonlyArra
   ["The mail server could not be reached", ["ECONNECTION", "ESOCKET"]],
   ["The mail server did not answer in time", ["ETIMEDOUT", "EABORT"]]
 ]
-/** Response codes for required or insecure authentication, which is not the message's fault. */
+/** Response codes for missing, failed or too weak authentication, which is not the message's fault. */
 const login_codes: ReadonlySet<number> = new Set([530, 534, 535, 538])
 /** Whether a response code is permanent. 503 is about the order of commands: another connection may work. */
 const isFinal = (code: number | null): boolean => code !== null && code >= 500 && code < 600 && code !== 503

@@ -16,7 +16,7 @@ import { notificationEndpoints, notificationResource } from "./api.ts"
 import { mailNotifications, offerLeftHourly } from "./mail/job.ts"
 import { makeHub, streamEndpoint, withLastEventId } from "./stream/hub.ts"
 
-// Notifications of this process by type, and mail waiting on all servers.
+// Counts of notifications created by this process, by type, and of those waiting for mail on all servers.
 
 interface NotificationCounts {
   readonly told: (rows: ReadonlyArray<NotificationRow>) => void
@@ -71,7 +71,7 @@ export const dropOld = Effect.gen(function* () {
 const dropOldDaily = timedWork({
   cron: "27 3 * * *",
   kind: "notifications.retention",
-  meaning: "removes notifications that are older than the settings keep them",
+  meaning: "removes notifications older than the configured retention",
   run: () => dropOld
 })
 

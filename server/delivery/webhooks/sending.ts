@@ -275,5 +275,5 @@ export const mailOwner = (
   )
 const hostOf = (url: string): string => URL.parse(url)?.host ?? url
 
-/** Dependencies of a running server for sending, loaded on first use. */
+/** Exported from here, so that the slice loads everything for sending by one import. */
 export { sender } from "./send.ts"

@@ -164,7 +164,7 @@ const dropOld = Effect.gen(function* () {
 const dropOldDaily = timedWork({
   cron: "17 3 * * *",
   kind: "webhooks.retention",
-  meaning: "removes deliveries and log entries of webhooks that are older than the settings keep them",
+  meaning: "removes webhook deliveries and log entries older than the configured retention",
   run: () => dropOld
 })
 

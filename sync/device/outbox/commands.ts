@@ -61,7 +61,7 @@ const highest_settled = `select max(n) from (${command_states
   .filter((state) => state !== "pending")
   .map((state) => `select max(n) as n from commands where state = '${state}'`)
   .join(" union all ")})`
-/** Whether a command was refused for the state of a row, and not for its own values. */
+/** Whether a command was refused for the state or absence of a row, and not for its own values. */
 const isAboutState = (error: WireError | undefined): boolean =>
   error?.status === 404 || Object.keys(error?.errors ?? {}).some((field) => field === "state" || field === "status")
 

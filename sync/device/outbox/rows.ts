@@ -53,7 +53,7 @@ export interface OutboxCommand extends WireCommand {
   readonly run: string | null
   /** Ids of the commands it undoes. */
   readonly undoes: ReadonlyArray<string>
-  /** Program run that withdrew it; null if not withdrawn. */
+  /** Program run that withdrew it; null if not withdrawn, or by an unnamed run. */
   readonly withdrawn_by: string | null
   /** Whether an undo found nothing left to undo. */
   readonly nothing_left: boolean

@@ -157,8 +157,8 @@ const wholeIn = (bytes: Uint8Array): number =>
     )
   )
 
-// Reads a damaged outbox: row by row through SQLite, and page by page if that fails. One bad row does not prevent
-// reading others.
+// Reads a damaged outbox: row by row through SQLite, and the others page by page. One bad row does not prevent reading
+// the rest.
 
 type SalvagedCommand = Pick<
   OutboxCommand,

@@ -280,7 +280,7 @@ export const makeHub = (): Hub => {
         const stream = Stream.callback<Uint8Array>(
           (queue) =>
             Effect.gen(function* () {
-              // Rows may have arrived after the response head was sent.
+              // Other streams may have begun since the first check.
               if (refusalOf(listeners, who) === undefined) {
                 const listener = yield* listening(who)
                 yield* Effect.raceFirst(sent(listener, reader.begun, queue), listener.ended.await).pipe(
