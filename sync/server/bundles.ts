@@ -275,7 +275,7 @@ const leasesFor = Effect.fnUntraced(function* (given: Given) {
   ).pipe(retryOnConflict)
 })
 
-/** Reclaims the device's blocks if the server knows fewer than it asked for; returns those it presented, else none. */
+/** Reclaims the device's blocks if the server knows fewer than it requested; returns those it presented, else none. */
 const claimsOf = (given: Given) =>
   Effect.flatMap(Store, (store) =>
     store.transaction(
