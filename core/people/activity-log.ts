@@ -71,7 +71,7 @@ export const changesOf = (
 
 const changeOf = (verb: string, data: JsonObject, before: JsonObject): Changes => {
   const { set, was, also } = data
-  // Event carries old and new values itself.
+  // Some events carry their old or new values.
   if (isJsonObject(set) || isJsonObject(was)) {
     return {
       old_values: isJsonObject(was) ? was : {},
@@ -192,7 +192,7 @@ const nothing_hidden: ReadonlySet<string> = new Set()
 /** Entity that an event type is about: `purchase_order.sent` gives purchase_order. */
 const subjectOf = (type: string): string => type.slice(0, type.indexOf("."))
 
-/** Events as entries of the action log. Two queries: earlier events of the same rows, and the users. */
+/** Events as entries of the action log. At most two queries: earlier events of the same streams, and the users. */
 const auditRows = Effect.fnUntraced(function* (
   events: ReadonlyArray<StoredEvent>,
   viewer: Viewer

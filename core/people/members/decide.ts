@@ -10,7 +10,7 @@ import { contactTables, members, relationships } from "./schema.ts"
 const ids = () => Schema.Array(Schema.Int)
 
 const memberArchived = eventType("member.archived", {
-  meaning: "A member was archived, by merging or deletion; it can be restored.",
+  meaning: "A member was archived by a merge; it can be restored.",
   data: () => Schema.Struct({ id: Schema.Int }),
   project: ({ id }, { recorded_at }) => [update(members, id, { is_active: false, deleted_at: recorded_at })]
 })
@@ -55,8 +55,8 @@ export interface Related {
   readonly other: MemberRow
 }
 /**
- * Errors of a member's change (422): creating or removing users; changing a user's name, activity or location type,
- * which belong to the account; or a type that an existing relationship does not allow.
+ * Errors of saving a member, by field (422): a new user; a type changed to or from user, or that a relationship does
+ * not allow; a user's name, activity or location type, which are changed with the account.
  */
 export const memberProblems = (
   next: MemberRow,
@@ -94,7 +94,7 @@ export interface MergeFacts {
   readonly secondary: MemberRow | undefined
   /** Relationships of both members. */
   readonly relationships: ReadonlyArray<RelationshipRow>
-  /** Types of contact records of which the remaining member already has a primary one. */
+  /** Kinds of contact records of which the remaining member already has a primary one. */
   readonly primary_kinds: ReadonlyArray<ContactKind>
   /** By table, ids of the secondary's participations in things the primary member takes part in as well. */
   readonly doubled: { readonly [table: string]: ReadonlyArray<number> }

@@ -188,8 +188,8 @@ const member_shows = {
     describe: "Primary address, with include=addresses"
   }),
   service_stock_levels: Shown.list(Shown.anything()),
-  child_members: Shown.objects(related, { describe: "Related contacts, with include=contacts" }),
-  parent_members: Shown.objects(related, { describe: "Organisations, with include=organisations" })
+  child_members: Shown.objects(related, { describe: "Relationships from others; include=contacts" }),
+  parent_members: Shown.objects(related, { describe: "Relationships to others; include=organisations" })
 }
 
 /** Module name under which members' custom fields are defined. */

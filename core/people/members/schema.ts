@@ -45,7 +45,7 @@ export const memberFields = {
   price_category_id: integer({ nullable: true, min: 1 }),
   discount_category_id: integer({ nullable: true, min: 1 }),
   invoice_term_id: ref("list_values", { nullable: true, on_delete: "clear" }),
-  invoice_term_length: integer({ default: 0, min: 0, max: 36_500, describe: "Days until an invoice is due" }),
+  invoice_term_length: integer({ default: 0, min: 0, max: 36_500, describe: "Days to pay invoices; 0 means 30" }),
   title: text({ nullable: true, max: 50 }),
   department: text({ nullable: true }),
   custom_fields: json<JsonObject>({ default: {} })
@@ -146,7 +146,7 @@ export const addresses = table(
   "addresses",
   { member_id, ...addressFields },
   {
-    // Users who write quotes get the owner of an address; its text is only for users who may see members.
+    // Users who write quotes get an address's owner; its text only in server responses that refer to the address.
     ...ofMember,
     entity: "address",
     visibility: {

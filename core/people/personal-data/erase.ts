@@ -116,9 +116,7 @@ export const memberAnonymised = eventType("member.anonymised", {
   scrub: eraseFromJournal
 })
 
-// Endpoint that anonymises a member and its user account, if any (rules/members-activities 2, rules/rulings 22).
-
-// The rule for erasing a person (rules/rulings 22).
+// The rule and endpoint for erasing a person (rules/members-activities 2, rules/rulings 22).
 
 interface AnonymiseFacts {
   /** Members merged into this one, directly or indirectly; they are the same person. */
@@ -133,8 +131,8 @@ interface AnonymiseFacts {
   readonly moved_contacts: MovedContacts
 }
 /**
- * Erases a person permanently; run again, it erases data added since. 422 on `member` for the caller's own record and
- * for an active account, whose name and e-mail would remain.
+ * Erases a person permanently; run again, it erases data added since. 422 on `member` for the caller's own record, for
+ * the owner and for a user whose account is active.
  */
 const anonymiseMember = (member: MemberRow, own_id: number | null, facts: AnonymiseFacts): Decided => {
   const { custom_fields, merged, moved_contacts, user, user_streams } = facts

@@ -1,4 +1,4 @@
-/** Endpoints of users (rules/conventions 12): POST invites a user, DELETE deactivates one. */
+/** Endpoints of users, where POST invites one and DELETE deactivates one, and of roles (rules/conventions 11, 12). */
 import { Context, Effect, Result } from "effect"
 import { boolean, command, CommandRuntime, created, crudResource, get, hasOnePermission } from "../../kernel/index.ts"
 import { invalid, list, listOf, noContent, ok, reject, renderById, renderOne, resource } from "../../kernel/index.ts"
@@ -82,7 +82,7 @@ const viewerLevel = Effect.fnUntraced(function* (viewer: Viewer) {
   return levelOf(yield* Store.get(users, viewer.user_id), yield* Store.find(roles, {}))
 })
 
-/** Stream locked by commands that grant or delete roles, so that no role is granted while being deleted. */
+/** Stream locked by all commands on roles and users, so that no role is granted while being deleted. */
 export const grants = "role:grants"
 
 const rolesSlice = crudResource({
@@ -171,7 +171,7 @@ export const userResource = resource({
 
 const oneUser = { user: Shown.row(() => userResource) }
 const inPath = { id: { table: users } }
-/** Facts for the rules of users. */
+/** Facts for the rules of users: all roles in order, the caller's level and the catalogue. */
 export const factsFor = Effect.fnUntraced(function* (viewer: Viewer) {
   const { catalogue } = yield* CommandRuntime
   return {
@@ -207,7 +207,7 @@ const endpoints = [
   command("POST", "/api/v1/users", {
     answer: {
       ...oneUser,
-      invitation_sent: boolean({ describe: "Whether a login code is sent by mail" }),
+      invitation_sent: boolean({ describe: "Whether mail with a login code is queued" }),
       invitation_code: text({
         nullable: true,
         secret: true,
@@ -222,7 +222,7 @@ const endpoints = [
       name: text({ required: true }),
       email: text({ required: true, format: "email" }),
       roles: list(text(), { default: [] }),
-      active: boolean({ default: false, describe: "Activate the user at once, without an invitation" }),
+      active: boolean({ default: false, describe: "Activate the user at once, before any login" }),
       send_invitation: boolean({ default: true, describe: "Mail the user a login code" })
     },
     creates: [members, users],

@@ -64,7 +64,7 @@ export const userAccessReset = eventType("user.access_reset", {
   project: "changes_no_table"
 })
 export const userLoggedIn = eventType("user.logged_in", {
-  meaning: "A user logged in with a mailed code, which verifies their address.",
+  meaning: "A user logged in with a login code, which verifies their address.",
   data: () => Schema.Struct({ ...account(), token_id: Schema.Int, verifies_email: Schema.Boolean }),
   project: ({ id, verifies_email }, { recorded_at }) => [
     update(users, id, { last_login_at: recorded_at, ...(verifies_email ? { email_verified_at: recorded_at } : {}) })
@@ -158,8 +158,8 @@ const mayMore = (
 }
 
 /**
- * Ids of roles given by name or id, in sort order. 422 if the caller may not grant or remove a changed one; 403 if an
- * added one exceeds the caller's token.
+ * Ids of roles given by name or id, in sort order. 422 for an unknown one, and for a changed one that the caller may
+ * not grant or remove; 403 if an added one exceeds the caller's token.
  */
 const chosenRoles = (
   names: ReadonlyArray<string>,
@@ -242,7 +242,7 @@ export const changeUser = (
   })
 }
 
-/** Deactivates a user; no events if inactive already. 422 on `user` for the owner and the caller's own account. */
+/** Deactivates a user; no events if deactivated already. 422 on `user` for the owner and the caller's own account. */
 export const deactivateUser = (user: UserRow, viewer: Viewer, facts: UserFacts): Decided => {
   if (user.is_owner) return reject("user", "The owner cannot be deactivated.")
   if (user.id === viewer.user_id) return reject("user", "You cannot deactivate yourself.")
@@ -282,7 +282,10 @@ export interface ResetFacts extends UserFacts {
   /** Times of earlier resets, latest first. */
   readonly before: ReadonlyArray<string>
 }
-/** Sends a new login code. 422 on `user` for a deactivated account, as activating it sends one anyway. */
+/**
+ * Sends a new login code. 422 on `user` for a deactivated account, which gets one when it is activated, an anonymised
+ * one, and an address that cannot be mailed; 429 above `access_resets_max` within an hour.
+ */
 export const resetAccess = (
   user: UserRow,
   ends_sessions: boolean,

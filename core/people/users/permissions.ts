@@ -201,8 +201,8 @@ export const permissionsOfRole = (name: string): ReadonlyArray<string> => [
 // The viewer of a request: the permissions of a user's roles and the abilities of their token.
 
 /**
- * The viewer of a request. `roles`: includes at least the user's. Without a token (replicas, server pages) all
- * abilities are given.
+ * The viewer of a request. `roles`: includes at least the user's. Without a token all abilities are given, as for
+ * boards, feeds and notifications.
  */
 export const viewerOf = (
   user: UserRow,
@@ -271,7 +271,7 @@ export const beyondToken = (
 }
 
 /**
- * Whether a level is at or above the viewer's. Level 0, that of users' own roles, never is: permissions decide there.
+ * Whether a level is at or above the viewer's. Never for level 0, that of roles users made: permissions decide there.
  */
 const outranks = (level: number, viewer: Viewer, viewer_level: number): boolean =>
   !viewer.is_owner && level > 0 && level >= viewer_level
