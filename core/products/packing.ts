@@ -19,7 +19,7 @@ export const live_statuses = [
   "dispatched",
   "returned"
 ] as const satisfies ReadonlyArray<ContainerStatus>
-/** Scan modes: `strict` requires the template's slots to be filled before sealing, `free` requires nothing. */
+/** Scan modes: `strict` containers are sealed only if they match their template exactly, `free` ones in any case. */
 export const scan_modes = { strict: "Strict", free: "Free" } as const
 
 /**
@@ -33,7 +33,7 @@ const containerColumns = {
   status: choice(container_statuses, { computed: true, default: "open" }),
   scan_mode: choice(scan_modes, { default: "strict" }),
   is_temporary: boolean({ computed: true, default: false }),
-  /** The case itself, as a serialised stock level; null for temporary containers. */
+  /** The container's own unit, a serialised stock level; null if it has none, as temporary ones. */
   serialised_item_id: ref("stock_levels", {
     nullable: true,
     on_delete: "refuse",

@@ -72,7 +72,7 @@ const vehicleResource = resource({
   order: ["name"]
 })
 
-/** Plate in capitals without other characters ("ab12 cde" is AB12CDE), for comparison; null for inactive vehicles. */
+/** Letters and digits of the plate, in capitals ("ab12 cde" is AB12CDE); null without one or for inactive vehicles. */
 const plateInUse = ({ is_active, registration }: VehicleRow): string | null =>
   (is_active && registration?.replace(/[^\p{L}\p{N}]/gu, "").toUpperCase()) || null
 

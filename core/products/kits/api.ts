@@ -1,4 +1,4 @@
-/** Endpoints of accessories and components (rules/availability 7.2, 7.3). */
+/** Endpoints of accessories, components and container templates (rules/availability 7.2, 7.3, 8.4). */
 import { boolean, choice, command, crudResource, decimal, get, integer, invalid, list } from "../../kernel/index.ts"
 import { object, ok, ref, reject, resource, Shown, Store, text, updatedEvent } from "../../kernel/index.ts"
 import type { Decided, FieldErrors, Input, SaveResult, Slice } from "../../kernel/index.ts"

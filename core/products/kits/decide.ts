@@ -22,7 +22,7 @@ const above = (edges: ReadonlyArray<Composed>): ((product: number) => ReadonlyAr
   return (product) => (of.get(product) ?? []).map((edge) => edge.product_id)
 }
 
-/** Whether product `from` contains product `to`, at any depth. */
+/** Whether product `from` is product `to` or contains it, at any depth. */
 export const contains = (edges: ReadonlyArray<Composed>, from: number, to: number): boolean => {
   const next = below(edges)
   const seen = new Set<number>()
@@ -67,8 +67,8 @@ export interface ComponentFacts {
 }
 
 /**
- * Checks a component. 422 `component_product_id`: duplicate, the product itself, a cycle, or nested too deep, in this
- * order.
+ * Marks the product as a kit. 422 `component_product_id` for a new component: duplicate, the product itself, a cycle,
+ * or nested too deep, in this order.
  */
 export const saveComponent = (
   next: ComponentRow,

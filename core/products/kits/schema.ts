@@ -6,7 +6,7 @@ import { boolean, choice, decimal, integer, ref, settingNumber, table } from "..
 import type { RowOf, Settings } from "../../kernel/index.ts"
 import type { ProductRow } from "../products/schema.ts"
 
-/** Maximum quantity of one part in a kit; quantities of lines and nested kits multiply it. */
+/** Maximum quantity of an accessory, component or slot; quantities of lines and nested kits multiply it. */
 export const part_quantity_max = "1000000"
 
 export const accessoryFields = {

@@ -99,7 +99,7 @@ export const discountRulesSlice: Slice = crudResource({
 
 /**
  * Rules for stage 2 of pricing: active ones, and those deleted since the opportunity was created (`since`; null for a
- * new one). Two queries.
+ * new one). Two queries; one for null.
  */
 export const discountFacts = Effect.fnUntraced(function* (since: string | null) {
   const order = ["-priority", "id"]

@@ -54,7 +54,7 @@ const formField: Shown.Part<FormField> = Shown.named("RateFormField", () =>
     visible_when: Shown.optional(Shown.objects({ field: text(), value: text() }))
   })
 )
-/** Schema of a `RateBreakdown`. */
+/** Response of calculating a rate: its `RateBreakdown`, the ids of the rate used and, on request, the explanation. */
 export const breakdownShown = {
   rate_breakdown: Shown.keys({
     currency: text(),
@@ -91,7 +91,7 @@ const calculate = postQuery("/api/v1/products/{product}/calculate_rate", {
   answer: breakdownShown,
   name: "products.calculate_rate",
   summary: "Price a product over a window; ?explain=1 explains it",
-  query: { explain: boolean({ describe: "Explanation of each figure" }) },
+  query: { explain: boolean({ describe: "Explain each figure" }) },
   ability: ["rates:read", "products:read"],
   permission: ["rates.view", "products.view"],
   params: { product: { table: products } },

@@ -227,8 +227,8 @@ interface RateFactsOptions {
 export type RateFacts = ReadonlyMap<number, ReadonlyArray<PricedRate>>
 
 /**
- * Candidates for `resolveProductRate` and `resolveLineRate`, with the method of their definitions: two queries per
- * 5,000 products.
+ * Candidates for `resolveProductRate` and `resolveLineRate`, with the method of their definitions: one query per 5,000
+ * products, and one for the definitions.
  */
 export const rateFacts = Effect.fnUntraced(function* (
   product_ids: ReadonlyArray<number>,

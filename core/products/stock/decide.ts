@@ -30,8 +30,8 @@ export interface LevelFacts {
 }
 
 /**
- * Creates or changes a level. Serialised units always have quantity 1. 422: `product_id` or `store_id` if the product
- * already has a bulk level at the store, `ends_at` before `starts_at`, columns of sub-hired stock.
+ * Creates or changes a level; a unit's quantity starts at 1 and is changed only by its ledger. 422: `product_id` or
+ * `store_id` if the product has a bulk level at that store, `ends_at` before `starts_at`, columns of sub-hired stock.
  */
 export const saveLevel = (
   next: StockLevelRow,
@@ -112,7 +112,7 @@ export const openingEvents = (level: StockLevelRow, context: DecideContext): Rea
         })
       ]
 
-/** Ledger line and new quantity of a level that purchased goods are added to. */
+/** Ledger line of goods bought for a level; the caller changes the level's quantity. */
 export const boughtEvents = (
   level: StockLevelRow,
   bought: {
@@ -191,8 +191,8 @@ interface TransactionInput {
   readonly store_id: number | null
 }
 /**
- * Posts a manual ledger line and changes the level's quantity. 422: `transaction_type` if not manual, `quantity` if not
- * whole, or not 1 for a unit. `newest`: the level's newest line before.
+ * Posts a manual ledger line and changes the level's quantity. 422: `stock_level` if sub-hired, `transaction_type` if
+ * not manual, `quantity` if not whole, or not 1 for a unit. `newest`: the level's newest line before.
  */
 export const postTransaction = (
   level: StockLevelRow,
@@ -285,7 +285,7 @@ export const firstStockLevel = (
 
 const productCreated = rowCreated(products)
 const levelCreated = rowCreated(stock_levels)
-/** New bulk products for which the same command created no stock level, as imports do. */
+/** New bulk products for which the same command created no stock level; imports create them. */
 const withoutStock = ({
   all,
   events

@@ -48,7 +48,7 @@ interface Moment {
 /** Whether units without a valid inspection are out of service (rules/inspections 4). */
 export const blocksUninspected = (settings: Settings): boolean =>
   settingText(settings, "inspections", "policy") === "block"
-/** Ids of such entries, above those of service records. */
+/** First id of entries for missing inspections, above the ids of service records. */
 const inspection_entries_from = 1_000_000_000_000
 /** Parts out of service; with `blocks`, also the unit itself once an inspection is due. */
 export const outOfServiceOf = (
@@ -96,7 +96,7 @@ const next_states: { readonly [S in ServiceState]: ReadonlyArray<ServiceState> }
   in_service: ["quarantine", "in_repair", "lost", "sold"],
   quarantine: ["quarantine", "in_repair", "lost", "sold", "in_service"],
   in_repair: ["quarantine", "in_repair", "lost", "sold", "in_service"],
-  // Lost stock must be found before any other action.
+  // Lost stock must be found before it can be sold.
   lost: ["quarantine", "in_repair", "lost", "in_service"],
   sold: []
 }
@@ -219,7 +219,7 @@ export const stock_levels = table(
     ),
     /** Time from which the unit lacks a required inspection, or failed one; null if none (rules/inspections 3). */
     inspection_due_at: timestamp({ nullable: true, computed: true }),
-    /** Time a sub-hired level was returned to its supplier: it counts until then, and its numbers become free. */
+    /** Time a sub-hired level was returned to its supplier; its serial number is free from then on. */
     given_back_at: timestamp({ nullable: true, computed: true }),
     /** The purchase order row it was received for. */
     purchase_order_item_id: ref("purchase_order_items", {
@@ -329,7 +329,7 @@ export type StockTransactionRow = RowOf<typeof stock_transactions>
 
 /** A merge of two levels; references follow where their columns declare `on_merge`. */
 export const stockLevelMerged = eventType("stock_level.merged", {
-  meaning: "A stock level was merged into another one of the same product and store.",
+  meaning: "Stock levels of two merged products at one store became one.",
   data: () => Schema.Struct({ id: Schema.Int, into_id: Schema.Int }),
   project: ({ id }) => [remove(stock_levels, id)]
 })
