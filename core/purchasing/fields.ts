@@ -48,8 +48,8 @@ const shared = {
   subject: text(cleared),
   reference: text(cleared),
   expected_at: timestamp(cleared),
-  starts_at: timestamp({ ...cleared, describe: "Start of the hire; required to send a sub-hire" }),
-  ends_at: timestamp({ ...cleared, describe: "End of the hire; required to send a sub-hire" }),
+  starts_at: timestamp({ ...cleared, describe: "Start of the hire, for lines without their own" }),
+  ends_at: timestamp({ ...cleared, describe: "End of the hire, for lines without their own" }),
   delivery_instructions: longText({ ...cleared, max: 5_000 }),
   notes: longText({ ...cleared, max: 5_000 }),
   custom_fields: json<JsonObject>({ default: {} }),
@@ -82,7 +82,7 @@ export type UpdateValues = Partial<ValuesOf<typeof updateFields>>
 export const purchaseOrderMail = Schema.Struct({
   purchase_order_id: Schema.Int,
   sent_at: Schema.String,
-  /** Address of the supplier; null without one, and nothing is mailed. */
+  /** Address given in the request, else the supplier's; null without either, and nothing is mailed. */
   to: Schema.NullOr(Schema.String),
   /** Text of the message; null for the text in the settings. */
   message: Schema.NullOr(Schema.String),
@@ -90,7 +90,7 @@ export const purchaseOrderMail = Schema.Struct({
 })
 export type PurchaseOrderMail = typeof purchaseOrderMail.Type
 
-/** Queues the message. Devices have none and send the command to a server. */
+/** Queues the message on a server; does nothing on devices, whose command a server takes later. */
 export const PurchaseOrderMailer = Context.Reference<(mail: PurchaseOrderMail) => StoreRead<void>>(
   "flightcase/PurchaseOrderMailer",
   { defaultValue: () => () => Effect.void }
@@ -139,7 +139,7 @@ export const returnFields = {
         min: "0.01",
         max: most,
         nullable: true,
-        describe: "Quantity; default: all received and not yet returned"
+        describe: "Quantity; default: units named, else all not returned"
       }),
       serial_numbers: list(text({ max: 255 }), {
         nullable: true,
@@ -149,7 +149,7 @@ export const returnFields = {
       stock_level_ids: list(integer({ names: "stock_levels" }), {
         nullable: true,
         max_items: 5_000,
-        describe: "Ids of units to return that have no serial number"
+        describe: "Ids of stock levels of the units to return"
       }),
       notes
     }),

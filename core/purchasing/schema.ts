@@ -140,13 +140,13 @@ export const purchase_order_items = table(
 )
 export type PurchaseOrderItemRow = RowOf<typeof purchase_order_items>
 
-/** One delivery from the supplier. */
+/** One delivery from the supplier, or one return to them. */
 export const purchase_order_receipts = table(
   "purchase_order_receipts",
   {
     purchase_order_id: orderId(),
     received_at: timestamp(),
-    /** Number of the supplier's delivery note. */
+    /** Number of the delivery or return note. */
     reference: text({ nullable: true }),
     notes: longText({ nullable: true, max: 5_000 }),
     received_by: ref("users", { nullable: true, computed: true, on_delete: "keep" })
@@ -162,7 +162,7 @@ export const purchase_order_receipt_lines = table(
     item_id: ref("purchase_order_items", { computed: true, live: false, on_delete: "keep" }),
     quantity: decimal({ scale: 2, computed: true, default: "1.00" }),
     serial_numbers: json<ReadonlyArray<string>>({ form: "array", computed: true, default: [] }),
-    /** Ids of the stock levels the goods became. */
+    /** Ids of the stock levels that goods were added to, or returned from. */
     stock_level_ids: json<ReadonlyArray<number>>({ form: "array", computed: true, default: [] }),
     is_return: boolean({ computed: true, default: false }),
     notes: longText({ nullable: true, max: 1_000 })
@@ -227,7 +227,7 @@ const goodsEvent = (type: string, meaning: string) =>
   })
 export const purchaseOrderReceived = goodsEvent(
   "purchase_order.received",
-  "A delivery for a purchase order was received: quantities by line, and the stock levels created."
+  "A delivery for a purchase order was received: quantities by line, and their stock levels."
 )
 export const purchaseOrderReturned = goodsEvent(
   "purchase_order.returned",

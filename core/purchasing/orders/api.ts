@@ -1,4 +1,4 @@
-/** Endpoints of purchase orders except receipts (rules/billing 2.3). */
+/** Endpoints of purchase orders, except to receive, return and extend (rules/billing 2.3). */
 import { Effect } from "effect"
 import { baseCurrency, boolean, command, created, customFieldFacts, decimal, get, later } from "../../kernel/index.ts"
 import { listOf, longText, noContent, ok, renderById, renderOne, resource, Shown, Store } from "../../kernel/index.ts"
@@ -30,7 +30,7 @@ import { exact, formatDecimal } from "../../values/decimal.ts"
 
 // API representation of purchase orders and their lines (rules/billing 2.2).
 
-/** Outstanding quantity of a line. */
+/** Outstanding quantity of a line with 2 decimals; never negative. */
 export const outstandingOf = (row: Pick<PurchaseOrderItemRow, "quantity" | "received_quantity">): string => {
   const left = exact(row.quantity).minus(exact(row.received_quantity))
   return formatDecimal(left.isNegative() ? 0 : left, 2)

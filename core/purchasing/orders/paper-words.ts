@@ -1,13 +1,13 @@
+/** Default text of mail with a purchase order, in English, German or French. */
 import { inLanguage } from "../../values/text.ts"
 
-/** Default text of mail with a purchase order, in the supplier's language. */
 interface OrderMailFacts {
   /** Null until the order is numbered. */
   readonly number: string | null
   readonly subject: string | null
   readonly supplier: string
   readonly company: string
-  /** The formatted hire window; null for purchases. */
+  /** Formatted dates of the hire; null for purchases, and for orders without both dates. */
   readonly window: { readonly from: string; readonly to: string } | null
 }
 const english = {

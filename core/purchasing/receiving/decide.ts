@@ -102,7 +102,7 @@ const serialsRefusal = (
     : `Serial number ${taken} is on stock level ${taken_serials.get(taken)?.id ?? 0} already; look at the piece again.`
 }
 
-/** Received quantities by row, adding up lines of one row. 422 on a line that exceeds the outstanding quantity. */
+/** Received quantities by row, adding up lines of one row. 422 on the first line that cannot be received. */
 const receivedRows = (
   lines: ReadonlyArray<ReceivedLine>,
   facts: ReceiveFacts
@@ -205,8 +205,8 @@ export const receiptLine = (
 })
 
 /**
- * Receives goods, all lines or none. 422: `status` unless sent, `lines.N.item_id` for a row of another order,
- * `lines.N.quantity` above the outstanding, `lines.N.serial_numbers`, `received_at` in the future.
+ * Receives goods, all lines or none. 422: `status` unless sent or received in part, `lines.N.item_id` for a row of
+ * another order, `lines.N.quantity`, `lines.N.serial_numbers`, `received_at` in the future, `store_id` if deleted.
  */
 export const receiveGoods = (facts: ReceiveFacts, sent: ReceiveValues, context: DecideContext): Decided<GoodsResult> =>
   Result.gen(function* () {

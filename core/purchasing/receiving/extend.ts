@@ -37,7 +37,7 @@ type ExtendValues = Partial<ValuesOf<typeof extendFields>>
 interface ExtendFacts {
   readonly order: PurchaseOrderRow
   readonly items: ReadonlyArray<PurchaseOrderItemRow>
-  /** Units of the order that are present, in the order's stock. */
+  /** Serialised units received for the order and not returned yet. */
   readonly units: ReadonlyArray<StockLevelRow>
   readonly claims: ReadonlyArray<UnitClaim>
 }
@@ -100,8 +100,8 @@ const movedItems = (
   })
 
 /**
- * Moves the end of a sub-hire. 422: `po_type`, `status`, `item_ids.N`, `ends_at` before the start or before a unit's
- * demand.
+ * Moves the end of a sub-hire. 422: `po_type`, `status`, `item_ids.N`, `ends_at` not after the start, or before the end
+ * of a demand on a unit.
  */
 const extendHire = (facts: ExtendFacts, sent: ExtendValues, context: DecideContext): Decided =>
   Result.gen(function* () {
@@ -196,7 +196,7 @@ const result: Schema.Codec<GoodsResult> = Schema.suspend(() =>
 )
 const with_items = ["include", "items"] as const
 
-/** The recorded delivery, with the result per line. */
+/** The recorded delivery or return, with its lines. */
 const receiptOf = Effect.fnUntraced(function* (id: number) {
   const receipt = yield* Store.get(purchase_order_receipts, id)
   if (receipt === undefined) return yield* Effect.die(new Error(`receipt ${id} vanished while it was being shown`))

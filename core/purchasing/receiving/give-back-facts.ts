@@ -1,4 +1,4 @@
-/** Facts for returning goods to a supplier: the units present, and claims on them. */
+/** Facts for receiving goods and for returning them to a supplier: stock levels, and claims on units. */
 import { Effect } from "effect"
 import { lockStreams, Store } from "../../kernel/index.ts"
 import { bulk, products } from "../../products/products/schema.ts"
@@ -96,11 +96,11 @@ export interface ReturnFacts extends Pick<ReceiveFacts, "order" | "items" | "pro
   readonly levels: ReadonlyArray<StockLevelRow>
   /** Reasons units cannot be returned, by unit id. */
   readonly holds: ReadonlyMap<number, string>
-  /** Bulk quantity present at the store, by product id, without what is on hire. */
+  /** Bulk quantity present at the stores of the order and its stock, by product id, without what is on hire. */
   readonly in_house: ReadonlyMap<number, ExactNumber>
 }
 
-/** Active demands on these units, out now or ending later, earliest first. Two queries. */
+/** Active demands on these units, out now or ending later, earliest first; without those of cases. Two queries. */
 export const claimsOf = Effect.fnUntraced(function* (
   unit_ids: ReadonlyArray<number>,
   now: string

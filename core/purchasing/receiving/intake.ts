@@ -1,6 +1,6 @@
 /**
- * Effect of a delivery on stock, in the same transaction (rules/billing 2.3, rules/availability 3): sub-hired goods
- * count within their window, purchased ones permanently and with a ledger entry.
+ * Effect of deliveries and returns on stock, in the same transaction (rules/billing 2.3, rules/availability 3):
+ * sub-hired goods count within their window, purchased ones permanently and with a ledger entry.
  */
 import { Effect, Result } from "effect"
 import { createdEvent, initialRow, integer, reaction, Store, updatedEvent } from "../../kernel/index.ts"
@@ -104,7 +104,7 @@ const entriesOf = (moved: GoodsMoved, { items, levels, orders, products }: Intak
   })
 }
 
-/** Events for one level: its creation or new quantity; purchases get one ledger line per receipt. */
+/** Events for one level: its creation or new quantity; purchases also get a ledger line for each entry. */
 const levelEvents = (
   entries: ReadonlyArray<Entry>,
   moved: GoodsMoved,

@@ -41,7 +41,7 @@ const covers = (one: LineShortage, other: LineShortage): boolean =>
   one.starts_at <= other.starts_at &&
   one.ends_at >= other.ends_at
 
-/** Quantities to order for all shortages. Goods ordered for one line also count for others in the same period. */
+/** Quantities to order for all shortages. Goods ordered for a line count for later ones within its period, too. */
 const everything = (short: ReadonlyArray<ShortLine>): ReadonlyArray<Wanted> => {
   const wanted: Array<Wanted> = []
   for (const one of short.filter(({ is_kit }) => !is_kit)) {
@@ -103,8 +103,8 @@ const outer = (values: ReadonlyArray<string | null>, pick: (sorted: ReadonlyArra
   values.includes(null) ? null : (pick(values.filter((one) => one !== null).sort()) ?? null)
 
 /**
- * Order lines for shortages: the requested ones, else all, which must be at one store. 422: `shortages` if nothing is
- * short, `lines.N.opportunity_item_id` for a line that is not short, a kit, or at another store.
+ * Order lines for shortages: the requested ones, else all at the store of the first. 422: `shortages` if nothing is
+ * left to order, `lines.N.opportunity_item_id` for a line not short, a kit, or at another store than the first.
  */
 const resolvingLines = (
   short: ReadonlyArray<ShortLine>,
@@ -163,7 +163,7 @@ const rental = 0,
 
 /**
  * Events that turn lines into sub-rentals. 422 on `sub_rental` for purchases, and on `state` if the opportunity is
- * closed to changes.
+ * closed to changes; 403 without `opportunities.edit`.
  */
 const subRentedEvents = (
   state: DecisionState,
@@ -321,7 +321,7 @@ const resolveShortages = (
   })
 
 /**
- * Facts for the waiting list: short and waiting lines. Lines wait for their whole quantity, including allocated units.
+ * Facts for the waiting list: short and waiting lines. Lines wait for all not yet returned, allocated units included.
  */
 const waitFactsOf = Effect.fnUntraced(function* (asked: Asked): Store.Reads<Join> {
   const { row, values } = asked
