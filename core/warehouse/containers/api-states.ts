@@ -1,6 +1,6 @@
 /**
- * Endpoints that seal, unseal, dissolve and repack containers, and the manifest of a closed one (rules/availability
- * 8.6).
+ * Endpoints that seal, unseal, dissolve, delete and repack containers, and the manifest of a closed one
+ * (rules/availability 8.6).
  */
 import { Effect } from "effect"
 import { command, created, get, invalidField, later, list, longText, noContent, ok, ref } from "../../kernel/index.ts"
@@ -32,7 +32,7 @@ import {
   write_access
 } from "./endpoint-parts.ts"
 
-// Names in a manifest, nested containers included: one round of queries per level of nesting.
+// Contents of a manifest and their names: one query per level of nesting, and a fixed number of others.
 
 const loadManifest = Effect.fnUntraced(function* (
   root: ContainerRow

@@ -116,7 +116,7 @@ const returnFacts = Effect.fnUntraced(function* (
 const returning = command("POST", `${one}/return`, {
   answer: containerShown,
   name: "containers.return",
-  summary: "Return a kit from its order",
+  summary: "Return a dispatched container",
   ...write_access("dispatch"),
   params: oneContainer,
   streams: streamsOfMovement(),
@@ -318,7 +318,7 @@ const moves = [
   command("POST", `${base}/{container}/nest`, {
     answer: containerShown,
     name: "containers.nest",
-    summary: "Put a container that is no unit into another one, or take it out",
+    summary: "Put a container without a unit into another, or take it out",
     ...write_access("pack"),
     success_status: 200,
     params: oneContainer,

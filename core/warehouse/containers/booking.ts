@@ -1,6 +1,6 @@
 /**
- * Effects of booking units on containers (rules/availability 8.3, 8.6). A dispatched unit leaves its box; a box whose
- * case is dispatched, and an emptied temporary one, are dissolved; a kit goes and returns with its case.
+ * Effects of booking units on containers (rules/availability 8.3, 8.6). A dispatched unit leaves its box; a box is
+ * dissolved with its case's dispatch, or once empty (`endsWhenEmpty`); a kit goes and returns with its case.
  */
 import { Effect, Result } from "effect"
 import { isPackedUnitHeld } from "../../orders/availability/rules/line-demands.ts"
@@ -192,7 +192,7 @@ const containerEvents = (
 }
 /**
  * Whether a container is dissolved when its last unit leaves: temporary ones, and boxes of a product, which frees their
- * case. Kits stay, and so do cases with only a label of their own.
+ * case. Kits stay, and so do containers that have no product and are not temporary.
  */
 export const endsWhenEmpty = ({ as_case, container }: Pick<ContainerFacts, "as_case" | "container">): boolean =>
   as_case.container_mode !== "kit" &&

@@ -1,4 +1,4 @@
-/** Rules of kits as a whole: dispatched to an order, returned, and checked in unit by unit (rules/availability 8.6). */
+/** Rules of containers: kits dispatched to an order, and all kinds returned and checked in (rules/availability 8.6). */
 import { Result } from "effect"
 import { bufferedWindow, noBuffers } from "../../orders/availability/rules/demand.ts"
 import { demands, demandsReplaced } from "../../orders/demands/schema.ts"
@@ -224,12 +224,12 @@ export const caseDemanded = (
 
 export interface ReturnFacts {
   readonly target: ContainerFacts
-  /** State of the order it is out on; undefined if that was deleted. */
+  /** State of the order it is out on; undefined if it is on none, or that was deleted. */
   readonly known: DecisionState | undefined
 }
 /**
- * Returns a container: checks in its case (and checks it, given its condition); contents stay packed. Starts repacking
- * if the product requires it. 422: `container` unless dispatched, `returned_at` before the dispatch.
+ * Returns a container: books its case in, and the units of a box (checked, if a condition is given); they stay packed.
+ * Starts repacking if the product requires it. 422: `container` unless dispatched, `returned_at` before the dispatch.
  */
 export const returnContainer = (
   facts: ReturnFacts,

@@ -93,7 +93,7 @@ export const streamsOfMovement =
 export const containerShown = { container: Shown.row(() => containerResource) }
 export const containerItemShown = { container_item: Shown.row(() => containerItemResource) }
 
-/** Response of every write: the container with its contents. */
+/** Response about one container: its row with its contents. */
 export const renderContainer = Effect.fnUntraced(function* (
   input: Pick<Input, "query" | "viewer" | "settings" | "now" | "composed">,
   id: number,
@@ -134,8 +134,6 @@ export const findDuplicateBarcode = Effect.fnUntraced(function* (
 })
 
 // Manifest of a closed container, and check of its return (rules/availability 8.6).
-
-// Answers: the manifest of a container and the check of its return (rules/availability 8.6).
 
 const { barcode, name, scan_mode, sealed_at, sealed_by_user_id, status } = containers.columns
 const own = {
@@ -189,9 +187,9 @@ interface UnitName {
 export interface ManifestResult {
   readonly container: ContainerRow
   readonly items: ReadonlyArray<ContainerItemRow>
-  /** Content its product requires: the slots of its template, or without any, its fixed parts. */
   /** Times when units were returned without the container, while it is out; by stock level. */
   readonly back_alone: ReadonlyMap<number, string>
+  /** Content its product requires: the slots of its template, or without any, its fixed parts. */
   readonly slots: ReadonlyArray<{
     readonly product_id: number
     readonly binding: "pool" | "fixed" | null
@@ -205,8 +203,8 @@ export interface Names {
 }
 
 /**
- * The manifest, nested containers included. Compliant: in each container every slot is filled by units in service,
- * nothing else is inside, and none of its units was returned alone.
+ * The manifest, nested containers included. Compliant: in each container all slots are filled, all units are in service
+ * and none was returned alone; strict ones with slots hold nothing else.
  */
 export const manifest = (of: ManifestResult, names: Names): Manifest => {
   const { back_alone, container, items } = of

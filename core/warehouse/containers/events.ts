@@ -36,7 +36,7 @@ export const containerDispatched = stateEvent("container.dispatched", "A contain
 ])
 export const repackStarted = stateEvent(
   "container.repack.started",
-  "The unit-by-unit check of a returned container started.",
+  "The unit-by-unit check of a container's contents started.",
   ({ id }) => [setPackedItems(id, { repacked_at: null })]
 )
 
@@ -104,14 +104,14 @@ export const itemUnpacked = (
   })
 
 export const itemForgotten = eventType("container.item.deleted", {
-  meaning: "The contents of a deleted container were cleared.",
+  meaning: "A packing record of a deleted container was deleted.",
   data: () => Schema.Struct({ id: Schema.Int, container_id: Schema.Int }),
   stream: ofContainer,
   project: ({ id }) => [remove(container_items, id)]
 })
 
 const itemRepackedEvent = eventType("container.repack.item", {
-  meaning: "A unit was found in its returned container, at the given position.",
+  meaning: "A unit was confirmed in a container being repacked, at its position.",
   data: () =>
     Schema.Struct({
       id: Schema.Int,
@@ -142,7 +142,7 @@ export const itemRepacked = (
   })
 
 const checkinVerifiedEvent = eventType("container.checkin.verified", {
-  meaning: "Units were scanned at the check-in of a returned container.",
+  meaning: "Units were scanned at the check-in of a container.",
   data: () =>
     Schema.Struct({ id: Schema.Int, serialised_item_ids: Schema.Array(Schema.Int), verified_at: Schema.String }),
   project: ({ id, serialised_item_ids, verified_at }) => [
@@ -190,12 +190,12 @@ export const sealBroken = (container: ContainerRow, reason: string, context: Dec
     unsealed_reason: reason
   })
 
-/** Name of a unit: the code on its label. */
+/** Name of a unit in messages: its asset number, serial number or name, else its id. */
 export const labelOf = (level: Pick<StockLevelRow, "id" | "asset_number" | "serial_number" | "item_name">): string =>
   level.asset_number ?? level.serial_number ?? level.item_name ?? `unit ${level.id}`
 
 const named_max = 5
-/** Reason of an unsealing: `unit scanned out to order 0000000012: A-1, A-2`. */
+/** Reason of an unsealing, such as `2 units scanned out to order 0000000012: A-1, A-2`. */
 export const scannedOutReason = (order: string, levels: ReadonlyArray<Parameters<typeof labelOf>[0]>): string => {
   const names = levels.map(labelOf)
   return (

@@ -40,7 +40,7 @@ export interface Unit {
   readonly conflicts: ReadonlyArray<HeldDemand>
   /** Name of the container it is packed in. */
   readonly packed_in?: string
-  /** The container it is the case of, followed by all nested ones, level by level. */
+  /** The container it is the case of. `subtree`: that one, then all nested ones, level by level. */
   readonly child: ContainerRow | undefined
   readonly subtree: ReadonlyArray<ReadonlyArray<ContainerRow>>
 }
@@ -69,7 +69,7 @@ const chainsOf = Effect.fnUntraced(function* (of: ReadonlyArray<ContainerRow>): 
   return chains
 })
 
-/** Facts of these containers, in their order: three queries, and one per level of nesting. */
+/** Facts of these containers, in their order: four queries, and one per level of nesting. */
 export const loadTargets = Effect.fnUntraced(function* (
   of: ReadonlyArray<ContainerRow>
 ): Store.Reads<ReadonlyArray<ContainerFacts>> {

@@ -54,8 +54,8 @@ const newContainer = (
 }
 
 /**
- * Creates a container with a unit as its case. 422: `product_id` not containerable; `serialised_item_id` not a unit of
- * it, in use, at another store or gone.
+ * Creates a container, if requested with a unit as its case. 422: `product_id` if not containerable;
+ * `serialised_item_id` if no unit of it, sub-hired, in use, at another store or gone.
  */
 export const createContainer = (input: CreateInput, facts: CreateFacts, context: DecideContext): Decided => {
   const { housed, housing, housing_product, packed } = facts
@@ -134,8 +134,8 @@ export const changeContainer = (
 }
 
 /**
- * Seals a container. 422 `container` if it is not open, is empty, has an open one nested, or does not match its strict
- * template.
+ * Seals a container. 422 `container` if it is not open, is empty, has an open one nested, holds a unit out of service,
+ * or does not match its strict template.
  */
 export const sealContainer = (
   target: ContainerFacts,
@@ -234,7 +234,7 @@ export const unsealContainer = (
 }
 
 /**
- * Dissolves a container: contents return to stock or move to another; nested ones are detached, with a warning. 422:
+ * Dissolves a container: contents return to stock or move to another; nested ones are named in warnings. 422:
  * `container` if dispatched or dissolved, `transfer_to_container_id` if not open, at another store or full.
  */
 export const dissolveContainer = (
@@ -309,8 +309,8 @@ const dissolveWarnings = (
 ]
 
 /**
- * Deletes a dissolved container and its packings. 422 `container` if it is in use, was dispatched, or has a successor,
- * as such rows are records.
+ * Deletes a dissolved container and its packings. 422 `container` if it is in use, was dispatched, or others refer to
+ * it (`followers`), as such rows are records.
  */
 export const deleteContainer = (
   container: ContainerRow,

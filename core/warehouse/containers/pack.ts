@@ -1,5 +1,5 @@
 /**
- * Rules of packing, unpacking, transferring and repacking units, and their effect on stock (rules/availability 8.5).
+ * Rules of packing, unpacking, nesting, transferring and repacking, and their effect on stock (rules/availability 8.5).
  */
 import { holderText } from "../../orders/opportunities/state/index.ts"
 import { Result } from "effect"
@@ -27,7 +27,7 @@ const requireOpenContainer = (
         field,
         `The container is ${container.status}; only open ones are packed and unpacked. ${toBeOpen(container)}`
       )
-/** Command that opens the container, for messages. */
+/** Sentence for messages on how to open the container; empty if it is open. */
 export const toBeOpen = ({ id, status }: Pick<ContainerRow, "id" | "status">): string => opening[status](id)
 const repacking = (id: number): string => `flightcase containers repack start --container-id ${id}`
 const opening: { readonly [S in ContainerStatus]: (id: number) => string } = {
@@ -86,8 +86,8 @@ const nestedUnder = (child: ContainerRow, parent_container_id: number | null): N
   updatedEvent(containers, child, { parent_container_id }) ?? rowUpdated(containers).make({ id: child.id })
 
 /**
- * Events of packing a unit now: its packing row, a demand if the case holds its contents, its mark, and the parent of a
- * nested container.
+ * Events of packing a unit now: its packing row, a demand if the case holds its contents, the case noted on its stock
+ * level, and the parent of a nested container.
  */
 const entering = (
   unit: Unit,
@@ -133,8 +133,8 @@ const entering = (
 }
 
 /**
- * Events of unpacking a unit now: end of its packing row and demand, and clearing of its mark and of a nested
- * container's parent.
+ * Events of unpacking a unit now: end of its packing row and demand; its stock level's case and a nested container's
+ * parent are cleared.
  */
 export const leaving = (
   unit: Unit,
@@ -152,7 +152,7 @@ export const leaving = (
   ]
 }
 
-/** Packs one unit. 422 `container` unless open, `serialised_item_id` if the unit cannot be packed. */
+/** Packs one unit. 422 `container` unless open or if full, `serialised_item_id` if the unit cannot be packed. */
 export const packUnit = (
   unit: Unit | undefined,
   target: ContainerFacts,
@@ -181,8 +181,8 @@ export const unpackUnit = (unit: Unit | undefined, target: ContainerFacts, conte
 const notPackedHere = (field: string): Rejection => invalidField(field, "The unit is not packed in this container.")
 
 /**
- * Puts a container that is no unit into another one, or takes it out (`into` undefined). 422: `container` if it is a
- * unit, out, or in a closed one; `parent_container_id` if that one cannot hold it.
+ * Puts a container without a unit of its own into another, or takes it out (`into` undefined). 422: `container` if it
+ * has a unit, is out or dissolved, or in a closed one; `parent_container_id` if that one cannot hold it.
  */
 export const nestContainer = (
   { chain, container }: ContainerFacts,

@@ -92,7 +92,7 @@ const recorded = crudResource({
   path: "/api/v1/inspections",
   access: inspected,
   only: ["list", "show", "create", "delete"],
-  // Serialised by unit, as a unit's inspections are compared with each other.
+  // New ones are serialised by unit, as a unit's inspections are compared with each other.
   streams: (params, body) =>
     params["id"] === undefined ? [`stock_level:${String(body["stock_level_id"])}`] : [`inspection:${params["id"]}`],
   rules: {

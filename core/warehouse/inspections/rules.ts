@@ -57,7 +57,7 @@ interface UnitFacts {
   readonly timezone: string | null
   readonly intervals: ReadonlyArray<IntervalRow>
   readonly latest: ReadonlyArray<InspectionRow>
-  /** Usual months of the kind. */
+  /** Usual months between inspections of the kind. */
   readonly kind_months: number
   /** Newest inspection of the kind besides the row to delete. */
   readonly other: InspectionRow | undefined
@@ -87,7 +87,7 @@ export const loadUnit = Effect.fnUntraced(function* (
 
 /**
  * Completes a new inspection: newest of its kind unless a later one is known, and due after the interval. 422:
- * `stock_level_id` for goods without units, `inspected_at`, `due_at`.
+ * `stock_level_id` for counted goods and units that are gone, `inspected_at`, `due_at`.
  */
 export const saveInspection = (
   next: InspectionRow,
@@ -142,7 +142,7 @@ export const afterDeleting = (
 
 // Intervals of a product.
 
-/** Facts about all units of a product. */
+/** Facts about the units of a product that are in stock. */
 interface ProductFacts {
   readonly is_serialised: boolean
   readonly levels: ReadonlyArray<StockLevelRow>

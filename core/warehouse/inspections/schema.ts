@@ -79,7 +79,6 @@ export const inspections = table(
 )
 export type InspectionRow = RowOf<typeof inspections>
 
-/** Recorded once for each inspection. */
 export const inspectionDue = eventType("inspection.due", {
   meaning: "An inspection of a unit is due soon, or was not renewed in time. Recorded once for each inspection.",
   data: () => Schema.Struct({ id: Schema.Int, reminded_at: Schema.String }),

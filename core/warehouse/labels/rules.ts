@@ -233,7 +233,7 @@ const module_least_mm = 0.19
 const quiet_modules = 10
 
 type PrintedLabel = Pick<LabelShown, "code" | "title" | "more" | "is_case">
-/** Labels in ZPL II, each as a format of its own; QR where Code 128 cannot hold the code or would be too narrow. */
+/** Labels in ZPL II, each as a format of its own; QR also where Code 128 cannot hold the code or gets too narrow. */
 export const zplOf = (
   labels: ReadonlyArray<PrintedLabel>,
   { dots_per_mm = 8, height_mm = 32, symbol = "code128", width_mm = 57 }: ZplOptions = {}

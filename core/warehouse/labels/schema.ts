@@ -11,7 +11,7 @@ export const label_fields = {
   }),
   store_id: ref("stores", {
     nullable: true,
-    describe: "Store whose units to label, with its containers that are no unit"
+    describe: "Store whose units to label, and its containers without a unit"
   }),
   page: integer({ min: 1, max: 1_000_000, default: 1, describe: "Page number, from 1" }),
   per_page: integer({ min: 1, max: labels_max, default: labels_max, describe: "Labels per page" })

@@ -167,7 +167,8 @@ export const caseOut = (
   })
 
 /**
- * Dispatches the case itself on a line that asks for it, or else creates a demand on it, which records that it is out.
+ * Dispatches a box: its units on lines of the order, and its case on a line that asks for it, or else by a demand on
+ * the case, which records that it is out.
  */
 const boxOut = (
   { housing, target: { container }, units }: CaseFacts,
@@ -207,7 +208,7 @@ const isWanted = (known: DecisionState, level: StockLevelRow, settings: DemandSe
   return line !== undefined && hasRoom(known, line, level.product_id, settings)
 }
 
-/** Error of a second dispatch on one line, which requires reverting the check-in first. */
+/** Error of a unit's second dispatch on one order, which requires reverting the check-in first. */
 const wasOutText = (
   name: string,
   { id, opportunity_id, opportunity_item_id }: Pick<AssignmentRow, "id" | "opportunity_id" | "opportunity_item_id">

@@ -137,7 +137,7 @@ const namingUnits = Effect.fnUntraced(function* (levels: ReadonlyArray<StockLeve
   return (level: StockLevelRow): Named => ({ kind: "unit", level, container: cases.get(level.id) })
 })
 
-/** Most rows with one code that a reason is made of. */
+/** Maximum rows to read for a single code: three are named in the reason, a fourth says that there are more. */
 const same_max = 4
 /** Rows by the text that they have in a column; a reason where several have it. */
 const rowsWith = Effect.fnUntraced(function* <T extends Table>(
@@ -174,8 +174,7 @@ const addUnits = Effect.fnUntraced(function* (names: Names, texts: ReadonlyArray
   for (const [text, level] of levels) names.set(text, unitOf(level))
 })
 /**
- * Units and containers by code: units present or dispatched first, as codes of units that left may be in use again,
- * those that left last.
+ * Units and containers by code. Units that left the stock come last, as their codes may be in use again.
  */
 const unitsAndContainers = Effect.fnUntraced(function* (texts: ReadonlyArray<string>): Store.Reads<Names> {
   const names: Names = new Map()
@@ -226,7 +225,7 @@ const ambiguous = (text: string, column: string, what: string, rows: ReadonlyArr
   `${rows.slice(0, 3).join(", ")}${rows.length > 3 ? " and more" : ""}. ` +
   "Scan another code that only the one that is meant has."
 
-/** Message: `no unit, container or product has the code "A-11" …`, with the most similar codes. */
+/** Message: `no unit and no product has this code (looked among …)`, with the most similar codes. */
 const unknownText = Effect.fnUntraced(function* ({ code, quantity, texts }: ReadCode): Store.Reads<string> {
   const near = yield* nearest(texts[0] ?? code, quantity)
   const also = texts.length < 2 ? "" : `; looked for ${texts.map((text) => JSON.stringify(text)).join(", ")}`

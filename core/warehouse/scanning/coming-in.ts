@@ -241,7 +241,7 @@ export const unitIn = (facts: ScanFacts, level: StockLevelRow, wanted: Wanted, c
     )
   })
 
-/** Events of the check, if the scan gives a condition. */
+/** Step that checks the unit, if the scan gives a condition or finalises; condition good by default. */
 const checksOf = (
   { at, condition, damage_notes, finalise }: Wanted,
   { viewer }: DecideContext

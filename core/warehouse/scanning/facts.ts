@@ -28,7 +28,7 @@ export interface ScanFacts {
   readonly found: Found
   /** State of the order; undefined if it is unknown or deleted. */
   readonly known: DecisionState | undefined
-  /** The scanned unit, with the container it is packed in. */
+  /** The scanned unit. `around`: the container it is packed in. */
   readonly unit: Unit | undefined
   readonly around: ContainerFacts | undefined
   /** Whether the unit was returned while the case it is packed in is away; it is then treated as not in the case. */

@@ -142,7 +142,7 @@ const idAfter = (word: string, text: string): number | undefined => {
   return before.toLowerCase() === word && id !== undefined ? Number(id) : undefined
 }
 
-/** Forms of a code to search for: as typed, and case-folded. */
+/** Forms of a code to search for: as typed, in capitals and in small letters. */
 export const codeForms = (text: string): ReadonlyArray<string> => [
   ...new Set([text, text.toUpperCase(), text.toLowerCase()])
 ]

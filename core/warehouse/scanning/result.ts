@@ -15,17 +15,17 @@ export const scanned_fields = {
   stock_level_id: integer({ nullable: true }),
   container_id: integer({ nullable: true }),
   product_id: integer({ nullable: true }),
-  /** Moved pieces: 1 for a unit, all contents for a case. */
+  /** Moved pieces: 1 for a unit or kit, the units in a box, or the quantity of a bulk product. */
   quantity: integer(),
-  /** Kit that the unit was moved with; null if it is not part of one. */
+  /** Name of the line whose kit the unit is a part of; null if the line is for the unit's own product. */
   part_of: text({ nullable: true }),
   /** Allocated unit that could not be dispatched and was replaced by this one. */
   in_place_of: text({ nullable: true }),
   /** Whether a unit that was returned from this order was dispatched on it again. */
   is_out_again: boolean(),
   /**
-   * Container the unit was taken out of. `left`: `open` or `dissolved` if it is empty now; null if it still has
-   * contents.
+   * Container the unit was taken out of, and sealed ones around it. `left`: `empty` or `dissolved` if nothing is left
+   * inside; else null.
    */
   taken_out_of: Shown.objects({
     container_id: integer(),
@@ -44,8 +44,8 @@ export const scanResult = Shown.keys({
 })
 
 /**
- * Pieces of an order: requested, packed, dispatched and returned. `lost`: pieces of `back` that were checked in as
- * missing and not found since.
+ * Pieces of an order: requested, packed, dispatched, returned and still to dispatch. `lost`: pieces of `back` that were
+ * checked in as missing and not found since.
  */
 export const count_fields = {
   asked: integer(),

@@ -233,7 +233,7 @@ const lockNamed = Effect.fnUntraced(function* (
   ])
 })
 
-/** Looks the code up again after locking, as goods may have been sealed, packed or dispatched meanwhile. */
+/** Looks the code up and locks its goods; on Postgres then again, as they may have been packed or sent meanwhile. */
 const found = Effect.fnUntraced(function* (
   { code, stock_level_id }: Scanned,
   more: ReadonlyArray<string> = []

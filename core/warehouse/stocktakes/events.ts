@@ -47,7 +47,7 @@ export const stocktakeMoved = eventType("stocktake.moved", {
   project: ({ id, moves }) => moves.map((row) => insert(stocktake_moves, { ...row, stocktake_id: id }))
 })
 
-/** A stocktake was closed. `lines`: differences and what was recorded for each; units found in place are left out. */
+/** A stocktake was closed. `lines`: all but units found in place, or out on orders and not scanned. */
 export const stocktakeClosed = eventType("stocktake.closed", {
   meaning: "A stocktake was closed: its result, and what closing recorded in stock.",
   data: () =>

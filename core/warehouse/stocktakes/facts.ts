@@ -38,7 +38,7 @@ const since = Effect.fnUntraced(function* <T extends Table, C extends keyof T["c
   return rows.map((row) => store.decode(table, row))
 })
 
-/** Ids of a group and all groups below it. */
+/** Ids of a group and all groups below it; undefined without a group. */
 const groupsWithin = Effect.fnUntraced(function* (
   id: number | null
 ): Effect.fn.Return<ReadonlySet<number> | undefined, Failure, Store> {
@@ -52,7 +52,7 @@ const groupsWithin = Effect.fnUntraced(function* (
   return within
 })
 
-/** Packing of each packed unit: the outermost case that is out, else the outermost that is sealed. */
+/** `Packing` of each packed unit but those back without a case that is out; `touched`: time each was last scanned. */
 const loadPacked = Effect.fnUntraced(function* (
   level_ids: ReadonlyArray<number> | undefined
 ): Effect.fn.Return<
@@ -120,7 +120,7 @@ const chainOf = (
   return chain
 }
 
-/** Units seen by a check-in, delivery or packing since the stocktake started, each with a description. */
+/** Units seen by a check-in or packing since the stocktake started, each with a description. */
 const loadSeen = Effect.fnUntraced(function* (started_at: string, touched: ReadonlyMap<number, string>) {
   const back = yield* since(asset_assignments, ["stock_level_id", "returned_at"], "returned_at", started_at)
   const seen = new Map<number, string>()

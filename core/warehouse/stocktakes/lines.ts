@@ -20,7 +20,7 @@ export const level_columns = [
 export type CountedLevel = Pick<StockLevelRow, (typeof level_columns)[number]>
 export const product_columns = ["id", "name", "sku", "product_group_id", "stock_method"] as const
 type CountedProduct = Pick<ProductRow, (typeof product_columns)[number]>
-/** The relevant case around a unit: the outermost that is out, else the outermost that is sealed. */
+/** The relevant case around a unit: the outermost if it is out, else the outermost sealed one, else the outermost. */
 export interface Packing {
   readonly container_id: number
   readonly name: string

@@ -51,7 +51,7 @@ export const stocktakes = table(
       computed: true,
       hidden: true
     }),
-    /** Lines as recorded by closing, except units found in place. */
+    /** Lines as recorded by closing, except units found in place, or out on orders and not scanned. */
     outcome: json<
       ReadonlyArray<JsonObject>,
       { readonly nullable: true; readonly computed: true; readonly hidden: true; readonly form: "array" }

@@ -22,7 +22,7 @@ const moving = later(() => import("./move.ts"))
 const reading = later(() => import("./facts.ts"))
 const resolved = later(() => import("./shortages.ts"))
 
-/** Whether the day on which the goods should have arrived has ended at the receiving store. */
+/** Whether a transfer is under way after the day of its arrival, by the receiving store's time zone. */
 export const isLate = (
   { arrives_at, starts_at, status }: Pick<TransferRow, "arrives_at" | "starts_at" | "status">,
   zone: string,
@@ -56,7 +56,7 @@ export const transferResource = resource({
   shows: {
     from_store_name: text({ nullable: true }),
     to_store_name: text({ nullable: true }),
-    is_late: boolean({ describe: "Whether the goods should have arrived by now" })
+    is_late: boolean({ describe: "Still under way after the day of arrival" })
   },
   filters: [
     ...(["from_store_id", "to_store_id", "opportunity_id", "status", "return_of_transfer_id", "starts_at"] as const),
@@ -156,7 +156,7 @@ const resolutionOf = (sent: unknown): string | undefined => {
     ? keyInAnyCase(type.labels, String(sent.resolution))
     : undefined
 }
-/** A shortage is resolved by purchase orders and the waiting list, of the districts below, or by a transfer. */
+/** Resolves shortages by purchase orders or the waiting list, whose rules are in lower districts, or by a transfer. */
 const resolve = command("POST", "/api/v1/opportunities/{id}/shortages/resolve", {
   answer: {
     purchase_order: Shown.optional(purchaseOrderShown.purchase_order),

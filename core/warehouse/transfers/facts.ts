@@ -99,7 +99,7 @@ const loadGoods = Effect.fnUntraced(function* (sent: SentBody): Store.Reads<Read
   })
 })
 
-/** Contents of cases, by case, in a fixed number of queries. */
+/** Contents of cases, by case: one query per level of nesting, and three more. */
 const loadCases = Effect.fnUntraced(function* (
   roots: ReadonlyArray<ContainerRow>
 ): Store.Reads<ReadonlyMap<number, CaseContent>> {

@@ -79,7 +79,7 @@ class Picking {
   take(item: Item, quantity: number): void {
     this.#picked.set(item.id, this.pickedOf(item) + quantity)
   }
-  /** A unit takes one of a quantity of its product, for which any unit will do. */
+  /** Replaces one piece of a quantity of the unit's product by the unit, and picks it. */
   #assign(line: Item, level: StockLevelRow): void {
     if (line.quantity === 1) this.#items.delete(line.id)
     else this.#items.set(line.id, { ...line, quantity: line.quantity - 1 })
@@ -184,7 +184,7 @@ const unitsOf = (item: Item, { cases, levels }: MoveFacts): ReadonlyArray<StockL
   )
 }
 
-/** Stock of the sending store while several items change it. */
+/** Collects the events that a transfer causes in the stock of both stores. */
 class Ledger {
   readonly events: Array<NewEvent> = []
   readonly #at: { readonly at: string; readonly transfer_id: number }

@@ -229,7 +229,7 @@ export const claimed = (
 }
 
 const named_max = 3
-/** Promises of the sending store that it could not keep without the goods: `Leeds is short of 2 × Head …`. */
+/** Promises that the sending store could not keep without the goods: `Leeds would be short of 2 × Head …`. */
 const brokenPromises = (
   transfer: Plan,
   items: ReadonlyArray<Item>,

@@ -21,7 +21,7 @@ interface ResolutionAsked {
   /** Default: all that are short. */
   readonly lines?: ReadonlyArray<{ readonly opportunity_item_id: number; readonly quantity: string | null }> | null
 }
-/** The transfer that brings it. */
+/** The transfer that brings what is short. */
 interface Shortfall {
   readonly opportunity_id: number
   readonly from_store_id: number
@@ -65,7 +65,7 @@ const wantedOf = (
   return Object.keys(errors).length > 0 ? Result.fail(invalid(errors)) : Result.succeed(wanted)
 }
 
-/** Quantities of products that a store can send. 422 at a named quantity that the store lacks. */
+/** Quantities of products that a store can send. `errors`: named quantities that the store lacks. */
 const itemsFrom = (
   wanted: ReadonlyArray<Wanted>,
   offers: ReadonlyArray<Offer>
@@ -150,7 +150,7 @@ export const loadPlanned = Effect.fnUntraced(function* (sent: SentPlan, context:
   return yield* loadPlan({ ...sent, ...items }, context)
 })
 
-/** Refuses what belongs to orders or the waiting list. */
+/** 422 on fields that apply only to purchase orders or the waiting list. */
 const onlyMoves = (values: ResolveValues): Result.Result<void, Rejection> => {
   const refuse = (field: string) => reject(field, "A transfer orders nothing; leave the field out.")
   for (const name of ["supplier_id", "purchase_order_id", "currency", "expected_at", "note"] as const)

@@ -86,7 +86,7 @@ const charge = command("POST", "/api/v1/service_records/{id}/charge", {
       nullable: true,
       describe: "Charge per unit, in the opportunity's currency; default if lost: the replacement charge"
     }),
-    opportunity_id: ref("opportunities", { nullable: true, describe: "Opportunity to charge, if the record has none" }),
+    opportunity_id: ref("opportunities", { nullable: true, describe: "Opportunity to charge; default: the record's" }),
     description: text({ nullable: true })
   },
   creates: [opportunity_costs],
@@ -191,7 +191,7 @@ const reads: ReadonlyArray<Endpoint> = [
 ]
 
 const about = {
-  quantity: integer({ nullable: true, min: 1, describe: "Quantity of a bulk stock level; default: 1" }),
+  quantity: integer({ nullable: true, min: 1, describe: "Bulk quantity; default: the record's, else 1" }),
   service_record_id: ref("service_records", {
     nullable: true,
     describe: "Open service record of bulk stock that the quantity comes from"

@@ -29,7 +29,7 @@ export interface ServiceFacts {
   readonly level: StockLevelRow
   /** Open records of the level, by start. */
   readonly open: ReadonlyArray<ServiceRecordRow>
-  /** Newest ledger line of the level; sales and write-offs are posted after it. */
+  /** Newest ledger line of the level; undefined if facts of several levels were read at once. */
   readonly newest: StockTransactionRow | undefined
 }
 /** Request to take stock out of service, from a user or a check-in. */
@@ -103,8 +103,8 @@ const recordMeant = (
     : Result.succeed(found)
 }
 /**
- * Quantity that the command refers to. 422 `quantity` if it is not whole, above 1 for a unit, or above the available
- * quantity.
+ * Quantity that the command refers to; default: 1 for a unit, else the record's or 1. 422 `quantity` if not 1 for a
+ * unit, or above what the record or the level in service has.
  */
 const quantityMeant = (
   facts: ServiceFacts,

@@ -1,4 +1,4 @@
-/** Stock levels that change store: what prevents it, and orders that rely on them (rules/availability 10). */
+/** Checks of the hire that damage is charged to, and of stock levels that change store (rules/availability 10, 13). */
 import { Effect, Result } from "effect"
 import { invalidField, isJsonObject, journal, reject, Store } from "../../kernel/index.ts"
 import type { Rejection, Settings } from "../../kernel/index.ts"
@@ -34,7 +34,7 @@ const asPartOf = Effect.fnUntraced(function* (product_id: number): Store.Reads<A
   return [...found]
 })
 
-/** The unit and the cases it was in, and whether one of them was on the order. */
+/** Stock level ids of the unit and the cases it was in; `went`: whether one of the cases was on the order. */
 const travelled = Effect.fnUntraced(function* (unit_id: number, opportunity_id: number) {
   const packings = yield* Store.find(container_items, { serialised_item_id: unit_id })
   const cases = yield* Store.getMany(containers, [...new Set(packings.map((one) => one.container_id))])
@@ -99,7 +99,7 @@ interface Leaving {
   /** Reason the unit cannot leave; undefined if it can. */
   readonly held: string | undefined
   readonly policy: "block" | "warn" | "allow"
-  /** Order that would be short; undefined if none. */
+  /** Sentence that names the orders that count on it; undefined if none does. */
   readonly fails: string | undefined
 }
 
@@ -135,7 +135,7 @@ const heldBy = Effect.fnUntraced(function* ({ id }: StockLevelRow): Store.Reads<
   return own === undefined ? undefined : `It is the case ${own.name}: dissolve that first.`
 })
 
-/** Opportunities that hold stock at its store, have this unit or would be short of it, by name. */
+/** Names of opportunities with demands at its store that have this unit, or would be short without the level. */
 const counting = Effect.fnUntraced(function* (
   level: StockLevelRow,
   store_id: number,

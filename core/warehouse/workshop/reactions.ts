@@ -18,7 +18,7 @@ import { bulkReturned, bulkReturnReverted, unitChecked, unitReverted } from "../
 
 // Reads facts of the workshop, and allocations of units out of service.
 
-/** Facts of these levels by id: three queries. */
+/** Facts of these levels by id: three queries; two without `newest`, for several levels. */
 export const loadServiceFacts = Effect.fnUntraced(function* (
   ids: ReadonlyArray<number>
 ): Store.Reads<ReadonlyMap<number, ServiceFacts>> {
@@ -56,7 +56,7 @@ interface Promised {
   readonly ends_at: string
 }
 /**
- * Allocations of these units in their periods out of service, by start: they need another unit. Four queries for any
+ * Allocations of these units in their periods out of service, by start: they need another unit. Three queries for any
  * number of units.
  */
 export const promisedTo = Effect.fnUntraced(function* (
