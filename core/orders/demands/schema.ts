@@ -28,7 +28,7 @@ const visibility = {
     "stock.*"
   ]
 }
-/** Conditions of demands that count now, or will once their quotation does. */
+/** Conditions of demands that block deleting their store or unit: active, awaiting a check, draft or held. */
 const live = [
   { is_active: true },
   { pending_checkin: true, phase: ["draft", "held", "reserved", "on_hire"] },
@@ -141,8 +141,8 @@ export const relevantUntil = (demand: RelevanceFields): string | null => {
 }
 
 /**
- * Streams with events about a product's stock, demands, parts or cases. Queries about an earlier time (`as_of`) read
- * only these streams, not the entire journal.
+ * Streams with events about a product's stock, demands, supplies, parts or cases. Queries about an earlier time
+ * (`as_of`) read only these streams, not the entire journal.
  */
 export const product_streams = plainTable(
   "product_streams",
@@ -174,7 +174,7 @@ export const stock_places = plainTable(
 const rememberPlace = (stock_level_id: number, product_id: number | null, store_id: number) =>
   insert(stock_places, { key: `${stock_level_id}/${store_id}`, stock_level_id, product_id, store_id })
 
-/** A stock demand in the form rules use: source, product, quantity and window (rules/availability 2). */
+/** Phases of demands with their labels in responses (rules/availability 2.3). */
 export const phase_labels = {
   draft: "Draft",
   held: "Held",
@@ -183,17 +183,20 @@ export const phase_labels = {
   closed: "Closed",
   void: "Void"
 } as const
-/** Effect on stock of the status of the demanding opportunity or container. */
+/** Effect of a demand on stock, by the status of its opportunity, container or transfer. */
 export type Phase = keyof typeof phase_labels
 
-/** A stored demand. Quantities are whole units, instants ISO 8601 in UTC; `openEnd` means no known end. */
+/**
+ * A demand as rules read it, stored or computed. Quantities are whole units, instants ISO 8601 in UTC; `openEnd` means
+ * no known end.
+ */
 export interface Demand {
   readonly id: number
   readonly product_id: number
   readonly store_id: number
   /** The demanded serialised stock level; null if any unit of the product will do. */
   readonly asset_id: number | null
-  /** Always 1 with `asset_id`. */
+  /** 1 with `asset_id`; 0 for a unit out of service that its case or hire demands anyway. */
   readonly quantity: number
   readonly starts_at: string
   readonly ends_at: string
@@ -207,7 +210,7 @@ export interface Demand {
   readonly source_id: number
   readonly phase: Phase
   readonly is_active: boolean
-  /** Whether a demanded unit is dispatched and not yet returned. */
+  /** Whether goods are dispatched and not yet returned (with release point `checked`: not yet checked). */
   readonly out: boolean
   /** Whether the unit is returned and not yet checked. */
   readonly pending_checkin: boolean
@@ -265,7 +268,7 @@ const ownerOf = ({
         ? streamOf("transfer", source_id)
         : undefined
 
-/** Recorded in the stream of the opportunity or container that the source belongs to. */
+/** Recorded in the stream of the opportunity, container or transfer that the source belongs to. */
 export const demandsReplacedEvent = eventType("claims.set", {
   meaning: "The new demands of one source on stock, replacing its earlier ones; an empty list releases all.",
   data: () => Schema.Struct({ ...source(), claims: Schema.Array(wholeRow(demands, "reaches_to")) }),

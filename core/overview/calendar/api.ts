@@ -46,7 +46,7 @@ interface FeedAsked {
   /** The reader, whose permissions decide the content. Access to the kinds was checked before. */
   readonly reader: Viewer
 }
-/** Text of the feed as of now; 404 for an unknown user. Five queries, and five more with orders. */
+/** Text of the feed as of now; 404 for an unknown user. Five queries, and four more with orders. */
 export const feedText = ({
   kinds,
   reader,
@@ -102,7 +102,7 @@ const activitiesSince = Effect.fnUntraced(function* (
   })
 })
 
-/** Orders whose hire ends after `since`; with `user`, only those owned by the user's member record. */
+/** Entries of orders that begin or end at or after `since`; with `user`, of those owned by the user's member record. */
 const ordersSince = Effect.fnUntraced(function* (
   since: string,
   user: UserRow | undefined,

@@ -1,4 +1,4 @@
-/** Activities as an iCalendar feed that phones and mail programs subscribe to (rules/members-activities 7). */
+/** Activities and orders as iCalendar, which phones and mail programs subscribe to (rules/members-activities 7). */
 import ICAL from "ical.js"
 import { dayOf, instantOf, millisOf, startOfDay, wallOf } from "../../values/time.ts"
 import { dateAfter } from "../../values/period.ts"

@@ -62,7 +62,7 @@ const titles: { readonly [K in CalendarKind]: string } = {
   dispatch: "Dispatch",
   returns: "Returns"
 }
-/** Name of the calendar: "All" or a person's name, and its kinds if they are not the default. */
+/** Name of the calendar: `Flightcase — All Activities`, or a person's name, with the kinds if not the default. */
 export const feedName = (user_name: string | null, kinds: ReadonlyArray<CalendarKind> = ["activities"]): string => {
   const held = kinds.map((kind) => titles[kind]).join(", ")
   const is_plain = kindsText(kinds) === undefined

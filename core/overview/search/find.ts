@@ -22,7 +22,7 @@ import { mayAsk } from "../../kernel/endpoints/may-ask.ts"
 import { isClosed, open_status_conditions, opportunities } from "../../orders/opportunities/tables/index.ts"
 import { products } from "../../products/products/schema.ts"
 
-// Ranks how well a row matches a search. Pure.
+// Details of units: reasons for being out of service, and suppliers.
 
 /** Reasons by id of the service record. */
 export type ServiceReasons = ReadonlyMap<
@@ -92,6 +92,8 @@ export const suppliedBy = Effect.fnUntraced(function* (
   )
 })
 
+// Ranks how well a row matches a search. Pure.
+
 interface Sought {
   /** The given text, trimmed. */
   readonly text: string
@@ -103,7 +105,7 @@ interface Sought {
   /** Document numbers that the text may mean. */
   readonly numbers: ReadonlyArray<string>
 }
-/** Minimum digits of a telephone number; short local numbers with area code have one more. */
+/** Minimum digits of a telephone number, and how many of its last ones are compared. */
 const phone_digits_min = 6
 const phone_digits_told_by = 9
 
@@ -163,7 +165,7 @@ const inOrderOfCloseness =
     Number(isCase(one.row)) - Number(isCase(other.row)) ||
     Number(other.row["id"]) - Number(one.row["id"])
 
-// Reads matching rows: two queries for each kind, for any number of rows.
+// Reads matching rows: a fixed number of queries for each kind, for any number of rows.
 
 /** Maximum rows read per kind and condition; if more match, the newest. */
 export const candidates_max = 200

@@ -59,7 +59,7 @@ export interface Whereabouts {
   /** Storage location in the store, from the stock level. */
   readonly location: string | null
   readonly container: { readonly id: number; readonly name: string } | null
-  /** Order it is out with, back from, or prepared or allocated for; null if the reader may not see it. */
+  /** Order it is out with, back from, or prepared or allocated for; null without one the reader may see. */
   readonly order: {
     readonly id: number
     readonly number: string | null
@@ -111,8 +111,8 @@ const outermost = (one: ContainerRow, cases: ReadonlyMap<number, ContainerRow>):
 
 type Placed = Pick<StockLevelRow, "given_back_at" | "is_gone" | "starts_at" | "stock_category" | "service_state">
 /**
- * Place of a unit. Sold or lost takes precedence; a unit that is out is "out" whatever is planned for it; one returned
- * damaged is in quarantine rather than unchecked.
+ * Place of a unit. Given back, sold, lost or gone takes precedence; a unit that is out is "out" whatever is planned for
+ * it; one returned damaged is in quarantine rather than unchecked.
  */
 export const placeOf = (
   unit: Placed,
@@ -273,7 +273,7 @@ export const whereaboutsOf = Effect.fnUntraced(function* (
   )
 })
 
-/** Places of cases, by id: at their store, or that of the outermost case around them, and with whom. */
+/** Where cases are, by id: by the outermost case around each, and with the order it is out on or back from. */
 export const casesWhere = Effect.fnUntraced(function* (
   found: ReadonlyArray<ContainerRow>,
   viewer: Viewer

@@ -16,7 +16,7 @@ const orderShown = {
   member_name: nullableText(),
   store_id: integer({ nullable: true }),
   store_name: nullableText(),
-  timezone: text({ describe: "Time zone of the order's store" }),
+  timezone: text({ describe: "Store's time zone, else the company's" }),
   state_name: text(),
   status_name: text(),
   at: timestamp({ nullable: true, describe: "Planned departure or return, by the phases or else the hire dates" }),
@@ -44,7 +44,7 @@ const dueShown = Shown.keys(
       pieces: Shown.number()
     })
   },
-  { nullable: true, describe: "Sub-hires due; null without permission to list purchase orders" }
+  { nullable: true, describe: "Purchase orders due; null without permission to list them" }
 )
 export const todayShown = {
   date: text({ describe: "Day on the store's clock; for all stores, on the company's" }),

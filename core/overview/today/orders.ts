@@ -1,4 +1,4 @@
-/** The orders of a day: three statements for their headers, two for all their pieces (rules/today 2). */
+/** Rows of a day: orders in three statements, unpaid invoices, purchase orders due (rules/today 2, 3). */
 import { asset_assignments, checked_in, dispatched, on_hire } from "../../orders/opportunities/tables/index.ts"
 import { opportunities, opportunity_items, order, quotation } from "../../orders/opportunities/tables/index.ts"
 import { service_line, statuses, type OpportunityRow } from "../../orders/opportunities/tables/index.ts"
@@ -18,7 +18,7 @@ import { containers } from "../../products/packing.ts"
 
 /** Days for which an undispatched order stays on the list after it was due to leave. */
 const not_left_days = 14
-/** Days ahead for which shortages are listed. */
+/** Days for which shortages are listed, the day itself included. */
 const short_days = 7
 /** Days ahead for which orders are listed for preparation: 1 is to the end of the next day. */
 const prepared_ahead_days = 1
@@ -33,7 +33,7 @@ export interface Day {
   readonly prepare_to: number
   readonly short_to: number
   readonly not_left_from: number
-  /** Goods due before this are overdue: now for the current day, else the start of the day. */
+  /** Goods due before this are overdue: now for the current and later days, else the start of the day. */
   readonly late_before: number
 }
 /** The named day, or the current one in the zone. */
@@ -73,7 +73,7 @@ interface Unpaid {
   /** Totals over all invoices, by currency, in minor units. */
   readonly sums: ReadonlyArray<{ readonly currency_code: string; readonly count: number; readonly outstanding: number }>
 }
-/** Invoices with a due day up to the given one, of one store or of all. */
+/** Outstanding invoices due before `to` (ms), of one store or of all. */
 export const unpaid = Effect.fnUntraced(function* (store_id: number | undefined, to: number): Store.Reads<Unpaid> {
   const { sql } = yield* Store
   const where = sql`where status in ('issued', 'partially_paid') and due_at < ${instantOf(to)}

@@ -28,7 +28,7 @@ import {
   widest
 } from "./orders.ts"
 
-/** Current day and time zone of each store, and of rows without a store. */
+/** The requested or current day, and the time zone, of each store and of rows without a store. */
 interface Clocks {
   readonly own: { readonly zone: string; readonly day: Day }
   readonly store: StoreRow | undefined
@@ -113,7 +113,7 @@ const listOf = (
 })
 const compared = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0)
 
-/** Progress of each order, by id: five queries for any number; each order is summed once. */
+/** Progress of each order, by id: four queries for any number; each order is summed once. */
 const piecesOfOrders = (
   ids: ReadonlyArray<number>,
   settings: Settings

@@ -21,7 +21,7 @@ export const order_list_names = [
 /** Number of allocated units that are out of service: `2 to replace`; "" for none. */
 export const replaceText = (to_replace: number): string => (to_replace > 0 ? `${to_replace} to replace` : "")
 
-/** Progress of an order on a list: `7 of 12 packed`, `3 of 12 back`. */
+/** Progress of an order on a list: `7 of 12 packed`, `12 out`, `3 of 12 back`; "" without pieces to pack. */
 export const leftText = (list: OrderList, { back, out, packed, wanted }: Pieces): string =>
   list === "coming_back" || list === "late"
     ? back === 0

@@ -1,8 +1,8 @@
 /**
  * Availability as known at an earlier time: events recorded by then are projected again, in memory. Reads only the
- * streams of the requested products (the product, its parts, stock levels, cases, and every opportunity and container
- * that ever demanded it), so the cost grows with their history. Buffers, kits and stock are as of that time; the
- * store's time zone and the settings are today's.
+ * streams of the requested products (the product, its parts, stock levels, cases, and every opportunity, container and
+ * transfer that ever demanded or brought it), so the cost grows with their history. Buffers, kits and stock are as of
+ * that time; the store's time zone and the settings are today's.
  */
 import { chunked, CommandRuntime, foldStored, invalidField, journal, redacted_event } from "../../../kernel/index.ts"
 import { Store, streamOf, type AnyRow, type Catalogue, type JsonObject, type RowChange } from "../../../kernel/index.ts"
@@ -177,7 +177,7 @@ const positionAt = Effect.fnUntraced(function* (as_of: string, now: string): Sto
   return yield* invalidField("as_of", `The journal ${begins}: what was believed before is not on record.`)
 })
 
-/** Events that change a product's parts. They are read first, to find all products involved. */
+/** Events that add or change parts, or merge products. They are read first, to find all products involved. */
 const composition_types = ["product.merged", "component.created", "component.updated"]
 /** Types of the events that change the tables of a snapshot. */
 export const stock_event_types = [

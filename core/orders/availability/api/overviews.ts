@@ -36,7 +36,7 @@ interface Shortage {
   readonly calculated_at: string
 }
 
-/** One row per product, store and day from `from` to `to`, both included; by date, then product, then store. */
+/** One row per short product, store and day from `from` to `to`, both included; by date, product, then store. */
 export const shortages = (
   snapshots: ReadonlyArray<AvailabilitySnapshot>,
   from: LocalMoment,
@@ -80,7 +80,7 @@ const weight = 5
 const spanFields = { from: timestamp({ required: true }), to: timestamp({ required: true }) }
 const include_kits = boolean({
   default: false,
-  describe: "Include kits and other composed products, limited by their components"
+  describe: "Include kits, counted by components; charts also get days and parts"
 })
 const windowOf = (span: Span, zone: string): Period =>
   withMargin({ from: span.from.at, to: endOfMoment(span.to, zone) })
@@ -179,7 +179,7 @@ const kitOf = Effect.fnUntraced(function* (
 const sweep = get("/api/v1/availability/shortages", {
   answer: sweepShown,
   name: "availability.shortages",
-  summary: "List days on which a store, or any store, is overbooked",
+  summary: "List overbooked products by day, at one store or all",
   ...access,
   metering_weight: weight,
   fields: {

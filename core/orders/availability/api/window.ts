@@ -95,7 +95,7 @@ export const rejectingLimits = <A>(
 
 // Queries for the free units of a product, and for demands that prevent an allocation.
 
-/** Units of a product at a store without a demand in the window, which includes the product's buffers; by id. */
+/** Units of a product at a store without a demand in the window, widened by the product's buffers; by id. */
 export const freeAssets = Effect.fnUntraced(function* (
   product_id: number,
   store_id: number,
@@ -173,7 +173,7 @@ export const snapshotsForLines = Effect.fnUntraced(function* (
 
 export const free_shown = Shown.objects({ store_id: integer(), store_name: text(), available: integer() })
 
-/** Undefined for kits that are nested too deeply. */
+/** `pointAvailability`, but undefined for kits that are nested too deeply. */
 const pointOrNothing = (snapshot: AvailabilitySnapshot, product_id: number, at: number) => {
   try {
     return pointAvailability(snapshot, product_id, at)
@@ -186,7 +186,10 @@ const pointOrNothing = (snapshot: AvailabilitySnapshot, product_id: number, at: 
 const maySee = (viewer: ViewContext["viewer"]): boolean =>
   hasOnePermission(viewer, "availability.view") && hasAbility(viewer, "availability:read")
 
-/** By product; stores without stock are absent. Empty for viewers who may not see availability. */
+/**
+ * Returns a function from a product row to its availability now, by store; stores without its stock and demands are
+ * absent. Empty for services, and for viewers who may not see availability.
+ */
 export const freeNow = Effect.fnUntraced(function* (
   rows: ReadonlyArray<AnyRow>,
   context: SnapshotContext & Pick<ViewContext, "viewer">

@@ -89,7 +89,7 @@ export const everStockedSql = (product: string, there: string): string =>
   "exists (select 1 from stock_places made join stock_places here on here.stock_level_id = made.stock_level_id " +
   `where made.product_id = ${product} and here.store_id ${there})`
 
-/** All products of which these stores have or had stock or demands, without parts. One query. */
+/** All products of which these stores have or had stock, demands or supplies, without parts. One query. */
 export const loadProductsOfStores = Effect.fnUntraced(function* (
   store_ids: ReadonlyArray<number>
 ): Store.Reads<ReadonlyMap<number, StockedProduct>> {
@@ -111,7 +111,7 @@ interface StoredContainer extends PackedContainer {
   readonly store_id: number | null
 }
 
-/** Containers in use as cases of these kits, with their content since `from` (ms). Two queries. */
+/** Cases in use of these kits, at these stores or at none, with their content since `from` (ms). Two queries. */
 export const packedContainers = Effect.fnUntraced(function* (
   store_ids: ReadonlyArray<number>,
   products: ReadonlyArray<StockedProduct>,

@@ -42,7 +42,7 @@ export const spanMaxIn = (settings: Settings): number =>
 
 interface SnapshotRequest {
   readonly store_ids: ReadonlyArray<number>
-  /** Products to load, with their parts. Undefined: all products with stock or demands there, except composed ones. */
+  /** Products to load, with their parts. Undefined: all products with stock or demands there, without parts. */
   readonly product_ids?: ReadonlyArray<number>
   /** With `product_ids`: deleted products count as having no stock and no demands. */
   readonly live_only?: boolean
@@ -58,7 +58,7 @@ export interface SnapshotContext {
 
 const named_products_max = 2_000
 
-/** Live kits, and container products in mode kit or hybrid, with their parts at any depth. Three queries. */
+/** Live kits, and container products in mode kit or hybrid, with their parts at any depth. Two queries. */
 const composedProducts = Effect.fnUntraced(function* (): Store.Reads<ReadonlyMap<number, StockedProduct>> {
   const rows = yield* Store.run<{ id: number }>(
     "select id from products where deleted_at is null " +
@@ -71,7 +71,7 @@ const composedProducts = Effect.fnUntraced(function* (): Store.Reads<ReadonlyMap
 const withoutDeleted = (products: ReadonlyMap<number, StockedProduct>, live_only = false): typeof products =>
   live_only ? new Map([...products].filter(([, { name }]) => name !== null)) : products
 
-/** One snapshot per existing store. Eleven queries at most, whatever the number of stores, products and demands. */
+/** One snapshot per existing store. Nine queries at most, whatever the number of stores, products and demands. */
 export const loadSnapshots = Effect.fnUntraced(function* (
   request: SnapshotRequest,
   { now, settings }: SnapshotContext

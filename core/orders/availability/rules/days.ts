@@ -116,7 +116,7 @@ export interface PointAvailability {
   readonly demand_breakdown: { readonly [source_type: string]: number }
 }
 
-/** Availability in the slot that contains `at` (milliseconds), also beyond the horizon. */
+/** Availability in the slot that contains `at` (ms), also beyond the horizon. Throws KitNestedTooDeep. */
 export const pointAvailability = (
   snapshot: AvailabilitySnapshot,
   product_id: number,

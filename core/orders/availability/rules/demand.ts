@@ -48,7 +48,7 @@ export const demandPhaseOf = (state: number, status: number, release_point: Rele
 /** Whether demands in this phase reduce availability. */
 export const holdsStock = (phase: Phase): boolean => phase === "held" || phase === "reserved" || phase === "on_hire"
 
-/** Whether preparation and turnaround time are added around the hire; not for a held quotation. */
+/** Whether preparation and turnaround time are added around the hire; not for draft, held and void. */
 export const takesBuffers = (phase: Phase): boolean => phase === "reserved" || phase === "on_hire" || phase === "closed"
 
 export type { Demand }
@@ -105,7 +105,7 @@ export const activeDemand = (demand: Demand, now: number): ActiveDemand => {
   }
 }
 
-/** Only single units wait, and not if they were checked on return or finalised without a check. */
+/** From a unit's return to its check; undefined for quantities, and if checked on return or never checked. */
 const waitingTime = (demand: Demand): Period | undefined => {
   if (demand.asset_id === null || demand.returned_at === null) return undefined
   if (demand.pending_checkin) return { from: millisOf(demand.returned_at), to: openEndMillis }
@@ -120,8 +120,8 @@ interface LocalNow {
   readonly zone: string
 }
 /**
- * Start of a supply: its date, or once that is past, the end of that day at the store, as it may still arrive. A supply
- * later than that counts from its arrival (rules/transfers 3).
+ * Start (ms) of a supply: its date, or once that is past, the end of that day at the store, as it may still arrive.
+ * Later than that `openEndMillis`: it counts once it has arrived (rules/transfers 3).
  */
 export const arrival = (starts_at: string, { now, zone }: LocalNow): number => {
   const due = millisOf(starts_at)
@@ -141,7 +141,7 @@ const sources: ReadonlyMap<string, { readonly name: string; readonly colour: str
 
 export const sourceColour = (source_type: string): string | null => sources.get(source_type)?.colour ?? null
 
-/** Names of an opportunity in messages. */
+/** The columns of an opportunity that `sourceName` takes a name from. */
 export interface OpportunityName {
   readonly subject: string | null
   readonly number: string | null

@@ -59,7 +59,7 @@ interface Need extends Bottleneck {
 
 /**
  * The earliest window of this length in which nothing on the list is short, with each product's buffers and kits by
- * their parts; otherwise the reason. Throws KitNestedTooDeep and TooManySlots.
+ * their parts; otherwise the reason. Throws KitNestedTooDeep, KitTooLarge and TooManySlots.
  */
 export const earliestFit = (snapshot: AvailabilitySnapshot, request: FitRequest): Fit => {
   const reach = widest(snapshot)
@@ -204,8 +204,8 @@ const blockedStretches = (
 }
 
 /**
- * The product that prevents a window: the one with the largest shortage, or of those that never fit, the one blocked
- * longest.
+ * The reason for no window, and the product that prevents it: the one with the largest shortage, else the one blocked
+ * longest, of those that never fit alone or else of all.
  */
 const bottleneckOf = (needs: ReadonlyArray<Need>, clock: Clock): Pick<Fit, "reason" | "bottleneck"> => {
   const lacking = needs.filter((need) => need.most_available < need.needed_quantity)

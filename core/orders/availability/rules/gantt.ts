@@ -54,7 +54,10 @@ export interface AvailabilityGantt {
   readonly shortages: ReadonlyArray<GanttShortage>
 }
 
-/** Active demands that meet the window, and days with a shortage. A plain date as `to` is included. */
+/**
+ * Active demands (`asset_ids`: only on these units) and supplies that meet the window, and days with a shortage. A
+ * plain date as `to` is included.
+ */
 export const availabilityGantt = (
   snapshot: AvailabilitySnapshot,
   product_id: number,
@@ -101,14 +104,15 @@ interface GanttPart extends Omit<AvailabilityGantt, "store_id" | "from" | "to"> 
   readonly binding: "pool" | "fixed"
 }
 interface KitGantt {
-  /** Number of kits the parts allow, by day; empty if it cannot be computed. */
+  /** Lowest availability of each day; empty if it cannot be computed. */
   readonly days: ReadonlyArray<{ readonly date: string; readonly available: number }>
   /** A chart for every part; nested kits are resolved. */
   readonly parts: ReadonlyArray<GanttPart>
 }
 
 /**
- * For composed products: the number its parts allow each day, and the demands on them. Plain products have no parts.
+ * The number of kits the parts allow each day, and a chart of each part. Plain products have no parts, and days of
+ * their own stock.
  */
 export const kitGantt = (
   snapshot: AvailabilitySnapshot,

@@ -98,7 +98,7 @@ export const breakdownAt = (line: Timeline, slot: number): { readonly [source_ty
   }
   return breakdown
 }
-/** `breakdownAt` plus unchecked returns, which do not reduce availability but are listed (rules/availability 2.8). */
+/** `breakdownAt` plus `returned_not_checked`: units awaiting their check (rules/availability 2.8). */
 export const breakdownWithWaitingAt = (line: Timeline, slot: number): ReturnType<typeof breakdownAt> => {
   const waiting = line.pending_checkin[slot] ?? 0
   return { ...breakdownAt(line, slot), ...(waiting === 0 ? {} : { returned_not_checked: waiting }) }
@@ -137,8 +137,8 @@ export class KitNestedTooDeep extends Error {
 }
 
 /**
- * Available units of a product per slot: stock minus demands, or for composed products the number their parts allow.
- * Undefined for a catalogue kit without pool parts. Throws KitNestedTooDeep.
+ * Available units of a product per slot: stock minus demands, or for composed products the number that their parts and
+ * complete cases allow. Undefined for a catalogue kit without pool parts. Throws KitNestedTooDeep.
  */
 export const freeUnits = (
   snapshot: AvailabilitySnapshot,

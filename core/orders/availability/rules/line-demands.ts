@@ -54,7 +54,10 @@ export interface DemandSettings {
   readonly now: string
 }
 
-/** The line's window before buffers: its own dates, else the opportunity's, else from now on. */
+/**
+ * The line's window before buffers: its own dates, else the opportunity's, else from now on. With the source `charge`,
+ * the opportunity's charge dates come first.
+ */
 export const lineWindow = (
   line: Pick<LineFacts, "starts_at" | "ends_at">,
   opportunity: OpportunityFacts,
@@ -67,7 +70,7 @@ export const lineWindow = (
     : { starts_at, ends_at }
 }
 
-/** The store that the line takes stock from. */
+/** The store that the line takes stock from; null if neither names one. */
 export const storeOfLine = (
   line: Pick<LineFacts, "dispatch_store_id">,
   opportunity: Pick<OpportunityFacts, "store_id">

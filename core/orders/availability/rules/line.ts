@@ -1,4 +1,4 @@
-/** Availability for one opportunity line, without its own demands (rules/availability 6.8 and 9). */
+/** Availability of a product over a span, and shortages of opportunity lines (rules/availability 6.2, 6.8, 9). */
 import { dayOf, instantOf, millisOf } from "../../../values/time.ts"
 import { clipped, inOrder, openEndMillis, type Period } from "../../../values/period.ts"
 import { type AvailabilitySnapshot, compositionOf, isTracked, wholeUnits } from "./snapshot.ts"
@@ -184,7 +184,7 @@ export interface LineShortage {
   readonly severity: number
   /** Part of the shortfall not covered by resolutions in progress. */
   readonly remaining_shortfall: number
-  /** Quantity on order from suppliers for the line, not yet received. */
+  /** Quantity on order from suppliers, not yet received, that the line can count on. */
   readonly on_order_quantity: number
   readonly tracking_type: "bulk" | "serialised"
   readonly starts_at: string
@@ -267,7 +267,7 @@ const slotMillis: { readonly [R in Resolution]: number } = {
   hourly: 3_600_000
 }
 
-/** Cuts an open end to the horizon; a hire that starts beyond the horizon is judged by its first slot. */
+/** Cuts open and too long windows to the horizon; one that starts beyond it is judged by its first slot. */
 const countable = (snapshot: AvailabilitySnapshot, { from, to }: Period): Period => {
   // Days may have 23 hours: with 10 % margin, clock changes cannot exceed the ceiling.
   const isEndless = to >= openEndMillis || (to - from) / slotMillis[snapshot.resolution] > slotCeiling * 0.9

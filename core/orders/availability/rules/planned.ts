@@ -18,7 +18,7 @@ const planned_source = "what_if"
 const order = 2,
   active = 0
 
-/** Demands that an active order would have; `source_id` is the line's number from 1. Throws KitNestedTooDeep. */
+/** Demands as of an active order; `source_id` is the line's number from 1. Throws KitNestedTooDeep, KitTooLarge. */
 export const plannedDemands = (
   lines: ReadonlyArray<PlannedLine>,
   snapshot: AvailabilitySnapshot
@@ -89,7 +89,7 @@ interface PlanAnswers {
 
 /**
  * Availability of one store's lines, each with all the others included; and their products slot by slot, from the first
- * demand to the last. Throws KitNestedTooDeep and TooManySlots.
+ * demand to the last. Throws KitNestedTooDeep, KitTooLarge and TooManySlots.
  */
 export const planAnswers = (
   snapshot: AvailabilitySnapshot,

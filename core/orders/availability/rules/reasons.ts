@@ -22,7 +22,7 @@ interface DemandReason {
   readonly is_overdue: boolean
 }
 
-/** Goods that came or come from another store, in `total_stock`. */
+/** Goods on their way from another store, counted in `total_stock` from their arrival. */
 interface SupplyReason {
   readonly source_type: string
   readonly source_id: number
@@ -52,7 +52,7 @@ interface AvailabilityReasons extends PointAvailability {
   readonly cases: ReadonlyArray<CaseState>
 }
 
-/** The availability at `at` (ms) and all figures it is computed from; demands by start. */
+/** The availability at `at` (ms) and all figures it is computed from; demands by start. Throws KitNestedTooDeep. */
 export const availabilityReasons = (
   snapshot: AvailabilitySnapshot,
   product_id: number,

@@ -17,7 +17,7 @@ export interface StockLevel {
   /** A sub-hired unit counts only within its hire window; null is unbounded. */
   readonly starts_at: string | null
   readonly ends_at: string | null
-  /** Type of the latest ledger entry; null without one. */
+  /** Type of the latest ledger entry; of stored levels only 6 (write-off) if gone for any reason, else null. */
   readonly last_transaction_type: number | null
   readonly item_name: string | null
   readonly asset_number: string | null
@@ -78,7 +78,7 @@ export const wholeUnits = (ten_thousandths: number): number =>
 // Out-of-service stock as demands, so that all figures count and list it like any other demand (rules/availability
 // 13.2).
 
-/** Demands of out-of-service units in these stock rows. `booked`: other demands on the product. */
+/** Demands of what is out of service of these stock rows. `booked`: other demands on the product. */
 const demandsOutOfService = (
   stock: ReadonlyArray<StockPeriod>,
   booked: ReadonlyArray<ActiveDemand>,
@@ -217,7 +217,7 @@ export interface AvailabilitySnapshot {
   readonly demandsOf: (product_id: number) => ReadonlyArray<ActiveDemand>
   readonly stockOf: (product_id: number) => ReadonlyArray<StockPeriod>
   readonly containersOf: (product_id: number) => ReadonlyArray<PackedContainer>
-  /** Ids of products that ever had a stock level or demand at the store, ascending. */
+  /** Ids of products with stock or demands at the store, and those of {@link withProducts}, ascending. */
   readonly known: ReadonlyArray<number>
 }
 
@@ -235,7 +235,7 @@ export interface SnapshotEntries {
   readonly blocks_uninspected?: boolean
 }
 
-/** Builds a snapshot. Rows of other stores are ignored, so that one query's rows can serve several snapshots. */
+/** Builds a snapshot. Demands and stock of other stores are ignored; containers must be those of the store. */
 export const snapshotOf = (entries: SnapshotEntries): AvailabilitySnapshot => {
   const { blocks_uninspected = false, store } = entries
   const moment = { now: millisOf(entries.now), zone: zoneOf(store.timezone), blocks_uninspected }

@@ -37,7 +37,7 @@ export const changedValues = (
   old_values: { ...child, ...answerNames(was) },
   new_values: { ...child, ...answerNames(set), ...also }
 })
-/** Adds `reason` to the new values: null if absent. `key`: its key in the data. */
+/** Adds `reason` to the new values: the value they have under `key`, else null. */
 export const withReason = ({ new_values, old_values }: ActivityValues, key = "reason"): ActivityValues => ({
   old_values,
   new_values: { ...new_values, reason: new_values?.[key] ?? null }

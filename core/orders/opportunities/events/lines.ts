@@ -145,7 +145,7 @@ const unit_changes = assignments.changes({
   asset_container_set: "A unit was assigned to a case.",
   asset_container_cleared: "A unit is no longer assigned to a case."
 })
-/** Containers react to dispatched and returned units, the workshop to checked ones. */
+/** Containers react to dispatched and returned units, the workshop to checked and reverted ones. */
 export const {
   asset_checked: unitChecked,
   asset_dispatched: unitDispatched,

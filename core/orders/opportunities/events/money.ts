@@ -75,7 +75,7 @@ const opportunity_repriced = eventType("opportunity.repriced", {
   })
 })
 const sums = { charge_total: 0, tax_total: 0, charge_including_tax_total: 0 }
-/** Makes an event of the content of `opportunity.priced`. */
+/** Makes `opportunity.repriced` of the event `opportunity.priced`; `also`: further header columns. */
 export const opportunityRepriced = (
   before: OpportunityRow,
   priced: NewEvent,

@@ -17,7 +17,7 @@ const participant_added = added("participant_added", "A participant was added.",
 }))
 export const participantAdded = participant_added.make
 
-const participant_changes = changes({ participant_updated: "A participant's role changed." })
+const participant_changes = changes({ participant_updated: "A participant's role or mute changed." })
 export const participantUpdated = (row: ParticipantRow, set: Partial<ParticipantRow>): NewEvent =>
   participant_changes.make(row, "participant_updated", set)
 

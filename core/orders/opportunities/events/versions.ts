@@ -96,7 +96,7 @@ const versionDeletedEvent = eventType("opportunity.version_deleted", {
       version_id: Schema.Int,
       version_number: Schema.Int,
       reason: Schema.NullOr(Schema.String),
-      // Versions it had superseded, with their previous status.
+      // Versions it had superseded, as draft or sent again, and its revisions, with another parent.
       restored: Schema.Array(keyedColumns(opportunity_versions))
     }),
   project: ({ id, restored, set, version_id }, { recorded_at }) => [

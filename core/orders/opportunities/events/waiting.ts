@@ -4,7 +4,7 @@ import { eventType, remove, rowMade, someColumns, update } from "../../../kernel
 import { opportunityStream } from "./event-families.ts"
 import { shortage_waits, type WaitRow } from "../tables/index.ts"
 
-/** Reasons for a line to leave the list without notification. */
+/** Reasons in `shortage.waitlist.left`, and what each means. */
 const leave_reasons = {
   asked: "A user took it off the list",
   changed: "It changed, and is no longer short",
@@ -46,7 +46,7 @@ export const waitJoined = rowMade("shortage.waitlist.joined", shortage_waits, {
 })
 
 export const waitLeft = eventType("shortage.waitlist.left", {
-  meaning: "A line left the waiting list: it was removed, or its demand ended.",
+  meaning: "A line left the waiting list; `reason` says why.",
   stream,
   data: () => Schema.Struct({ ...line(), reason: Schema.Literals(Object.keys(leave_reasons) as Array<LeaveReason>) }),
   project: ({ id }) => [remove(shortage_waits, id)],
@@ -74,7 +74,7 @@ export const waitMatched = eventType("shortage.waitlist.matched", {
       waitlisted_at: Schema.String,
       matched_at: Schema.String,
       /**
-       * A quotation has no demand, so it keeps its position while it is open. An order's own demand secures its goods.
+       * True if its opportunity holds no stock: the line keeps its position. Else its own demand secures the goods.
        */
       keeps_place: Schema.Boolean
     }),

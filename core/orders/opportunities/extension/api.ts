@@ -28,7 +28,7 @@ const partField = object({
     min: "0.01",
     max: "1000000000",
     nullable: true,
-    describe: "Quantity to move; default: the number of units named, else all of the line"
+    describe: "Quantity of the part; default: the number of units named, else all"
   }),
   asset_ids: list(ref("asset_assignments"), {
     nullable: true,

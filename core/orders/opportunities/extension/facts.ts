@@ -34,7 +34,7 @@ import { exact, formatDecimal } from "../../../values/decimal.ts"
 
 interface ExtensionFacts {
   readonly state: DecisionState
-  /** The planned extension, or the refusal; with `parts`, of the lines split off for them. */
+  /** The planned extension, or the refusal. With `parts` it is as if their whole lines moved, to load facts by. */
   readonly plan: Result.Result<ExtensionPlan, Rejection>
   /** Parts of lines to extend, with the request. */
   readonly parts?: { readonly asked: ReadonlyArray<PartAsked>; readonly sent: Sent }
@@ -52,7 +52,7 @@ const shortagesIn = (
     ? []
     : shortagesOf(state, opportunity, demands, settings, now).filter((one) => one.remaining_shortfall > 0)
 
-/** 422 that names every unit of the lines that another order demands at that time, and that order. */
+/** 422 on `ends_at` that names every unit of the lines that is demanded otherwise at that time, and the holder. */
 const requireUnits = (
   state: DecisionState,
   after: Opportunity,
@@ -207,8 +207,8 @@ const asPlanned = (opportunity: Opportunity, { lines, set }: ExtensionPlan): Opp
 })
 
 /**
- * Decides header, lines, charge, demands and units together. 422: `state` if closed, `lines.N`, `ends_at` (also for
- * units that others demand then), `shortages` if the store's policy is to block.
+ * Decides header, lines, charge, demands and units together. 422: `state` if closed, `starts_at`, `ends_at` (also for
+ * units that others demand then), `lines.N`, `parts.N`, `member_id` and `shortages` if a policy is to block.
  */
 export const extendHire = (facts: ExtensionFacts, reason: string | null, context: DecideContext): Decided<Extended> =>
   Result.gen(function* () {
@@ -311,7 +311,7 @@ const addedTimes = (before: Opportunity, after: Opportunity, { now, settings }: 
   )
 }
 
-/** A fixed number of queries, whatever the number of lines. */
+/** Loads the facts of an extension in a fixed number of queries, whatever the number of lines. */
 export const extensionFacts = Effect.fnUntraced(function* (
   header: OpportunityRow,
   input: Sent

@@ -15,7 +15,7 @@ const moment = () => timestamp({ nullable: true })
 const phaseWindows = Object.fromEntries(
   phases.flatMap((phase) => [`${phase}_starts_at`, `${phase}_ends_at`].map((name) => [name, moment()] as const))
 )
-/** All dates of the header. Null leaves a date unchanged, as in any header change. */
+/** Dates of the hire, its charge and its phases. Null leaves a date unchanged, as in any header change. */
 export const dateFields = {
   starts_at: timestamp({ nullable: true, describe: "New start of the hire" }),
   ends_at: timestamp({ nullable: true, describe: "New end of the hire, later or earlier" }),
@@ -62,7 +62,7 @@ export interface ExtensionPlan {
   readonly back: ReadonlyArray<ItemRow>
 }
 
-/** `lines` is one of two words, or a list of ids. */
+/** Errors of `lines`, unless follow (not with `parts`), keep or ids, and of dates outside the calendar's range. */
 export const extensionErrors = (sent: JsonObject): FieldErrors => ({
   ...whichLinesErrors(sent),
   ...(Array.isArray(sent["parts"]) && sent["lines"] === "follow"
@@ -102,7 +102,7 @@ const headerDates = (header: OpportunityRow, sent: Partial<OpportunityRow>, seen
   const wanted = Object.entries({ ...along, ...sent })
   return Object.fromEntries(wanted.filter(([name, value]) => header[name as keyof OpportunityRow] !== value))
 }
-/** The dates agreed on conversion to an order, stored when first changed. */
+/** The order's dates before its first extension; null again for a date that is back at that. */
 const agreedDates = (header: OpportunityRow, set: Partial<OpportunityRow>): Partial<OpportunityRow> =>
   header.state !== order
     ? {}
@@ -110,12 +110,11 @@ const agreedDates = (header: OpportunityRow, set: Partial<OpportunityRow>): Part
         bounds.flatMap((bound) => {
           const agreed = header[`original_${bound}`]
           if (set[bound] === undefined || (agreed !== null && agreed !== set[bound])) return []
-          // Null once the date is the agreed one again.
           return [[`original_${bound}`, agreed === null ? header[bound] : null] as const]
         })
       )
 
-/** The lines named in the request; 422 on `lines.N` for one without dates. */
+/** The lines named in the request; 422 on `lines.N` for one that is unknown, of an inactive version, or a group. */
 const namedLines = (
   { header, lines }: Opportunity,
   ids: ReadonlyArray<number>
@@ -160,8 +159,8 @@ const lineDates = (
 }
 
 /**
- * 422: `ends_at` if no date is sent or something would end before it begins, `starts_at` if there is no hire yet, and
- * `lines.N`.
+ * 422: `ends_at` if no date is sent, `ends_at` or `charge_ends_at` if something would end before it begins, `starts_at`
+ * if there is no hire yet, and `lines.N`.
  */
 export const planExtension = (
   opportunity: Opportunity,
@@ -252,7 +251,7 @@ const shortageShown = {
       starts_at: timestamp(),
       ends_at: timestamp()
     },
-    { describe: "Orders that claim the product in the added time" }
+    { describe: "Opportunities that claim the product in that time" }
   )
 }
 const hire = {
@@ -298,5 +297,5 @@ const returned = {
   total_before: text({ describe: "Total of the line without tax, before the return" }),
   total_after: text({ describe: "Total of the line and its part without tax, after the return" })
 }
-export const returnedShown = Shown.objects(returned, { describe: "Parts that came back, with what the lines come to" })
+export const returnedShown = Shown.objects(returned, { describe: "Parts that came back, with their lines' totals" })
 export const returnedResult = Shown.keys({ id: integer(), returned: returnedShown, warnings: list(text()) })

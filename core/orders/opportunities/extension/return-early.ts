@@ -33,7 +33,7 @@ const returnedAt = ({ units }: Part, { returned_at }: EarlyReturn, context: Deci
     ? units.reduce((last, unit) => ((unit.returned_at ?? "") > last ? (unit.returned_at ?? "") : last), "")
     : context.happened_at)
 
-/** 422 on `returned_at` for a time in the future, or after the line's end. */
+/** 422 on `returned_at` for a time in the future, or not before the line's end. */
 const requireEarly = (
   { header }: Opportunity,
   { line }: Part,
@@ -51,7 +51,7 @@ const requireEarly = (
       )
 }
 
-/** Bulk quantity to check in for the part; "0.00" if tracked by units alone, or back already. 422 above what is out. */
+/** Bulk quantity to check in for the part; "0.00" if tracked by units alone, or back. 422 above what is out or back. */
 const countedIn = (
   state: DecisionState,
   { field, line, quantity, units }: Part,

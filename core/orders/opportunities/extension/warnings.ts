@@ -11,7 +11,7 @@ import { counted, keptText, shortageText, shortageToldText, unitName, unitsOf } 
 import type { DecisionState, Opportunity } from "../state/index.ts"
 import type { ExtensionPlan, ShownShortage } from "./plan.ts"
 
-// Customers with demands for the same goods during the extension.
+// Other opportunities with demands for the same goods during the extension.
 
 /** Demand of another order or quotation for a product. */
 export interface PromisedTo {
@@ -82,7 +82,7 @@ export const shownShortage = (short: LineShortage, promised: ReadonlyArray<Promi
   tracking_type: short.tracking_type,
   promised_to: promisedFor(short, promised).map(({ product_id: _product, store_id: _store, ...one }) => one)
 })
-/** `PAR 64: 4 promised to "Gala" (0000000002) from … to ….` */
+/** Texts such as `PAR 64: 4 promised to "Gala" (0000000002) from … to ….`, at most three for each short line. */
 export const promisesOf = (
   short: ReadonlyArray<LineShortage>,
   promised: ReadonlyArray<PromisedTo>

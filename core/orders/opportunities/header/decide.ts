@@ -69,7 +69,7 @@ const headerErrors = (next: Values, sent: Values, facts: HeaderFacts, settings: 
   return errors
 }
 
-/** The next number; one sequence per store, or one for all (rules/opportunities 3). */
+/** The next number, of one sequence per store or one for all; null on devices (rules/opportunities 3). */
 export const nextNumber = (store_id: number | null, settings: Settings, context: DecideContext): string | null => {
   const is_shared = store_id === null || settingText(settings, "opportunities", "number_scope") === "global"
   const number = context.number(is_shared ? "opportunity" : `opportunity:store:${store_id}`)
@@ -205,8 +205,8 @@ const ofHeader = (header: OpportunityRow, starts: Shifted, ends: Shifted): Parti
   ]) as Partial<OpportunityRow>
 
 /**
- * The opportunity moved to new dates. 422 on `ends_at` if the hire or a line would end before it begins. `zone`: the
- * store's.
+ * The opportunity moved to new dates; `zone`: the store's. 422 on `ends_at` if the hire or a line would end before it
+ * begins, on `starts_at` if there is none.
  */
 export const redated = (source: Opportunity, dates: NewDates, zone: string): Result.Result<Opportunity, Rejection> => {
   const { header } = source

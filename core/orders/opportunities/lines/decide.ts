@@ -24,8 +24,8 @@ interface AddFacts {
 const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
 
 /**
- * A line's own window: the dates sent, else the opportunity's, else one day from now (rules/opportunities 7.2). With a
- * start and no end it is open-ended and takes stock without limit.
+ * A line's own window: the dates sent, else the opportunity's, else one day from now (rules/opportunities 7.2). Without
+ * an end sent, it is open-ended if the opportunity has a start and no end, and takes stock without limit.
  */
 export const windowOf = (
   header: OpportunityRow,
@@ -46,7 +46,7 @@ export const sameCurrency = (
     ? Result.succeed(undefined)
     : refuse("currency", `The opportunity is in ${header.currency_code}; its prices are too.`)
 
-/** A manual price, per unit or for the full line; null if a rate decides. 422 on `line_total` if both are sent. */
+/** A manual price, per unit or for the line; nulls if a rate decides. 422 on `line_total` with both or quantity 0. */
 export const manualPrice = (
   sent: { readonly unit_price?: number | null; readonly line_total?: number | null },
   quantity: string
@@ -176,7 +176,7 @@ export const shortLineWarnings = (
   return own.length === 0 || !isTold(state) ? [] : [shortageText(own)]
 }
 
-/** Warnings for chargeable lines with a price of 0 that was not set by hand. */
+/** Warning if the line costs nothing, has no rate, and no price of 0 was set by hand; else empty. */
 export const unpricedWarnings = (
   state: DecisionState,
   { header, lines }: Opportunity,

@@ -199,7 +199,7 @@ const dealPrice: ReadonlyArray<Endpoint> = [
 
 const repriced_fields = {
   opportunity_item_id: integer({ nullable: true }),
-  name: text({ describe: "Name of the line or surcharge; empty for totals" }),
+  name: text({ describe: "Name of the line or cost; empty for totals" }),
   figure: text({ describe: "Figure: unit price, tax rate, net, surcharge, tax or total with tax" }),
   from: text(),
   to: text()
@@ -210,7 +210,7 @@ const repricing = command("POST", `${path}/{id}/reprice`, {
     changes: Shown.objects(repriced_fields, { describe: "Changed figures; empty if all were up to date" })
   },
   name: "opportunities.reprice",
-  summary: "Update prices, taxes and terms of an open quotation",
+  summary: "Update an open opportunity's prices, taxes and terms",
   ...edit,
   params: one,
   success_status: 200,

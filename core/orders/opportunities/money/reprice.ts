@@ -9,7 +9,7 @@ import type { DecisionState, Opportunity } from "../state/index.ts"
 import { opportunity_items, requireTransition, type OpportunityRow } from "../tables/index.ts"
 import { headerPriced, opportunityPriced, opportunityRepriced } from "../events/money.ts"
 
-/** A figure that differs from the stored one; `opportunity_item_id` is null for totals. */
+/** A figure that differs from the stored one; `opportunity_item_id` is null for costs and totals. */
 interface PriceChange {
   readonly opportunity_item_id: number | null
   readonly name: string
@@ -99,7 +99,7 @@ const changesBetween = (before: Opportunity, after: Opportunity): ReadonlyArray<
 }
 
 const named_max = 3
-/** One sentence on differences to current prices; empty if there are none, or if prices are locked. */
+/** One sentence on differences to current prices; empty if there are none, or if repricing is refused. */
 export const outdatedWarnings = (state: DecisionState, context: DecideContext): ReadonlyArray<string> =>
   Result.match(reprice(state, false, context), {
     onFailure: () => [],

@@ -103,7 +103,7 @@ const acknowledgementResource = resource({
   table: acknowledgements
 })
 
-const number_of_pieces = integer({ describe: "Quantity ordered for the line and not yet received" })
+const number_of_pieces = integer({ describe: "Quantity on order that the line can count on" })
 /** A short line in responses, as in `LineShortage`, with its opportunity. */
 export const shortageShown = {
   opportunity_item_id: integer(),
@@ -135,7 +135,7 @@ export const shortageShown = {
   is_out: boolean({ describe: "Whether the whole line is dispatched, so that the shortage affects other orders" })
 }
 
-/** Adds the names of opportunities and customers, in one query. `to_replace`: number of units, by opportunity. */
+/** Adds names of opportunities and customers, and `is_out`, in five queries. `to_replace`: units by opportunity. */
 const withNames = Effect.fnUntraced(function* (
   found: ReadonlyArray<{ readonly header: OpportunityRow; readonly shortages: ReadonlyArray<LineShortage> }>,
   to_replace: ReadonlyMap<number, number>,
@@ -181,7 +181,7 @@ export const elsewhereShown = Shown.objects(
     starts_at: timestamp(),
     ends_at: timestamp()
   },
-  { describe: "Other stores that have what is missing: move it with a transfer" }
+  { describe: "Other stores with free stock of the product, for a transfer" }
 )
 /** First day, from today on, from which a store has a quantity of a product free up to the end of a window. */
 const readyOn = (
@@ -266,7 +266,7 @@ const ofOpportunity = get(`${path}/{id}/shortages`, {
     })
 })
 
-/** Opportunities with a shortage, or that would have one if nothing were on order. */
+/** Opportunities flagged as short, and those with goods on order, whose lines may be short without them. */
 const withShortages = Effect.fnUntraced(function* (): Store.Reads<ReadonlyArray<OpportunityRow>> {
   const ordered_for = yield* Store.run<{ readonly id: number | string }>(
     `select distinct opportunity_id as id from ${opportunity_items.name} where on_order_quantity > 0`

@@ -114,7 +114,10 @@ interface Wanted {
   readonly is_active: boolean
   readonly quantity: number
 }
-/** Demands of flagged opportunities on the changed products in that period: one row per line and product. */
+/**
+ * Demands on the changed products in that period by opportunities with this flag, except `own`: one row per line and
+ * product. Without `held_too`, only those that hold no stock.
+ */
 const wantedOf = Effect.fnUntraced(function* (
   changes: ReadonlyArray<DemandChange & { readonly held_too: boolean }>,
   has_shortage: boolean,
@@ -298,9 +301,9 @@ const changedFlags = (
 const waited_for_max = 500
 
 /**
- * Checks opportunities that need the changed products at that time, and those with goods on order. Waits for concurrent
- * changes of them; if they are too many, only those whose flag changes are locked and checked again. Opportunities
- * changed by the same command are handled by its own rule.
+ * Checks opportunities that need the changed products at that time, and those whose goods on order changed. Waits for
+ * concurrent changes of them; if they are too many, only those whose flag changes are locked and checked again.
+ * Opportunities whose demands the command changes are handled by its own rule.
  */
 export const shortagesSeenAgain = reaction({
   on: [levelMade, levelChanged, levelDeleted, lineOnOrder, demandsReplacedEvent, suppliesReplacedEvent],

@@ -30,7 +30,7 @@ const counting = [
 type StockRow = Omit<StockLevel, "last_transaction_type" | "out_of_service"> &
   Pick<StockLevelRow, "is_gone"> &
   Partial<Pick<StockLevelRow, "out_of_service">>
-/** Stock levels and supplies before and after the events, and those deleted. */
+/** Stock that the events change, before and after them; new rows are only in `after`, deleted ones in `before`. */
 export interface StockMoved {
   readonly before: ReadonlyArray<StockRow>
   readonly after: ReadonlyArray<StockRow>
@@ -123,7 +123,7 @@ const slot_max = 26 * 3_600_000
 
 /**
  * Opportunities that demand the changed stock at that time and may still need it. More stock only ends shortages and
- * less only creates them, so `which` may exclude the others.
+ * less only creates them, so `changing` leaves out those whose flag stays.
  */
 export const wanting = Effect.fnUntraced(function* (
   moved: StockMoved,

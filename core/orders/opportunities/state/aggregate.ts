@@ -30,7 +30,7 @@ export interface Opportunity {
 export interface Owed {
   /** Total of orders without an issued invoice, except the one being decided. */
   readonly orders: number
-  /** Outstanding total of issued invoices, as far as the caller may see them. */
+  /** Outstanding total of issued invoices; on a device, of those it holds. */
   readonly invoices: number
 }
 
@@ -48,7 +48,7 @@ export interface Customer {
   readonly tag_list: ReadonlyArray<string>
 }
 
-/** An active demand of another order on a unit, with the holder's name. */
+/** An active demand on a unit by another opportunity, a container or a transfer, with the holder's name. */
 export interface UnitHold {
   readonly demand: Demand
   readonly holder: string
@@ -95,7 +95,7 @@ export interface DecisionState {
 /** Lines of the active version in path order: those that are displayed, charged and take stock. */
 export const liveLines = (opportunity: Opportunity): ReadonlyArray<ItemRow> =>
   opportunity.lines.filter((line) => line.is_live)
-/** 422 on `item` for a line of an inactive version, which is a sent offer and cannot change. */
+/** 422 on `item` for a line of an inactive version: only lines of the active one change. */
 export const inActiveVersion = (line: ItemRow): Result.Result<void, Rejection> =>
   line.is_live
     ? Result.succeed(undefined)
@@ -174,7 +174,7 @@ const canNest = (type: ItemType, parent: ItemType | undefined): boolean =>
 const nestingError = (type: ItemType): string =>
   type === "accessory" ? "An accessory belongs below a product line." : "A line stands at the top or below a group."
 
-/** The path after a parent's last child; 422 on `parent_path` if it is full or there is no such parent. */
+/** The path after a parent's last child. 422 on `parent_path` if it is full, unknown, or may not hold the type. */
 export const nextPath = (
   lines: ReadonlyArray<ItemRow>,
   type: ItemType,
@@ -199,8 +199,8 @@ export interface Node {
   readonly depth: number
 }
 /**
- * Paths for all lines in display order. Depth may grow by one from row to row; the parent is the nearest earlier row
- * one level up. 422 on `nodes` if a line's type is not allowed there.
+ * Paths for all lines in display order. Depth grows by at most one from row to row (deeper is cut); the parent is the
+ * nearest earlier row one level up. 422 on `nodes.N` if a line's type is not allowed there, or groups nest too deep.
  */
 export const restructured = (
   nodes: ReadonlyArray<Node>,

@@ -90,8 +90,8 @@ export const hasShortageCheck = (header: OpportunityRow, settings: Settings): bo
   ["draft", "held", "reserved", "on_hire"].includes(phaseOf(header.state, header.status, releasePointIn(settings)))
 
 /**
- * The window for which a unit of the line would be held, buffers included, whatever the opportunity's status.
- * `product_id`: of the unit, if it is a part of the line's kit.
+ * The window for which a unit of the line would be held, whatever the opportunity's status: `from` and `to` (ms) with
+ * buffers, the dates without. `product_id`: of the unit, if it is a part of the line's kit.
  */
 export const unitWindow = (
   state: DecisionState,
@@ -106,7 +106,7 @@ export const unitWindow = (
   return { from: millisOf(buffered.buffered_starts_at), to: millisOf(buffered.buffered_ends_at), starts_at, ends_at }
 }
 
-/** The other demand that prevents reserving a unit in a window; undefined if none. */
+/** The earliest other demand that prevents reserving a unit in a window; undefined if none. */
 export const conflictingHold = (
   unit_holds: ReadonlyArray<UnitHold>,
   stock_level_id: number,
@@ -177,8 +177,8 @@ export const linesTakingStock = (opportunity: Opportunity, settings: DemandSetti
   })
 
 /**
- * Quantity on order for this line, or for another line of the product that covers at least its window: one delivery
- * serves both.
+ * Quantity on order for this line, and for other lines of the product that cover at least its window: one delivery
+ * serves them all.
  */
 const coveredBy = (
   line: LineAtStore,
@@ -191,14 +191,15 @@ const coveredBy = (
         .filter((one) => one.starts_at <= line.starts_at && one.ends_at >= line.ends_at)
         .reduce((sum, one) => sum + (onOrder.get(one.id) ?? 0), 0)
 
-/** Facts for the availability of lines; `demands`: all of the opportunity's own after the change. */
+/** Facts for the availability of lines. */
 type StockFacts = Pick<DecisionState, "opportunity" | "snapshots" | "touched_line_ids">
+/** Stock by store, with the opportunity's own `demands` after the change instead of the stored ones. */
 const snapshotsWith = (state: StockFacts, demands: ReadonlyArray<Demand>): ReadonlyMap<number, AvailabilitySnapshot> =>
   new Map([...(state.snapshots ?? [])].map(([id, snapshot]) => [id, withOpportunity(snapshot, state, demands)]))
 
 /**
- * Lines that take stock, with outstanding demand: returned quantities do not count, unless another unit is out instead.
- * Serialised units return individually, other goods by the line's count.
+ * Lines that take stock, with the quantity still needed: less what is returned, but at least the units not yet back; 0
+ * if nothing. Serialised units return individually, other goods by the line's count.
  */
 const linesStillAsking = (
   { opportunity, snapshots }: StockFacts,
@@ -223,7 +224,7 @@ interface NamedAvailability extends LineAvailability {
 }
 /**
  * Availability and shortfall of each line, consistent with `shortagesOf`. Returned lines and finished opportunities
- * demand nothing and are never short.
+ * are never short.
  */
 export const availabilityOf = (
   state: StockFacts,
@@ -248,8 +249,8 @@ export const availabilityOf = (
 
 /**
  * Short lines, by the opportunity's demands after the change. Returned lines and finished opportunities are never
- * short; lines of a product that suffices for all are not checked one by one. `leaving`: checks only these lines, by
- * their allocated units if any: those are dispatched.
+ * short; lines of a product that suffices for all are not checked one by one. `leaving`: checks only the products of
+ * these lines, and lines with allocated units by those: they are dispatched.
  */
 export const shortagesOf = (
   state: StockFacts & Partial<Pick<DecisionState, "levels">>,
@@ -292,7 +293,7 @@ export const shortagesOf = (
   const placeOf = (one: LineShortage): number => places.get(one.opportunity_item_id) ?? 0
   return short.toSorted((one, other) => placeOf(one) - placeOf(other))
 }
-/** Whether a shortage is not covered by orders: the flag `has_shortage` and the gates. */
+/** Whether a shortage is not covered by orders from suppliers: the flag `has_shortage` and the gates. */
 export const isShort = (shortages: ReadonlyArray<LineShortage>): boolean =>
   shortages.some((one) => one.remaining_shortfall > 0)
 

@@ -40,7 +40,8 @@ export interface LoadOptions {
    */
   readonly live_only?: boolean
   /**
-   * Stored lines whose demands and units the command may change; those of other lines are not read. Absent: all lines.
+   * Stored lines whose demands and units the command may change; demands and stock levels of others are not read.
+   * Absent: all lines.
    */
   readonly touched_line_ids?: ReadonlyArray<number> | ((opportunity: Opportunity) => ReadonlyArray<number>)
   /** Lines to read even if their version is inactive. */
@@ -187,7 +188,7 @@ export const loadDecisionState = Effect.fnUntraced(function* (
   }
 })
 
-/** Active demands of other opportunities on these units, with the holders' names. Two queries. */
+/** Active demands on these units, except the opportunity's own, with the holders' names. Two queries. */
 const loadUnitHolds = Effect.fnUntraced(function* (
   opportunity_id: number,
   level_ids: ReadonlyArray<number>

@@ -129,7 +129,7 @@ const unit_columns = ["opportunity_item_id", "stock_level_id", "status"] as cons
 interface LoadedPieces extends LinePieces {
   readonly opportunity_item_id: number
 }
-/** Pieces of each active line with goods, by opportunity; five queries, whatever the number of opportunities. */
+/** Pieces of each active line with goods, by opportunity; four queries, whatever the number of opportunities. */
 export const loadLinePieces = Effect.fnUntraced(function* (
   ids: ReadonlyArray<number>,
   settings: Settings

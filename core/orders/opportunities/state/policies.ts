@@ -27,7 +27,7 @@ interface SumRow extends AnyRow {
   readonly currency_code: string
   readonly amount: number | string
 }
-/** Sums a column by currency and rate: one row per rate, not per order. */
+/** Sum of a column in minor units of the base currency, from one row per currency and rate. */
 const sumOf = Effect.fnUntraced(function* (
   table: Table,
   column: string,
@@ -169,7 +169,7 @@ export const acknowledgementOf = (
   })
 /** Whether to warn of shortages: always, also users who may ignore them, unless the store's policy allows shortages. */
 export const isTold = ({ store }: Pick<DecisionState, "store">): boolean => store?.shortage_policy !== "allow"
-/** Text about the shortage, naming the user if the store's policy alone would refuse it. */
+/** Text about the shortage; says so if only the user's permission to ignore shortages lets it pass. */
 export const shortageToldText = (state: DecisionState, short: ReadonlyArray<LineShortage>, viewer: Viewer): string => {
   const { effective, store } = gatePolicy(state, viewer)
   const passes = "The store blocks shortages; your permission to ignore them lets this one through."

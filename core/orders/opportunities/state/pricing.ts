@@ -36,7 +36,7 @@ const taxClassOf = (state: DecisionState, line: ItemRow): number | null =>
 export const taxRateOf = (state: DecisionState, header: OpportunityRow, line: ItemRow): string =>
   taxOf(state, header, taxClassOf(state, line)).percentage
 
-/** Costs are taxed in the default product class. */
+/** Tax percentage of costs, which are taxed in the default product class. */
 export const costTaxRateOf = (state: DecisionState, header: OpportunityRow): string =>
   taxOf(state, header, state.tax.default_product_tax_class_id).percentage
 

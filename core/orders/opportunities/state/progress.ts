@@ -14,9 +14,9 @@ import { recalculate } from "./recalculate.ts"
 import { shortageText } from "./policies.ts"
 
 /**
- * The status of an order by its active lines, the first that applies: Dispatched while something remains to dispatch,
- * On Hire while something is out, Returned while a check is pending, else Checked. Undefined if nothing was ever
- * dispatched.
+ * The status of an order by its active lines, the first that applies: Dispatched while an allocated unit is not yet
+ * dispatched, On Hire while something is out, Returned while a check is pending, else Checked. Undefined if nothing was
+ * ever dispatched.
  */
 export const derivedStatus = (opportunity: Opportunity): number | undefined => {
   const lines = liveLines(opportunity)

@@ -41,7 +41,7 @@ export interface Recalculated {
   readonly demands: ReadonlyArray<DemandRow>
   /** Short lines of an opportunity that holds stock; empty if stock was not read. */
   readonly shortages: ReadonlyArray<LineShortage>
-  /** Short lines of any opportunity, as if it held stock. */
+  /** Short lines also of a draft or quotation that holds no stock; empty if stock was not read. */
   readonly short: ReadonlyArray<LineShortage>
   /** Events that result from the change, to record after its own. */
   readonly events: ReadonlyArray<NewEvent>
@@ -90,7 +90,7 @@ export const recalculate = (
 /** Whether rates remain from a released lock: they apply until the next recalculation, which retaxes all lines. */
 const isTaxReleased = ({ locked_taxes, tax_locked }: OpportunityRow): boolean => !tax_locked && locked_taxes.length > 0
 
-/** Prices the lines in scope; if the customer changed, updates tax rates of all lines and costs. */
+/** Prices the lines in scope; with `taxed` or after a released lock, updates tax rates of all lines and costs. */
 const pricedLines = (
   state: DecisionState,
   opportunity: Opportunity,
@@ -217,7 +217,7 @@ interface DemandUpdate {
   readonly events: ReadonlyArray<NewEvent>
 }
 
-/** Demands of the lines in scope; unchanged ones keep their ids. 422 on `state` if another order holds a unit. */
+/** Demands of the lines in scope; unchanged ones keep their ids. 422 on `state` if a unit is held by others. */
 const demandsAfter = (
   state: DecisionState,
   opportunity: Opportunity,
@@ -261,7 +261,7 @@ const demandsAfter = (
     return { demands: [...rest, ...set], events }
   })
 
-/** 422 on `state` naming the holder; the database constraint would refuse it without the name. */
+/** 422 on `state` for a unit that others hold, with the holder's name, which the database constraint would not give. */
 const requireFreeUnits = (
   state: DecisionState,
   wanted: ReadonlyArray<NewDemand>,

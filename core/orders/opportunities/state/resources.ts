@@ -261,7 +261,7 @@ type OpportunityAnswer = Answer<Shown.KeysShown<typeof opportunityShown>>
 /** Schema of `_meta`: lines that were short on a dispatch which the policy let pass with a warning. */
 export const dispatchMetaShown = { _meta: Shown.optional(Shown.keys(dispatch_meta_fields)) }
 
-/** The key `_meta` of a response; empty if no dispatched line was short. */
+/** The key `_meta` of a response; empty if no dispatched line was short, or the policy allows it. */
 export const dispatchMeta = (_meta: HeldBack | null) => (_meta === null ? {} : { _meta })
 
 /**
@@ -297,7 +297,7 @@ export const warnedOpportunity = (
 export const withParts: ReadonlyArray<string> = ["items", "costs"]
 export const withUnits: ReadonlyArray<string> = ["items", "items.assets", "costs"]
 
-/** The response of endpoints that do not affect prices: without `meta.warnings`. */
+/** The opportunity in a response, without warnings about untaxed lines. */
 export const plainAnswer = Effect.fnUntraced(function* (
   id: number,
   input: Input,

@@ -53,7 +53,7 @@ const isUntaxed = ({ is_optional, item_type, tax_rate, total }: ItemRow): boolea
   item_type !== "group" && !is_optional && total !== 0 && Number(tax_rate ?? 0) === 0
 const names = (lines: ReadonlyArray<ItemRow>): ReadonlyArray<string> => lines.map(({ name }) => name)
 
-/** One query if everything is taxed; none if the opportunity can no longer change. */
+/** Warnings for untaxed lines: one query if all are taxed, none for a closed or invoiced opportunity. */
 export const untaxedWarnings = Effect.fnUntraced(function* (
   header: OpportunityRow
 ): Store.Reads<ReadonlyArray<string>> {
@@ -108,7 +108,7 @@ export const comesToNothing = ({ item_type, manual_unit_price, quantity, unit_pr
   unit_price === 0 &&
   manual_unit_price === null
 
-/** Lines of the active version without a price or a matching rate; one query if every line has a price. */
+/** Charged lines without a price or a matching rate; none under a deal price. One query if every line has a price. */
 export const unpricedLines = Effect.fnUntraced(function* (
   header: OpportunityRow,
   input: Now

@@ -93,7 +93,7 @@ const simpleMove =
       )
     })
 
-/** Converts to a quotation, with warnings about the customer's credit and current shortages. */
+/** Converts to a quotation, with warnings about the customer's credit. */
 export const convertToQuotation = (
   state: DecisionState,
   reason: string | null,

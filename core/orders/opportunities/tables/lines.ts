@@ -257,8 +257,8 @@ export const acknowledgements = table(
 const wait_statuses = { waiting: "Waiting", matched: "Matched" } as const
 
 /**
- * One row for each waiting line, and for each notified line whose opportunity is still open, which keeps its position.
- * Leaving the list deletes the row; the history is in the opportunity's events.
+ * One row for each waiting line, and for each notified line of an open opportunity that holds no stock yet, which keeps
+ * its position. Leaving the list deletes the row; the history is in the opportunity's events.
  */
 export const shortage_waits = table(
   "shortage_waits",
@@ -272,9 +272,9 @@ export const shortage_waits = table(
       way_out: "take the lines off the waiting list first"
     }),
     status: choice(wait_statuses, { computed: true, default: "waiting" }),
-    /** Shortfall when the line began to wait. */
+    /** Shortfall when the line began to wait, or shortage when it last changed. */
     quantity: integer({ computed: true, min: 1 }),
-    /** The line's quantity and dates at that time: if it needs less now, it is not notified. */
+    /** The line's quantity and dates at that time: a line edited until it is not short is not notified. */
     requested_quantity: integer({ computed: true, min: 1 }),
     starts_at: timestamp({ computed: true }),
     ends_at: timestamp({ computed: true }),

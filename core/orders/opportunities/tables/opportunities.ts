@@ -119,7 +119,7 @@ export const totalFields = {
 const columns = {
   ...header,
   number: text({ nullable: true, computed: true, max: 40, search: true }),
-  /** Dates agreed on conversion to an order, if an extension has changed them (rules/opportunities 4.3). */
+  /** Dates of an order before its first extension; null while the hire has these (rules/opportunities 4.3). */
   original_starts_at: timestamp({ nullable: true, computed: true }),
   original_ends_at: timestamp({ nullable: true, computed: true }),
   source_opportunity_id: ref("opportunities", { nullable: true, computed: true, live: false, on_delete: "keep" }),
@@ -132,7 +132,7 @@ const columns = {
   exchange_rate: decimal({ scale: 10, computed: true, default: "1.0000000000" }),
   exchange_rate_locked: boolean({ computed: true, default: false }),
   tax_locked: boolean({ computed: true, default: false }),
-  /** Locked tax percentages; empty if tax is not locked, or was locked by a release that kept amounts instead. */
+  /** Tax percentages when tax was locked, kept after unlocking until prices are recalculated; else empty. */
   locked_taxes: json<ReadonlyArray<LockedTax>>({ form: "array", computed: true, default: [], hidden: true }),
   prices_include_tax: boolean({ default: false }),
   deal_total: money({ currency: "currency_code", nullable: true, computed: true }),
@@ -232,8 +232,6 @@ export const opportunities = table("opportunities", columns, {
 })
 export type OpportunityRow = RowOf<typeof opportunities>
 
-// Costs of an opportunity and bodies of requests about costs and the deal price (rules/opportunities 8, 11).
-
 // Versions of a quotation (rules/opportunities 13).
 
 export const version_types = { 0: "Revision", 1: "Alternative" }
@@ -272,6 +270,8 @@ export const opportunity_versions = table(
   }
 )
 export type VersionRow = RowOf<typeof opportunity_versions>
+
+// Costs of an opportunity and the fields of their requests (rules/opportunities 11).
 
 export const cost_type_labels: { readonly [code: number]: string } = costTypes
 

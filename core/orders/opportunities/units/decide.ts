@@ -19,7 +19,7 @@ import { lineChanged, unitAllocated, unitChanged, unitDeallocated } from "../eve
 import { allocated, asset_assignments, checked_in, prepared, requireTransition } from "../tables/index.ts"
 import type { AssignmentRow, ItemRow } from "../tables/index.ts"
 
-/** Changes the number of opportunities a stock level is allocated to; never below zero (rules/availability 10). */
+/** Changes `quantity_allocated` of stock levels by these numbers; never below zero (rules/availability 10). */
 export const allocatedCountChanged = (
   levels: ReadonlyMap<number, StockLevelRow>,
   changes: ReadonlyMap<number, number>
@@ -128,8 +128,8 @@ interface Allocation {
   readonly count_field: string
 }
 /**
- * Allocates all units or none. 422 naming the holder if another order holds a unit in the line's window. Without a
- * store on the opportunity, the line takes stock from its first unit's store.
+ * Allocates all units or none. 422 naming the holder if a unit is held otherwise in the line's window. Without a store
+ * on the opportunity, the line takes stock from its first unit's store.
  */
 export const allocate = (
   state: DecisionState,
@@ -230,8 +230,8 @@ export const deallocate = (
   })
 
 /**
- * Replaces a unit by another of the same product, which gets its status; possible in any status (rules/opportunities
- * 9.1).
+ * Replaces a unit by another of its or the line's product, which gets its status; possible in any status
+ * (rules/opportunities 9.1).
  */
 export const substitute = (
   state: DecisionState,

@@ -100,7 +100,7 @@ export interface UnitMovement {
 interface Stepped {
   readonly opportunity: Opportunity
   readonly events: ReadonlyArray<NewEvent>
-  /** Changes of the number of opportunities that stock levels are allocated to. */
+  /** Changes of `quantity_allocated`, by stock level. */
   readonly counts: ReadonlyMap<number, number>
 }
 /** Units through all steps, before what follows for the order. 422 on a unit's `field` if its status forbids a step. */
@@ -151,7 +151,7 @@ const isDispatch = (steps: ReadonlyArray<Step>): boolean => steps.some((step) =>
 
 /**
  * Moves all units through all steps, or none. The order's status is updated once. 422 on a unit's `field` if its status
- * forbids a step, with the code `dispatch_block` if the store's policy does (rules/opportunities 9.5).
+ * forbids a step, or it is out elsewhere or of service; with `dispatch_block` if the store's policy is to block (9.5).
  */
 export const moveUnits = (
   state: DecisionState,
@@ -219,7 +219,7 @@ const returnedTo = (
       )
 }
 
-/** 422 `status` if the unit can no longer be out or reserved on the line, as it would be without its check-in. */
+/** 422 on `status` if the unit can no longer be out or reserved on the line, as it would be without its check-in. */
 const mayLeaveAgain = (
   state: DecisionState,
   unit: AssignmentRow,

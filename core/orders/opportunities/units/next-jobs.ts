@@ -4,7 +4,7 @@ import { Store } from "../../../kernel/index.ts"
 import { allocated, asset_assignments, checked_in, dispatched, finalised, isClosed, on_hire } from "../tables/index.ts"
 import { opportunities, prepared, type AssignmentRow, type OpportunityRow } from "../tables/index.ts"
 
-/** Where one unit goes next, and where it comes from: other orders that have it. */
+/** Other open orders of one unit: the next it is allocated to, and the one it comes from. */
 export interface Jobs {
   readonly next: OpportunityRow | undefined
   readonly before: OpportunityRow | undefined

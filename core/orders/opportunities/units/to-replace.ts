@@ -138,7 +138,7 @@ export const unitsToReplace = Effect.fnUntraced(function* (
   })
 })
 
-/** Number of units to replace by opportunity id; absent if none. */
+/** Number of units to replace by opportunity id; 0 or absent if none. */
 export const countToReplace = Effect.fnUntraced(function* (ids: ReadonlyArray<number>, context: Now) {
   const { levels, opportunities: states } = yield* loadAllocated(ids, context)
   return new Map(states.map((one) => [one.header.id, brokenUnits(one, levels, context).length]))

@@ -187,7 +187,7 @@ export const relabelVersion = (state: DecisionState, version: VersionRow, label:
     return { events, result: { id: version.id } }
   })
 
-/** Removes a version's lines and reopens those it superseded. Refused for the active or only version. */
+/** Removes a version with its lines; versions it superseded reopen. Refused for the active or only version. */
 export const deleteVersion = (
   state: DecisionState,
   version: VersionRow,

@@ -107,7 +107,7 @@ export const waitingShown = Shown.objects({
   opportunity_item_id: integer(),
   product_id: integer(),
   store_id: integer(),
-  quantity: integer({ describe: "Quantity short when added to the waiting list" }),
+  quantity: integer({ describe: "Quantity short when added or last changed" }),
   requested_quantity: integer({ describe: "Quantity requested; all of it must be available to notify" }),
   free_quantity: integer({ describe: "Quantity currently available for the line's dates, at most the requested one" }),
   position: integer({ describe: "Position in the queue; 1 is notified first" }),
@@ -185,7 +185,7 @@ export const waitResource = resource({
 const index = get("/api/v1/shortage_waits", {
   answer: Shown.page(() => waitResource),
   name: "shortage_waits.list",
-  summary: "List waiting lines, and notified lines of open quotations",
+  summary: "List waiting lines, and notified lines of drafts and quotations",
   ability: "opportunities:read",
   permission: "shortages.view",
   run: (input) => Effect.map(listOf(waitResource, input.query, viewContext(input)), ok)

@@ -114,8 +114,8 @@ export interface Looked {
 const rank = ({ holds, row }: Queued): number => (holds ? 0 : row.status === "matched" ? 1 : 2)
 const order = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0)
 /**
- * Queue order: orders before quotations, since orders are binding; then notified lines; then by waiting time; then by
- * start of hire.
+ * Queue order: first lines of opportunities that hold stock, since these are binding; then notified lines; then by
+ * waiting time; then by start of hire.
  */
 const inQueue = (one: Queued, other: Queued): number =>
   rank(one) - rank(other) ||
@@ -148,7 +148,7 @@ const growing = (
   }
 }
 
-/** Evaluates a store's queues from the start; rows of other stores are skipped. */
+/** Evaluates a store's queues from the start; notified rows add their demands but are not in the result. */
 const looksAt = (snapshot: AvailabilitySnapshot, queue: ReadonlyArray<Queued>): ReadonlyArray<Looked> => {
   const lines = queue.flatMap(({ line }) => (line === undefined ? [] : [line.id]))
   const now = growing(snapshot, new Set(lines))
