@@ -174,7 +174,7 @@ export const stock_places = plainTable(
 const rememberPlace = (stock_level_id: number, product_id: number | null, store_id: number) =>
   insert(stock_places, { key: `${stock_level_id}/${store_id}`, stock_level_id, product_id, store_id })
 
-/** Phases of demands with their labels in responses (rules/availability 2.3). */
+/** Phases of demands, with labels (rules/availability 2.3). */
 export const phase_labels = {
   draft: "Draft",
   held: "Held",

@@ -248,7 +248,7 @@ const productsInChanges = ({ changes }: JsonObject): ReadonlyArray<unknown> =>
         where?.["product_id"]
       ])
 
-/** Maximum of parameters in one statement. */
+/** Maximum of products or streams in one statement. */
 const at_once_max = 500
 /** Events of these streams and types up to a position, in order. */
 const eventsOf = Effect.fnUntraced(function* (

@@ -34,7 +34,7 @@ import { exact, formatDecimal } from "../../../values/decimal.ts"
 
 interface ExtensionFacts {
   readonly state: DecisionState
-  /** The planned extension, or the refusal. With `parts` it is as if their whole lines moved, to load facts by. */
+  /** The planned extension, or the refusal. With `parts` it moves whole lines, and only serves to load facts. */
   readonly plan: Result.Result<ExtensionPlan, Rejection>
   /** Parts of lines to extend, with the request. */
   readonly parts?: { readonly asked: ReadonlyArray<PartAsked>; readonly sent: Sent }

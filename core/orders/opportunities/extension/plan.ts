@@ -62,7 +62,7 @@ export interface ExtensionPlan {
   readonly back: ReadonlyArray<ItemRow>
 }
 
-/** Errors of `lines`, unless follow (not with `parts`), keep or ids, and of dates outside the calendar's range. */
+/** Errors if `lines` is not follow (refused with `parts`), keep or ids; and of dates outside the calendar's range. */
 export const extensionErrors = (sent: JsonObject): FieldErrors => ({
   ...whichLinesErrors(sent),
   ...(Array.isArray(sent["parts"]) && sent["lines"] === "follow"
@@ -102,7 +102,7 @@ const headerDates = (header: OpportunityRow, sent: Partial<OpportunityRow>, seen
   const wanted = Object.entries({ ...along, ...sent })
   return Object.fromEntries(wanted.filter(([name, value]) => header[name as keyof OpportunityRow] !== value))
 }
-/** The order's dates before its first extension; null again for a date that is back at that. */
+/** Changes of `original_*`: the order's dates before its first extension, null for one that is back at that. */
 const agreedDates = (header: OpportunityRow, set: Partial<OpportunityRow>): Partial<OpportunityRow> =>
   header.state !== order
     ? {}

@@ -51,7 +51,10 @@ const requireEarly = (
       )
 }
 
-/** Bulk quantity to check in for the part; "0.00" if tracked by units alone, or back. 422 above what is out or back. */
+/**
+ * Bulk quantity to check in for the part; "0.00" if tracked by units alone, or with `already_back`. 422 if more than is
+ * out, or with `already_back` more than came back.
+ */
 const countedIn = (
   state: DecisionState,
   { field, line, quantity, units }: Part,

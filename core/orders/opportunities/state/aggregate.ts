@@ -199,8 +199,8 @@ export interface Node {
   readonly depth: number
 }
 /**
- * Paths for all lines in display order. Depth grows by at most one from row to row (deeper is cut); the parent is the
- * nearest earlier row one level up. 422 on `nodes.N` if a line's type is not allowed there, or groups nest too deep.
+ * Paths for all lines in display order. A row is at most one level deeper than the row before, else its depth is cut;
+ * its parent is the nearest earlier row one level up. 422 on `nodes.N` if the line's type is not allowed there.
  */
 export const restructured = (
   nodes: ReadonlyArray<Node>,

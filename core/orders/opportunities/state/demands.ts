@@ -191,7 +191,6 @@ const coveredBy = (
         .filter((one) => one.starts_at <= line.starts_at && one.ends_at >= line.ends_at)
         .reduce((sum, one) => sum + (onOrder.get(one.id) ?? 0), 0)
 
-/** Facts for the availability of lines. */
 type StockFacts = Pick<DecisionState, "opportunity" | "snapshots" | "touched_line_ids">
 /** Stock by store, with the opportunity's own `demands` after the change instead of the stored ones. */
 const snapshotsWith = (state: StockFacts, demands: ReadonlyArray<Demand>): ReadonlyMap<number, AvailabilitySnapshot> =>

@@ -315,7 +315,7 @@ export const plainAnswer = Effect.fnUntraced(function* (
   )
   return { status, body: { opportunity: firstOf(rendered), meta: metaOf(row, input.viewer) } }
 })
-/** The response with `meta.warnings` for lines that are untaxed because a tax class is missing. */
+/** `plainAnswer` with `meta.warnings` about untaxed lines. */
 export const opportunityAnswer = Effect.fnUntraced(function* (
   ...asked: Parameters<typeof plainAnswer>
 ): Store.Reads<OpportunityAnswer> {

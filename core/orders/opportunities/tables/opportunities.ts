@@ -132,7 +132,10 @@ const columns = {
   exchange_rate: decimal({ scale: 10, computed: true, default: "1.0000000000" }),
   exchange_rate_locked: boolean({ computed: true, default: false }),
   tax_locked: boolean({ computed: true, default: false }),
-  /** Tax percentages when tax was locked, kept after unlocking until prices are recalculated; else empty. */
+  /**
+   * Tax percentages when tax was locked, kept after unlocking until prices are recalculated. Empty otherwise, and if
+   * locked by a release that kept amounts instead.
+   */
   locked_taxes: json<ReadonlyArray<LockedTax>>({ form: "array", computed: true, default: [], hidden: true }),
   prices_include_tax: boolean({ default: false }),
   deal_total: money({ currency: "currency_code", nullable: true, computed: true }),

@@ -241,7 +241,7 @@ const allocateOne = command("POST", `${path}/{id}/items/{item}/assets`, {
 const moveOne = command("PATCH", `${path}/{id}/items/{item}/assets/{asset}`, {
   answer: unitShown,
   name: "opportunities.move_asset",
-  summary: "Prepare, dispatch, return, substitute or revert one unit",
+  summary: "Prepare, dispatch, return, check, substitute or revert a unit",
   ...fulfil,
   params: asset,
   mode: "create",
@@ -285,7 +285,7 @@ const counting = later(() => import("./bulk.ts"))
 const fulfilBulk = command("PATCH", `${path}/{id}/items/{item}/fulfilment`, {
   answer: { item: Shown.row(() => itemResource), ...dispatchMetaShown },
   name: "opportunities.fulfil_item",
-  summary: "Dispatch, return or adjust a quantity of a bulk line, or revert that",
+  summary: "Dispatch, return, adjust or revert a quantity of a bulk line",
   ...fulfil,
   params: item,
   mode: "create",

@@ -151,7 +151,8 @@ const isDispatch = (steps: ReadonlyArray<Step>): boolean => steps.some((step) =>
 
 /**
  * Moves all units through all steps, or none. The order's status is updated once. 422 on a unit's `field` if its status
- * forbids a step, or it is out elsewhere or of service; with `dispatch_block` if the store's policy is to block (9.5).
+ * forbids a step, or a dispatched one is out elsewhere or out of service; with the code `dispatch_block` if the store's
+ * policy is to block (rules/opportunities 9.5).
  */
 export const moveUnits = (
   state: DecisionState,
