@@ -78,7 +78,7 @@ export const wholeUnits = (ten_thousandths: number): number =>
 // Out-of-service stock as demands, so that all figures count and list it like any other demand (rules/availability
 // 13.2).
 
-/** Demands of what is out of service of these stock rows. `booked`: other demands on the product. */
+/** Demands of the out-of-service part of these stock rows. `booked`: other demands on the product. */
 const demandsOutOfService = (
   stock: ReadonlyArray<StockPeriod>,
   booked: ReadonlyArray<ActiveDemand>,
