@@ -1,4 +1,4 @@
-/** Every slice and register: the one list that server, command line, sync and tests iterate. */
+/** All slices, and the catalogue of their tables, events and endpoints: server, command line, sync and tests use it. */
 import { availabilitySlice } from "./orders/availability/api/api.ts"
 import { activitiesSlice } from "./office/activities/api.ts"
 import { attachmentsSlice } from "./office/attachments/api.ts"

@@ -39,9 +39,7 @@ import {
 import { deductedBy } from "./invoices/facts.ts"
 import type { CreditFacts, CreditResult } from "./credits/decide.ts"
 
-// The endpoint that issues credit notes (rules/billing 1.5); nothing else creates them.
-
-// Reading credit notes: the list and one of them (rules/billing 1.5).
+// Credit notes: the list, one of them, and issuing one for an invoice (rules/billing 1.5).
 
 const list = get(credit_notes_path, {
   answer: Shown.page(() => creditNoteResource),
@@ -304,7 +302,7 @@ const invoicedFlag = reaction({
 
 const optional = { nullable: true, on_null: "clear" } as const
 
-/** Account codes by id: `{"3": "4010"}`. */
+/** A setting of account or tax codes by key: `{"3": "4010"}`. */
 const codes = (describe: string) => json<JsonObject>({ default: {}, describe })
 
 const billingSettings = {
@@ -319,7 +317,7 @@ const billingSettings = {
       describe: "Payment URL with {number}, {amount} and {currency}: https://pay.example/?ref={number}"
     }),
     terms: longText({ ...optional, max: 5_000, describe: "Terms below the totals of every invoice" }),
-    footer: longText({ ...optional, max: 500, describe: "Footer of each page, line by line" }),
+    footer: longText({ ...optional, max: 500, describe: "Page footer, up to 6 lines" }),
     logo_attachment_id: integer({ ...optional, min: 1, describe: "Id of the logo's attachment: PNG, JPEG or SVG" }),
     accent: text({ ...optional, max: 7, describe: "Colour of headings and rules, such as #1f4e79" }),
     page_size: choice({ A4: "A4", LETTER: "Letter" }, { default: "A4" }),

@@ -19,7 +19,7 @@ export const invoiceMail = Schema.Struct({
   emailed_at: Schema.String,
   to: Schema.Array(Schema.String),
   cc: Schema.Array(Schema.String),
-  /** Null for the text of the settings. */
+  /** Subject and text; null for those of the settings. */
   subject: Schema.NullOr(Schema.String),
   message: Schema.NullOr(Schema.String),
   sender_user_id: Schema.Int
@@ -60,7 +60,7 @@ const addressesIn = (field: string, given: Json | undefined, errors: Errors): Re
 }
 
 interface Facts {
-  /** The member's billing address; undefined without one. */
+  /** The member's e-mail address for bills, else the primary, else the first; undefined without any. */
   readonly known: string | undefined
   /** True on devices whose user may not see addresses; the server looks one up. */
   readonly is_withheld: boolean

@@ -56,7 +56,7 @@ interface Posting {
   readonly debit: number
   readonly credit: number
 }
-/** One row of a document; amounts are negative for credit notes and voids. */
+/** One row of a document, in minor units; amounts of credit notes and voids have the opposite sign. */
 interface PostedLine {
   readonly description: string
   readonly account: string
@@ -164,7 +164,7 @@ export const postedVoid = (invoice: InvoiceRow, items: ReadonlyArray<InvoiceItem
     postings: salePostings(lines, accounts)
   }
 }
-/** Postings of a credit note. `groups`: revenue group of each invoice row, as the credit reverses its revenue. */
+/** Postings of a credit note. `groups`: revenue groups by id of the invoice row, as the credit reverses its revenue. */
 export const postedCreditNote = (
   note: CreditNoteRow,
   items: ReadonlyArray<CreditNoteItemRow>,

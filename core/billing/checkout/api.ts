@@ -18,7 +18,7 @@ import type { CheckoutSource } from "../state/rows.ts"
 
 // Facts for billing an opportunity, read in the transaction.
 
-/** Billable rows of an opportunity, and the data their taxes depend on. */
+/** Live lines and costs of an opportunity, with the data their taxes depend on and the totals of the active version. */
 export const chargedSource = Effect.fnUntraced(function* (
   header: OpportunityRow,
   customer_tax_class_id: number | null
@@ -45,8 +45,8 @@ export const chargedSource = Effect.fnUntraced(function* (
 })
 
 /**
- * The opportunity's issued deposits that no issued invoice deducts. Those in another currency or of a previous customer
- * are excluded.
+ * The opportunity's issued deposits that no issued invoice deducts. Those credited in full, in another currency or of a
+ * previous customer are excluded.
  */
 export const depositsOf = Effect.fnUntraced(function* ({
   currency_code,
@@ -103,7 +103,7 @@ const create = command("POST", "/api/v1/opportunities/{id}/invoices", {
       min: "0.01",
       max: "100",
       nullable: true,
-      describe: "Percentage to bill, one row per tax class"
+      describe: "Percentage of the total to bill"
     }),
     amount: json({ form: "any", nullable: true, describe: 'Amount to bill, before tax: "500.00"' }),
     lines: list(

@@ -118,7 +118,7 @@ const taxOf = (row: TaxSummaryRow): RowTax => ({
   tax_rate_name: row.tax_rate_name,
   tax_rate: row.rate
 })
-/** Uncredited rest of a deposit, by class and rate; negative for deductions with their own rate. */
+/** Uncredited rest of a deposit by class and rate, negative for deductions with their own rate; empty if used up. */
 const leftOf = ({ credited, invoice }: Deposit): ReadonlyArray<TaxSummaryRow> => {
   const by_tax = Map.groupBy([...invoice.tax_summary, ...credited], (row) => groupKey(taxOf(row)))
   const groups = [...by_tax.values()].flatMap((group) => {
@@ -192,7 +192,7 @@ interface Parts {
   readonly header: Pick<InvoiceRow, "id" | "currency_code">
   readonly subject: string
   readonly whole: ReadonlyArray<InvoiceItemRow>
-  /** Rows for a part of the unbilled rest. */
+  /** Rows of all that is unbilled; `whole` has all rows of the opportunity. */
   readonly rest: ReadonlyArray<InvoiceItemRow>
 }
 type Rows = Result.Result<ReadonlyArray<InvoiceItemRow>, Rejection>
@@ -317,7 +317,7 @@ interface CheckoutAsked extends PartAsked {
 /** Statuses of opportunities that cannot be billed, by state. */
 const not_billed: { readonly [state: number]: ReadonlyArray<number> } = { 1: [2, 3], 2: [6] }
 
-/** Copies custom fields that invoices have with the same name and kind; the others get defaults. */
+/** Copies custom fields that invoices have with the same name, type and list; the others get defaults. */
 const copiedCustomFields = (
   { from, to }: CheckoutFacts["custom"],
   values: JsonObject
@@ -360,7 +360,7 @@ export const checkout = (facts: CheckoutFacts, asked: CheckoutAsked, context: De
     }
   })
 
-/** Unbilled rows of the opportunity; 422 if nothing is left to bill. */
+/** Unbilled rows of the opportunity; all rows if `billed` is undefined or empty; 422 if nothing is left to bill. */
 const restOf = (
   whole: ReadonlyArray<InvoiceItemRow>,
   billed: Billed | undefined,

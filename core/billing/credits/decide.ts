@@ -28,7 +28,7 @@ export interface CreditFacts {
   readonly items: ReadonlyArray<InvoiceItemRow>
   /** Rows of all its credit notes. */
   readonly credited: ReadonlyArray<CreditNoteItemRow>
-  /** Issued invoices that deduct this deposit. */
+  /** Names of issued invoices that deduct this deposit. */
   readonly deducted_by: ReadonlyArray<string>
 }
 export interface CreditResult {
@@ -73,7 +73,7 @@ const byAmount = (
   )
 }
 
-/** Resolves one requested row, or rejects it. */
+/** Amounts to credit for one requested row, or its rejection. `at`: its index in `items`, for the error's key. */
 const takenOf = (
   { invoice, items }: CreditFacts,
   row: RowLeft | undefined,

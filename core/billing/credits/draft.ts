@@ -107,7 +107,7 @@ export const creditDraft = Effect.fnUntraced(function* (header: OpportunityRow) 
 })
 
 const looked_at_once = 500
-/** Opportunities that invoices bill beyond their total, the newest first, and their number. */
+/** One page of the opportunities that invoices bill beyond their total, the newest first, and the count of all. */
 export const listDrafts = Effect.fnUntraced(function* ({
   member_id = null,
   page = 1,

@@ -1,4 +1,4 @@
-/** Amounts and prices by EN 16931: at most two decimals; prices are never negative. */
+/** Amounts and prices by EN 16931: amounts have at most two decimals, and prices are never negative. */
 import type { NamedParty } from "../state/tables.ts"
 import { compareDecimals, exact, formatDecimal, fromScaled } from "../../values/decimal.ts"
 import { formatMoney, scaleOf, timesMoney } from "../../values/money.ts"

@@ -107,7 +107,7 @@ const buyerProblems = ({ buyer }: Source, vats: ReadonlyArray<RowVat>): Readonly
     "With reverse charge an e-invoice names the buyer's VAT id: set the member's tax_number, such as DE123456789."
   )
 ]
-// Missing electronic addresses: PEPPOL-EN16931-R010, R020. CII needs none, as it is embedded in a PDF.
+// Missing or malformed electronic addresses: PEPPOL-EN16931-R010, R020. CII needs none, as it is embedded in a PDF.
 const addressProblems = ({ buyer, seller }: Source, form: EInvoiceForm): ReadonlyArray<Problem> => {
   const shape = "such as 0088:1234567890128: the scheme's four digits, a colon and the id"
   const isMalformed = (id: string | null): boolean => id !== null && !isBlank(id) && parsePeppolId(id) === undefined

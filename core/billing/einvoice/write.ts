@@ -320,7 +320,7 @@ const textOf = Effect.fnUntraced(function* (
 })
 const without_number = invalidField("number", "It has no number yet: sync first, the server gives it.")
 
-/** The invoice as XML; rejected for drafts, voided invoices, proformas and missing data. */
+/** The invoice as XML; rejected for drafts, voided invoices, proformas, a missing number or other missing data. */
 export const invoiceXml = Effect.fnUntraced(function* (invoice: InvoiceRow, settings: Settings, form: EInvoiceForm) {
   if (invoice.type === "proforma")
     return yield* invalidField("type", "A proforma is no invoice, so there is no e-invoice of it.")

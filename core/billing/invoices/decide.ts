@@ -41,7 +41,7 @@ export interface UpdateFacts extends HeaderFacts {
   readonly items: ReadonlyArray<InvoiceItemRow>
 }
 const terms_default_days = 30
-/** Days until payment is due: the customer's term, else the default. */
+/** Days until payment is due: the customer's term, at most 365, else 30. */
 export const termsOf = (member: Pick<MemberRow, "invoice_term_length"> | undefined): number =>
   member !== undefined && member.invoice_term_length > 0
     ? Math.min(member.invoice_term_length, 365)
@@ -174,9 +174,9 @@ export interface IssueFacts {
   readonly billed_to: NamedParty | null
   readonly billed_by: NamedParty
   readonly vat_reports: ReadonlyArray<VatReport>
-  /** Deposits its rows deduct that another issued invoice deducts, or that were voided. */
+  /** Names of deposits its rows deduct that another issued invoice deducts, or that were voided or credited in full. */
   readonly spent_deposits: ReadonlyArray<string>
-  /** Deposits its rows deduct in excess of their rest, because part was credited. */
+  /** Names of deposits its rows deduct in excess of their rest, because part was credited. */
   readonly exceeded_deposits: ReadonlyArray<string>
 }
 export const issueInvoice = (
@@ -230,7 +230,7 @@ export const issueInvoice = (
 
 export interface VoidFacts {
   readonly credit_notes: number
-  /** Issued invoices that deduct this deposit. */
+  /** Names of issued invoices that deduct this deposit. */
   readonly deducted_by: ReadonlyArray<string>
 }
 /** Voids an unpaid invoice, or one with a total of zero, which counts as paid from its issue. */

@@ -37,7 +37,7 @@ const headerFacts = Effect.fnUntraced(function* ({
   }
 })
 
-/** The currency's rate to the base currency, as stored with a document. */
+/** The currency's present rate to the base currency, for new documents; undefined if there is none. */
 export const rateToBase = (code: string, { now, settings }: Pick<Input, "now" | "settings">) => {
   const base_currency = baseCurrency(settings)
   return exchangeRateAt({ from: code, to: base_currency, base_currency, at: now })
@@ -75,12 +75,12 @@ export const updateFactsOf = Effect.fnUntraced(function* (
   return { ...(yield* headerFacts(named)), items: yield* itemsOf(row.id) }
 })
 
-/** Issued invoices that deduct this deposit; empty for other types. */
+/** Names of issued invoices that deduct this deposit; empty for other types of invoices. */
 export const deductedBy = Effect.fnUntraced(function* ({ id, type }: InvoiceRow) {
   const deducted = type === "deposit" ? ((yield* deductionsOf([id])).get(id) ?? []) : []
   return [...new Set(deducted.map(({ holder }) => nameOfInvoice(holder)))]
 })
-/** Issued invoices with rows, not fully credited, that deduct these deposits; by deposit. Three queries. */
+/** Issued invoices (`holder`) that deduct these deposits by rows not fully credited, by deposit id. Three queries. */
 export const deductionsOf = Effect.fnUntraced(function* (deposit_ids: ReadonlyArray<number>) {
   const rows = deposit_ids.length === 0 ? [] : yield* Store.find(invoice_items, { deposit_invoice_id: deposit_ids })
   const holders = (yield* Store.getMany(

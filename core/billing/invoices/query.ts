@@ -1,4 +1,4 @@
-/** Reading invoices: the list and one of them. */
+/** Endpoints of invoices, except payments and credits (rules/billing 1.1, 1.3). */
 import { Effect } from "effect"
 import { boolean, command, created, get, later, list, listOf, longText, noContent, ok } from "../../kernel/index.ts"
 import { renderOne, Shown, Store, text, timestamp, viewContext, withRules } from "../../kernel/index.ts"
@@ -14,9 +14,9 @@ import { createFactsOf, deductedBy, issueFactsOf, itemsOf, updateFactsOf } from 
 import { invoiceResource } from "../state/resources.ts"
 import { createFields, one, path, read, updateFields, write } from "../state/fields.ts"
 
-// Warnings about a draft: other invoices for the same work, and rows untaxed for lack of a class.
+// Warnings about a draft: other invoices for the same work, rows untaxed for lack of a class, and unpriced rows.
 
-/** Rows at 0 % because the customer's or their own tax class is missing. */
+/** Rows with an amount that are untaxed by no tax rate, for lack of a class, a rule or an active rate. */
 const untaxedRows = (items: ReadonlyArray<InvoiceItemRow>): ReadonlyArray<InvoiceItemRow> =>
   items.filter(
     (row) =>
@@ -41,7 +41,7 @@ const untaxed = (
   return names.length === 0 ? [] : [`Untaxed for lack of a tax class: ${[...new Set(names)].join(", ")}.`]
 }
 
-/** Rows at zero whose line has no price. */
+/** Warnings about rows at zero whose line has no price. */
 const unpriced = Effect.fnUntraced(function* (
   { opportunity_id }: InvoiceRow,
   items: ReadonlyArray<InvoiceItemRow>,
@@ -67,7 +67,7 @@ const warningsOf = Effect.fnUntraced(function* (row: InvoiceRow, input: Now): St
   ]
 })
 
-/** One invoice; drafts come with warnings. */
+/** Response of one invoice; `meta` only with warnings about a draft. */
 export const invoiceShown = {
   invoice: Shown.row(() => invoiceResource),
   meta: Shown.optional(
@@ -101,8 +101,6 @@ const show = get(`${path}/{id}`, {
 })
 
 const invoiceReads: ReadonlyArray<Endpoint> = [all, show]
-
-// Endpoints of invoices except payments and credits (rules/billing 1.1, 1.3).
 
 const deciding = later(() => import("./decide.ts"))
 

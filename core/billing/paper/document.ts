@@ -1,6 +1,6 @@
 /**
- * Invoices and credit notes as documents. Pure: issued ones are rendered from frozen rows and parties, so the pages
- * never change; only payments and credits are current (rules/billing 1.3).
+ * Invoices and credit notes as documents. Issued ones have frozen rows and parties; settings, the customer's language,
+ * payments and credits are current (rules/billing 1.3).
  */
 import type { Block, PrintDocument } from "../../pricing/print/blocks.ts"
 import { formatMoney } from "../../values/money.ts"
@@ -176,7 +176,7 @@ const bankRows = ({ invoice: { number }, options, seller }: InvoicePaper, words:
 const dueLater = ({ status, total }: InvoiceRow, words: Words, money: Money): ReadonlyArray<Block> =>
   status === "voided" ? [] : text(withValues(words.due_once_invoiced, { amount: money(total) }), true)
 
-/** Due date and ways to pay. Omitted on drafts and settled invoices. */
+/** Due date and ways to pay. Omitted on drafts and on voided or settled invoices. */
 const payment = (paper: InvoicePaper, words: Words, money: Money): ReadonlyArray<Block> => {
   const { invoice, options, seller } = paper
   const { amount_outstanding, currency_code, number, status } = invoice
@@ -246,7 +246,7 @@ const payment = (paper: InvoicePaper, words: Words, money: Money): ReadonlyArray
 
 const inOrder = { order: ["sort_order", "id"] }
 
-/** Document options from settings and customer; `logo_sha256`: hash of the logo's content. */
+/** Document options from settings, customer and store; `logo_sha256`: hash of the logo's content. */
 export const paperOptions = Effect.fnUntraced(function* (
   { member_id, store_id }: { readonly member_id: number | null; readonly store_id: number | null },
   settings: Settings,
@@ -256,7 +256,7 @@ export const paperOptions = Effect.fnUntraced(function* (
   const member = member_id === null ? undefined : yield* Store.get(members, member_id)
   const place = store_id === null ? undefined : yield* Store.get(stores, store_id)
   return {
-    // The customer's language, if supported, with days in the store's time zone.
+    // The customer's language, else the company's, with days in the store's time zone, else the company's.
     language: paperLanguage(member?.locale || settingText(settings, "company", "locale")),
     zone: zoneOf(place?.timezone || settingText(settings, "company", "timezone")),
     base_currency: baseCurrency(settings),
@@ -285,7 +285,7 @@ const partiesOf = Effect.fnUntraced(function* (
   }
 })
 
-/** Buyer and seller as stored with the document; a draft has the current ones. */
+/** The same as `seller` and `buyer`, with an empty party where there is none. */
 const namedParties = Effect.fnUntraced(function* (
   row: Parameters<typeof partiesOf>[0],
   settings: Settings

@@ -1,4 +1,4 @@
-/** Common parts of letters: header with both parties, footer, tax sums. Pure. */
+/** Common parts of letters: header with both parties, footer, table of lines, tax sums. Pure. */
 import type { Block, Column, Page, PrintDocument, Row, Table } from "../../pricing/print/blocks.ts"
 import { plain } from "../../pricing/print/blocks.ts"
 import { dateText, moneyText, pageLabel, percentText, quantityText } from "../../pricing/print/format.ts"

@@ -40,8 +40,8 @@ const cut = (text: string, bytes_max: number): string => {
 }
 
 /**
- * Text of an EPC QR code (EPC069-12, GiroCode): a credit transfer in euros that banking apps fill in. Undefined if not
- * possible. The fields' limits keep it within 331 bytes.
+ * Text of an EPC QR code (EPC069-12, GiroCode), at most 331 bytes: a credit transfer that banking apps fill in.
+ * Undefined for other currencies than EUR, an invalid IBAN, a blank holder or an amount outside 0.01 to 999999999.99.
  */
 export const epcCode = (payment: {
   readonly iban: string

@@ -143,7 +143,7 @@ const french: Words = {
 }
 const spoken = { en: english, de: german, fr: french }
 
-/** Supported language of a document; English for others. */
+/** Language tag of a document: the locale if its language is supported, else `en-GB`. */
 export const paperLanguage = (locale: string): string => {
   const plain = locale.replace("_", "-")
   return Object.hasOwn(spoken, plain.split("-")[0] ?? "") ? plain : "en-GB"

@@ -9,7 +9,7 @@ import { invoice_statuses, type InvoiceRow, type PaymentRow, payments } from "..
 import { balanceAfter } from "../state/amounts.ts"
 import type { refundFields } from "../state/fields.ts"
 
-/** A payment reported by a user or a payment provider. */
+/** A payment or refund reported by a user or a payment provider. */
 export type MovedMoney = Partial<ValuesOf<typeof refundFields>> & { readonly external_id?: string | null }
 export interface MovedResult {
   readonly id: number
@@ -21,7 +21,7 @@ export const invoiceName = ({ number, id }: Pick<InvoiceRow, "number" | "id">): 
 export const amountOf = (minor: number, { currency_code }: Pick<InvoiceRow, "currency_code">): string =>
   `${formatMoney(minor, currency_code)} ${currency_code}`
 
-/** Reason an invoice takes no payments or refunds: proforma, not issued, or voided. */
+/** Rejection if an invoice takes no payment, refund or credit note (`what`): a proforma, a draft or voided. */
 export const noMoneyReason = (invoice: InvoiceRow, what: string): Rejection | undefined =>
   invoice.type === "proforma"
     ? invalidField("type", `A proforma asks for no money, so it takes no ${what}; issue an invoice instead.`)
@@ -99,7 +99,7 @@ export const recordPayment = (invoice: InvoiceRow, input: MovedMoney, context: D
 
 /** Facts of a refund that names its payment. */
 export interface RefundFacts {
-  /** The payment it refunds; undefined if none is given. */
+  /** The payment it refunds; undefined if none is given or found. */
   readonly payment: PaymentRow | undefined
   /** Total of earlier refunds of that payment. */
   readonly refunded: number

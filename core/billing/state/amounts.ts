@@ -18,7 +18,7 @@ export const rowTax = (tax_class_id: number | null, tax: ResolvedTax): RowTax =>
   tax_rate: tax.percentage
 })
 
-/** A row's price times quantity, and its discount; undefined if too large to be exact. */
+/** A row's amount after its discount, and the discount; undefined if price × quantity is too large to be exact. */
 export const priced = ({
   discount_percent,
   quantity,
@@ -54,7 +54,7 @@ const groupTax =
   (amount, { tax_rate }) =>
     prices_include_tax ? inclusiveTax(amount, tax_rate ?? "0") : exclusiveTax(amount, tax_rate ?? "0")
 
-/** The rows in their order, with net, tax and total. `ofGroup` calculates the tax of rows of one class and rate. */
+/** Net, tax and total of each row, in their order. `ofGroup` calculates the tax of rows of one class and rate. */
 export const taxedRows = (
   rows: ReadonlyArray<Taxable>,
   prices_include_tax: boolean,
@@ -92,7 +92,7 @@ const taxableAt = (rows: ReadonlyArray<Taxable>, at: number): Taxable => {
 }
 
 type Summed = Pick<InvoiceItemRow, "subtotal" | "discount_amount" | "tax_total" | "total"> & RowTax
-/** One row per class and rate, highest rate first. Rows without a rate are texts. */
+/** One row per class and rate, highest rate first. Rows whose rate is null are left out. */
 export const taxSummary = (rows: ReadonlyArray<Summed>): ReadonlyArray<TaxSummaryRow> =>
   [
     ...Map.groupBy(
@@ -133,12 +133,12 @@ export const sumsOf = (rows: ReadonlyArray<Summed>): InvoiceSums => {
     amount_outstanding: total
   }
 }
-/** 422 on `items` if a sum is too large to be exact. */
+/** The sums; 422 on `items` if one is too large to be exact. */
 export const exactSums = <S extends object>(sums: S): Result.Result<S, Rejection> =>
   Object.values(sums).every((one) => typeof one !== "number" || Number.isSafeInteger(one))
     ? Result.succeed(sums)
     : reject("items", "The total is too large.")
-/** 422 on `currency` if new documents may not be in it. */
+/** 422 on `currency` unless the currency is enabled for new documents. */
 export const requireEnabled = (currency: {
   readonly code: string
   readonly is_enabled: boolean
@@ -184,11 +184,9 @@ export const settled = (
   }
 }
 
-// An issued invoice's balance after a payment or credit.
-
 /**
  * Columns of an invoice that a payment or credit changes, in minor units; refunds are negative. `at`: time of the
- * payment, stored as `paid_at` if it completes payment.
+ * payment or credit, stored as `paid_at` if the invoice becomes paid.
  */
 export const balanceAfter = (
   invoice: InvoiceRow,

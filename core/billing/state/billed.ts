@@ -24,7 +24,7 @@ export interface Billed {
   /** Total of the opportunity, or of its active version. */
   readonly total: number
   readonly currency_code: string
-  /** Rows of issued invoices, except those that deduct deposits. */
+  /** Rows of issued invoices, except those that deduct deposits or are credited completely. */
   readonly rows: ReadonlyArray<BilledRow>
   /** Drafts of standard invoices, with the amounts they would bill. */
   readonly drafts: ReadonlyArray<{ readonly invoice: InvoiceRow; readonly net: number }>
@@ -57,7 +57,7 @@ export const billedText = (billed: Billed): string => {
   )
 }
 
-/** Message refusing an invoice above the unbilled rest; undefined if within it. */
+/** Message refusing an invoice above the unbilled rest; undefined if within it, or without an amount or opportunity. */
 export const overbilling = (billing: Billing | undefined): string | undefined => {
   if (billing === undefined || billing.own <= 0 || billing.own <= leftToBill(billing.others)) return undefined
   const { others, own } = billing
@@ -67,7 +67,7 @@ export const overbilling = (billing: Billing | undefined): string | undefined =>
   )
 }
 
-/** Warnings about a draft: invoices that, together with it, exceed the total. */
+/** Warnings about a draft that exceeds the opportunity's total together with issued invoices and other drafts. */
 export const draftWarnings = (billing: Billing | undefined): ReadonlyArray<string> => {
   if (billing === undefined || billing.own <= 0) return []
   const { others, own } = billing
@@ -99,7 +99,7 @@ const amountsIn = (opportunity: BilledOpportunity, invoice: InvoiceRow): ((amoun
   return (amount) => convertMoney(amount, invoice.currency_code, opportunity.currency_code, rate)
 }
 
-/** Billed amounts by opportunity. `but`: id of a draft to leave out. */
+/** Billed amounts by opportunity id. `but`: id of an invoice to leave out. */
 export const billedOf = Effect.fnUntraced(function* (
   headers: ReadonlyArray<BilledOpportunity>,
   but?: number

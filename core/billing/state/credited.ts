@@ -24,7 +24,7 @@ export const grossOf = ({ net, tax }: Amounts): number => net + tax
 
 type Credited = Pick<CreditNoteItemRow, "invoice_item_id" | "quantity" | "subtotal" | "tax_total" | "by_amount">
 
-/** Uncredited rest of each row. `credited`: rows of the invoice's credit notes, negative for positive rows. */
+/** Uncredited rest of each row but texts. `credited`: rows of the invoice's credit notes, with the opposite sign. */
 export const leftOf = (
   items: ReadonlyArray<InvoiceItemRow>,
   credited: ReadonlyArray<Credited>
@@ -78,8 +78,8 @@ export const ofQuantity = (row: RowLeft, quantity: number): Amounts | undefined 
 }
 
 /**
- * Splits an amount in proportion to the rests, which may be negative: each part lies between zero and its rest, and
- * they add up exactly. Odd units go to the parts with the largest rounding loss, then to earlier ones.
+ * Splits an amount in proportion to the rests, which may be negative; the parts add up exactly, but are all 0 if the
+ * rests add up to 0. Odd units go to the parts with the largest rounding loss, then to earlier ones.
  */
 const proRata = (amount: number, left: ReadonlyArray<number>): ReadonlyArray<number> => {
   const whole = BigInt(left.reduce((sum, part) => sum + part, 0))
@@ -105,8 +105,8 @@ const sumOf = (rows: ReadonlyArray<RowLeft>): Amounts => ({
   tax: rows.reduce((sum, { left }) => sum + left.tax, 0)
 })
 /**
- * Splits a gross amount over the rests of rows, deductions included: first over tax classes, each rounded once, then
- * over their rows. The full rest credits every row completely.
+ * Splits a gross amount over the rests of rows, deductions included, by row id: first over tax classes and rates, each
+ * rounded once, then over their rows. The full rest credits every row completely.
  */
 export const spread = (amount: number, rows: ReadonlyArray<RowLeft>): ReadonlyMap<number, Amounts> => {
   const classes = [

@@ -5,7 +5,7 @@ import { credit_notes, invoice_types, invoices, payment_methods } from "./tables
 
 const cleared = { nullable: true, on_null: "clear" } as const
 export const items_max = 5_000
-/** A row; without `id` a new one. On existing rows, omitted fields keep their values. */
+/** A row; without `id` a new one. Existing rows keep omitted fields, but `sort_order`, which is then the place sent. */
 const itemFields = {
   id: integer({
     nullable: true,
@@ -15,16 +15,22 @@ const itemFields = {
   product_id: ref("products", { nullable: true }),
   name: text({ nullable: true, describe: "Row's name; required without a product" }),
   description: longText({ nullable: true }),
-  quantity: decimal({ scale: 2, min: "0.01", max: "1000000000", nullable: true, describe: "Quantity; default: 1" }),
+  quantity: decimal({
+    scale: 2,
+    min: "0.01",
+    max: "1000000000",
+    nullable: true,
+    describe: "Quantity; default of new rows: 1"
+  }),
   unit_price: json({
     form: "any",
     nullable: true,
-    describe: "Price in the invoice's currency, negative for a deduction; required for new rows"
+    describe: "Price in the invoice's currency, negative to deduct; required for new rows"
   }),
   discount_percent: decimal({ scale: 2, min: "0", max: "100", nullable: true }),
   tax_class_id: ref("product_tax_classes", {
     nullable: true,
-    describe: "Tax class; default: the product's, else the general one"
+    describe: "Tax class; default: the product's, else the default class"
   }),
   revenue_group_id: ref("revenue_groups", { nullable: true }),
   starts_at: timestamp({ nullable: true }),
@@ -33,7 +39,7 @@ const itemFields = {
 }
 export type SentItem = ValuesOf<typeof itemFields>
 const items = () =>
-  list(object(itemFields), { nullable: true, max_items: items_max, describe: "All rows; replaces the existing ones" })
+  list(object(itemFields), { nullable: true, max_items: items_max, describe: "All rows; those not sent are removed" })
 
 const shared = {
   store_id: ref("stores", cleared),
@@ -103,7 +109,7 @@ const moved = {
     describe: "Amount in the invoice's currency, above zero"
   }),
   method: choice(payment_methods, { default: "other", any_case: true }),
-  paid_at: timestamp({ nullable: true, describe: "Time of the payment; default: now" }),
+  paid_at: timestamp({ nullable: true, describe: "Time paid or refunded; default: now" }),
   reference: text({ nullable: true }),
   notes: longText({ nullable: true, max: 1_000 }),
   currency: text({

@@ -11,7 +11,7 @@ interface ContactRow {
   readonly type_id: number | null
   readonly is_primary: boolean
 }
-/** The billing address (or e-mail, by the kind of rows), else the primary one, else the first. */
+/** The address, e-mail or phone of a billing type, else the primary one, else the first; undefined without any. */
 export const chosenContact = <R extends ContactRow>(
   rows: ReadonlyArray<R>,
   billing_type_ids: ReadonlySet<number>
@@ -27,7 +27,7 @@ export const billingTypeIds = Effect.gen(function* () {
   return new Set(rows.map(({ id }) => id))
 })
 
-/** The buyer: the member with their billing address. */
+/** The buyer: the member with their billing address, e-mail and phone; null if there is no such member. */
 export const buyerOf = Effect.fnUntraced(function* (member_id: number) {
   const member = yield* Store.get(members, member_id)
   if (member === undefined) return null
@@ -57,7 +57,7 @@ export const buyerOf = Effect.fnUntraced(function* (member_id: number) {
 export const sellerOf = Effect.fnUntraced(function* (store_id: number | null, settings: Settings) {
   const store = store_id === null ? undefined : yield* Store.get(stores, store_id)
   const company = (key: string): string | null => settingText(settings, "company", key) || null
-  // Store and company addresses are never mixed.
+  // Store and company addresses are not mixed, but a store without a country has the company's.
   const place =
     company("street") === null && store !== undefined
       ? { ...store, country_code: store.country_code ?? company("country_code") }
@@ -84,7 +84,7 @@ export const sellerOf = Effect.fnUntraced(function* (store_id: number | null, se
   } satisfies NamedParty
 })
 
-/** A party whose data is all null. */
+/** A party without data: its name is empty, the rest null. */
 export const nobody: NamedParty = {
   name: "",
   street: null,

@@ -1,6 +1,6 @@
 /**
- * Rows of a draft from a request, and billable rows of an opportunity: one for each charged line and cost, with nets
- * and taxes that add up exactly to its totals (rules/billing 1.3).
+ * Rows of a draft from a request, and billable rows of an opportunity: one for each charged line and cost, or one for a
+ * deal price, with nets and taxes that add up exactly to its totals (rules/billing 1.3).
  */
 import { Result } from "effect"
 import { initialRow, isJsonObject, sameJson } from "../../kernel/index.ts"
@@ -181,7 +181,7 @@ export const newItem = (header: Pick<InvoiceRow, "id" | "currency_code">): Invoi
 
 export interface CheckoutSource {
   readonly header: OpportunityRow
-  /** Lines that are charged, in path order. */
+  /** All live lines in path order: groups, optional and uncharged ones included. */
   readonly lines: ReadonlyArray<ItemRow>
   readonly costs: ReadonlyArray<CostRow>
   readonly products: ReadonlyMap<number, ProductRow>
@@ -191,7 +191,7 @@ export interface CheckoutSource {
   readonly totals: { readonly net: number; readonly tax: number }
 }
 
-/** A charged line or cost. `as_priced`: tax percentage used for its price, if stored. */
+/** A charged line, cost or deal price. `as_priced`: tax percentage used for its price; null if not stored. */
 interface Charged {
   readonly row: Pick<InvoiceItemRow, "name" | "item_type"> & Partial<InvoiceItemRow>
   readonly net: number
@@ -248,7 +248,7 @@ const chargedCost = (source: CheckoutSource, cost: CostRow): Charged => {
   }
 }
 
-/** Whether a line is billed; texts and lines of quantity 0 are only if they have a price. */
+/** Whether a line is billed; texts and lines of quantity 0 are only if their total is not 0. */
 const isBilled = ({ item_type, quantity, total }: ItemRow): boolean =>
   total !== 0 || (item_type !== "text" && compareDecimals(quantity, "0") > 0)
 const chargedParts = (source: CheckoutSource): ReadonlyArray<Charged> => {
@@ -335,7 +335,7 @@ const ratesAndGroups = (
   return { rates, ofGroup: (amount, tax) => ({ net: amount, tax: taxes.get(groupKey(tax)) ?? 0 }) }
 }
 
-/** Nets that add up to the net total; the last non-zero one takes the difference. */
+/** The parts with nets that add up to `net`: the last non-zero one takes the difference. */
 const exactNets = (parts: ReadonlyArray<Charged>, net: number): ReadonlyArray<Charged> => {
   const missing = net - sumMoney(parts.map((part) => part.net))
   const at = parts.findLastIndex((part) => part.net !== 0)
@@ -344,11 +344,11 @@ const exactNets = (parts: ReadonlyArray<Charged>, net: number): ReadonlyArray<Ch
     : parts.map((part, index) => (index === at ? { ...part, net: part.net + missing } : part))
 }
 
-/** Largest rounding difference of a row: a hundredth of its net (1 in 100). */
+/** A row's rounding difference is at most its net divided by this. */
 const rounding_share = 100
 /**
- * Quantity, price and rounding of a row with a given net: quantity × price − rounding = net. If no price comes close,
- * the quantity becomes 1.
+ * Quantity, price and rounding (`discount_amount`) of a row with a given net: quantity × price − rounding = net. The
+ * quantity becomes 1 if no price comes close, or if net or quantity is not above 0.
  */
 export const quantityAndPrice = (
   quantity: string,
@@ -360,13 +360,13 @@ export const quantityAndPrice = (
   const discount_amount = Number(timesMoney(unit_price, quantity)) - net
   return discount_amount < 0 || discount_amount * rounding_share > net ? one : { quantity, unit_price, discount_amount }
 }
-/** Adds a quantity the row could not keep to its description. */
+/** The row's description with its own quantity, if the row is billed with another `quantity`; else no columns. */
 export const quantityIn = (row: Partial<InvoiceItemRow>, quantity: string): Partial<InvoiceItemRow> =>
   row.quantity === undefined || compareDecimals(row.quantity, quantity) === 0
     ? {}
     : { description: [`Quantity ${row.quantity}`, row.description].filter((line) => line).join("\n") }
 
-/** The rows without ids, with net, tax and total. Empty if nothing is charged. */
+/** Billable rows with net, tax and total, and id 0. Empty if nothing is charged. */
 export const billedRows = (
   source: CheckoutSource,
   invoice: Pick<InvoiceRow, "id" | "currency_code">

@@ -55,7 +55,7 @@ export interface NamedParty extends JsonObject {
   readonly email: string | null
   readonly phone: string | null
   readonly account_number: string | null
-  /** Seller data for electronic invoices as of the issue; absent on older documents. */
+  /** Seller data for electronic invoices as of the issue; absent on buyers and on older documents. */
   readonly einvoice?: EInvoiceFacts
 }
 /** Settings, store and hire for electronic invoices, as of the issue. */
@@ -83,7 +83,7 @@ export interface VatReport extends JsonObject {
 /** Money in the currency of the row's `currency_code`; deductions and credits are negative. */
 const amount = () => money({ currency: "currency_code", computed: true, default: 0, signed: true })
 const currencyOfRow = () => text({ max: 3, computed: true, hidden: true })
-/** Archived members stay referenced; after a merge the reference moves to the remaining member. */
+/** Archived members and products stay referenced; after a merge the reference moves to the remaining one. */
 const follows = { on_delete: "keep", on_merge: "follow" } as const
 const rateColumns = {
   tax_rate_id: ref("tax_rates", { nullable: true, computed: true, live: false, on_delete: "keep" }),
@@ -93,7 +93,7 @@ const rateColumns = {
 }
 const taxSummary = () => json<ReadonlyArray<TaxSummaryRow>>({ form: "array", computed: true, default: [] })
 const party = () => json<NamedParty | null>({ nullable: true, computed: true, hidden: true })
-/** Exchange rate when the document was created: the value of one unit of `currency_code` in the base currency. */
+/** Exchange rate kept with the document: the value of one unit of `currency_code` in the base currency. */
 const exchangeRate = () => decimal({ scale: 10, shown_scale: 8, computed: true, default: "1.0000000000" })
 
 const seen = { all_columns: ["invoices.*", "payments.*"] } as const
@@ -113,7 +113,7 @@ const invoiceColumns = {
   currency_code: text({ max: 3, computed: true }),
   exchange_rate: exchangeRate(),
   prices_include_tax: boolean({ default: false }),
-  /** Net of discounts. */
+  /** Before tax, after discounts. */
   subtotal: amount(),
   discount_total: amount(),
   tax_total: amount(),
@@ -307,7 +307,7 @@ export const credit_note_items = table(
     invoice_id: ref("invoices", { computed: true, live: false, hidden: true, on_delete: "keep" }),
     invoice_item_id: ref("invoice_items", { computed: true, live: false, on_delete: "keep" }),
     name: text({ computed: true }),
-    /** Positive; amounts are negative. */
+    /** Positive; amounts are negative, and positive where a deduction is credited. */
     quantity: decimal({ scale: 2, computed: true, default: "1.00" }),
     unit_price: amount(),
     subtotal: amount(),
