@@ -55,7 +55,8 @@ const layouts = crudResource({
 })
 
 /**
- * Server only: only the server can check the fields of a text, and offline the author would learn of an error too late.
+ * Writes are server only: only the server can check the fields of a text, and offline its author would learn of an
+ * error too late.
  */
 const layoutsSlice: Slice = {
   ...layouts,
@@ -76,7 +77,7 @@ const all = Object.entries(document_types).map(([key, { description, name, of }]
 const types = get(types_path, {
   ...read,
   name: "document_types.list",
-  summary: "List the document types, with the sources of each",
+  summary: "List document types, each with its source type",
   answer: {
     document_types: Shown.objects({
       key: text(),

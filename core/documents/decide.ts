@@ -30,7 +30,7 @@ export interface Source {
 export interface SourceFacts {
   /** Undeleted sources by id. */
   readonly sources: ReadonlyMap<number, Source>
-  /** True on devices that lack the rows; the server looks them up. */
+  /** True on devices whose user does not see all columns of the sources; the server looks them up. */
   readonly is_withheld: boolean
 }
 export interface Asked {
@@ -120,7 +120,7 @@ export const requestDocument = (
     return { events: [event], result: { id } }
   })
 
-/** A requested batch: documents of several sources, requested all or none. */
+/** A requested batch: documents of several sources, requested all or none. `id` is that of the first document. */
 export interface Batched {
   readonly id: number
   readonly count: number
@@ -162,7 +162,7 @@ const refuse = (text: string) => reject("status", text)
 const wordOf = (row: DocumentRow): string => document_statuses[row.status].toLowerCase()
 
 export interface FinaliseFacts {
-  /** Whether the source is currently a draft. */
+  /** Whether the source is currently a draft invoice. */
   readonly is_draft: boolean
 }
 export const finaliseDocument = (row: DocumentRow, { is_draft }: FinaliseFacts, { now }: DecideContext): Decided => {

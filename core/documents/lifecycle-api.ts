@@ -51,7 +51,7 @@ const sourceFacts = Effect.fnUntraced(function* (
   }
 })
 
-/** Whether the document would be of a draft invoice; other sources have no draft watermark. */
+/** Whether the document's source is a draft invoice; drafts of other sources do not prevent finalising. */
 const finaliseFacts = Effect.fnUntraced(function* (row: DocumentRow): Store.Reads<FinaliseFacts> {
   if (row.documentable_type !== "Invoice") return { is_draft: false }
   const invoice = yield* Store.get(invoices, row.documentable_id)
@@ -77,10 +77,10 @@ export const draw_kinds = {
 export const request_waits_millis = 25_000
 
 const id_prefixes = { request: "d0c00001", job: "d0c00002", batch: "d0c00003" } as const
-/** Id of the job that renders a document or batch: a UUID (version 8) of both. */
+/** Id of the job that renders a document, or a batch by its first one: a UUID (version 8) of kind and document id. */
 export const drawJobId = (kind: keyof typeof draw_kinds, document_id: number): string =>
   `${id_prefixes[kind]}-0000-8000-8000-${document_id.toString(16).padStart(12, "0")}`
-/** Events of earlier releases name the job by kind. */
+/** Whether a job's id is that of rendering a user waits for; events of earlier releases name the job by kind. */
 export const isRequestJob = (job_id: string): boolean =>
   [`${id_prefixes.request}-`, `${draw_kinds.request}:`].some((start) => job_id.startsWith(start))
 
@@ -105,7 +105,7 @@ const newestLinks = Effect.fnUntraced(function* (document_ids: ReadonlyArray<num
   const rows = yield* Store.find(document_links, { document_id: document_ids, deleted_at: null }, { order: ["id"] })
   return new Map(rows.map((row) => [row.document_id, row]))
 })
-/** Base URLs of files and public pages; `public_url` is undefined on devices. */
+/** `file_url` gives the signed URL of a file, `public_url` the server's base URL; both are undefined on devices. */
 const addresses = Effect.map(CommandRuntime.ifAny, (runtime) => ({
   file_url: runtime?.file_url,
   public_url: runtime?.role === "server" ? runtime.public_url : undefined
@@ -214,7 +214,7 @@ const store_id = () =>
 const id_max = Number.MAX_SAFE_INTEGER
 const named = { by: "documentable_type", tables: documentable_tables } as const
 
-/** The requested type and source. Validation ensures both, so the defaults never apply. */
+/** The requested types and store. Both types are required, so their defaults never apply. */
 const askedOf = (values: Partial<Asked>): Asked => ({
   document_type: values.document_type ?? "quotation",
   documentable_type: values.documentable_type ?? "Opportunity",

@@ -242,10 +242,10 @@ export const layoutFields = {
   store_id: ref("stores", { nullable: true, on_null: "clear", on_delete: "delete" }),
   document_type: choice(labelsOf(document_types), { nullable: true, on_null: "clear", any_case: true }),
   logo_attachment_id: ref("attachments", { nullable: true, on_null: "clear", on_delete: "clear" }),
-  /** Color of headings and rules, as `#rrggbb`. */
+  /** Colour of headings and rules, as `#rrggbb`. */
   accent: text({ nullable: true, max: 7, on_null: "clear" }),
   page_size: choice({ A4: "A4", LETTER: "Letter" }, { nullable: true, any_case: true }),
-  /** Liquid texts with fields of the type: above the lines, below the totals, in the footer. */
+  /** Liquid texts with fields of the type: above the lines, below the totals, in the footer, and of the mail. */
   intro: longText({ nullable: true, max: 5_000, on_null: "clear" }),
   terms: longText({ nullable: true, max: 50_000, on_null: "clear" }),
   footer: longText({ nullable: true, max: 2_000, on_null: "clear" }),

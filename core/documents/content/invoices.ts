@@ -38,7 +38,7 @@ export interface DocumentSource {
   readonly store_id: number | null
   /** Null until numbered by a server. */
   readonly document_number: string | null
-  /** Date of the document, as an instant. */
+  /** Time of rendering, as an instant: the date of the document unless its source has one. */
   readonly now: string
 }
 export interface PreparedDocument {
@@ -50,7 +50,7 @@ export interface PreparedDocument {
    * `compose({})` is valid, too.
    */
   readonly compose: (filled: { readonly [place: string]: string }) => PrintDocument
-  /** Mail texts to render with `data`, and their defaults. */
+  /** Mail texts to render with `data`, and their defaults; absent on warehouse documents. */
   readonly mail?: {
     readonly fragments: { readonly mail_subject?: string; readonly mail_text?: string }
     readonly plain: { readonly subject: string; readonly text: string }

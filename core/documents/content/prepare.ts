@@ -1,6 +1,6 @@
 /**
  * Prepares documents: reads facts, then texts with fields are rendered in a separate thread, and `compose` is pure.
- * Used by the server and, for warehouse documents, by devices.
+ * Used by the server and, for documents of opportunities, by devices.
  */
 import { Effect } from "effect"
 import { paperOptions } from "../../billing/paper/document.ts"
@@ -22,7 +22,7 @@ import { prepareSales } from "./sales.ts"
 
 // Warehouse documents with a layout's texts and branding.
 
-/** Facts for the fields in the layout's texts; reads nothing if it has no texts. */
+/** Facts for the fields in a layout's texts; not called for a layout without texts. */
 const fieldFacts = Effect.fnUntraced(function* (
   source: DocumentSource,
   header: OpportunityRow,

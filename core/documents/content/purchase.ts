@@ -41,7 +41,7 @@ interface PurchasePaper extends CommonFacts {
   readonly order: PurchaseOrderRow
   readonly items: ReadonlyArray<PurchaseOrderItemRow>
   readonly supplier: NamedParty
-  /** Delivery address; undefined if the store is gone. */
+  /** Store to deliver to; undefined if it is gone. */
   readonly place: StoreRow | undefined
 }
 const placeLines = (place: StoreRow | undefined): ReadonlyArray<string> =>

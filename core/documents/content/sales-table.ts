@@ -30,12 +30,12 @@ interface SalesSource {
   readonly costs: ReadonlyArray<CostRow>
   readonly billed: ReadonlyArray<InvoiceItemRow>
 }
-/** A displayed line or cost; amounts are net, or with tax if prices include it. */
+/** A displayed line or cost; `amount` includes tax if {@link showsGross}, `net` never does. */
 export interface SalesRow {
   readonly name: string
   readonly note: string
   readonly depth: number
-  /** Names of its enclosing groups; null for costs. */
+  /** Names of its enclosing groups, outermost first; null for costs. */
   readonly groups: ReadonlyArray<string> | null
   readonly is_optional: boolean
   /** Quantity, price and amounts; null for texts without a price. */
@@ -56,7 +56,7 @@ export interface SalesRow {
 export const showsGross = ({ deal_total, prices_include_tax }: OpportunityRow): boolean =>
   prices_include_tax && deal_total === null
 
-/** Lines and costs, charged ones before optional ones of the same group. */
+/** Rows of the lines in path order, then of the costs; groups have no row. */
 export const salesRows = (source: SalesSource, options: PaperOptions): ReadonlyArray<SalesRow> => {
   const { billed, costs, header, lines } = source
   const by_line = new Map(billed.map((row) => [row.opportunity_item_id, row]))
@@ -134,7 +134,7 @@ const parentsOf = (lines: ReadonlyArray<ItemRow>) => {
   }
 }
 
-/** Hire period of a line as text, if it differs from the order's; else "". */
+/** Hire period of a line as text, if it differs from the order's charge period; else "". */
 const ownWindow = (line: ItemRow, header: OpportunityRow, options: PaperOptions): string => {
   const hire = {
     starts_at: header.charge_starts_at ?? header.starts_at,
@@ -265,7 +265,7 @@ export interface SalesFacts extends SalesSource, CommonFacts, CustomerFacts, Pri
   readonly collection: ReadonlyArray<string>
 }
 
-/** Addresses by id, and the venue's first one, as lines. */
+/** Lines of both addresses. Collection defaults to the delivery's, and both to the venue's primary or first address. */
 export const placesOf = Effect.fnUntraced(function* (
   { collection_address_id, delivery_address_id, venue_id }: OpportunityRow,
   home: string | null

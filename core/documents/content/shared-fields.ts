@@ -154,7 +154,7 @@ interface JobFacts {
   /** Chargeable days of the hire. */
   readonly rental_days: string
 }
-/** A job without prices, for the warehouse. */
+/** Fields of a job without prices. */
 const job = {
   number: ["Number", "string", ({ header }: JobFacts) => header.number],
   subject: ["Subject", "string", ({ header }: JobFacts) => header.subject],
@@ -190,7 +190,7 @@ export const pricedJobGroup: FieldGroup<PricedJobFacts> = group<PricedJobFacts>(
 // Fields of warehouse document texts: the job without prices.
 
 export interface WarehouseFieldFacts extends CommonFacts, CustomerFacts, JobFacts {
-  /** Lines of the document. */
+  /** Live product and accessory lines of the order. */
   readonly items: ReadonlyArray<{
     readonly name: string
     readonly description: string | null

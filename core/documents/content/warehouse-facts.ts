@@ -40,7 +40,7 @@ const isReadable = (text: string): boolean => {
   const { code, quantity } = readCode(text)
   return text !== "" && text.length <= 200 && !/[\r\n]/.test(text) && code === text && quantity === undefined
 }
-/** Longest Code 128 that fits a column; longer codes are printed as QR codes, for cameras. */
+/** Characters of the longest Code 128 that fits a column; longer codes are printed as QR codes, for cameras. */
 const laser_signs_max = 20
 export const symbolFor = (value: string): CellCode => ({
   symbology: /^[\u0020-\u007e]+$/.test(value) && value.length <= laser_signs_max ? "code128" : "qr",
@@ -158,7 +158,7 @@ export interface WarehouseFacts {
   readonly jobs: ReadonlyMap<number, Jobs>
   readonly levels: ReadonlyMap<number, StockLevelRow>
   readonly products: ReadonlyMap<number, ProductRow>
-  /** Components of kits among the lines, by product. */
+  /** Products of the lines, and components of kits among them at any depth, by id. */
   readonly stocked: ReadonlyMap<number, StockedProduct>
   readonly shelves: ReadonlyArray<Shelf>
   readonly cases: ReadonlyArray<ContainerRow>
@@ -274,8 +274,8 @@ const unitsOf = Effect.fnUntraced(function* (
 })
 
 /**
- * Cases that contain or are units of the order and were sent out on it, and their contents: three queries. Cases that
- * travel whole list all contents, others only units of the order.
+ * Live cases that contain or are units of the order or were sent out on it, with the cases inside them and the contents
+ * of all: three queries.
  */
 const casesOf = Effect.fnUntraced(function* (
   order: OpportunityRow,

@@ -15,7 +15,7 @@ export interface PaperRow {
   readonly depth: number
   readonly name: string
   readonly note: ReadonlyArray<string>
-  /** Pieces to pick, deliver or return; null for headings. */
+  /** Pieces to pick, deliver or return; null on headings and on units that the row above counts. */
   readonly quantity: ExactNumber | null
   readonly back: ExactNumber | null
   readonly weight: ExactNumber | null
@@ -164,7 +164,7 @@ const unitRow = (
   })
 }
 
-/** Rows of a parcel: one, and below it one for each of its units. */
+/** Rows of a parcel: one, and below it those of its units, if several, and of kit components. */
 export const rowsOf = (
   writing: Writing,
   parcel: Parcel,
@@ -214,7 +214,7 @@ const namingRow = (name: string, note: ReadonlyArray<string>, depth: number): Co
   unweighed: none
 })
 
-/** Rows of several units, each with a box to tick; documents that only count list them in one row. */
+/** Rows of several units, each with a box to tick; delivery notes name them in one row. */
 const linesOfUnits = (
   writing: Writing,
   parcel: Parcel,
@@ -267,7 +267,7 @@ const toPick = ({ kind, language, words }: Writing, parcel: Parcel): ReadonlyArr
         parcel.also_at.length === 0 ? "" : withValues(words.also_at, { places: parcel.also_at.slice(0, 10).join(", ") })
       ]
 
-/** Weight of one kit's components, without its own; null if any component's weight is missing. */
+/** Weight of one kit's components, without its own; null if it has none, or if a component's weight is missing. */
 const partsWeight = (facts: WarehouseFacts, { line }: Parcel): string | null => {
   const parts = line.item_id === null ? [] : partsOf(facts, line.item_id, exact(1)).filter(({ depth }) => depth === 0)
   const weights = parts.map(({ product_id, quantity }) => {

@@ -52,7 +52,7 @@ export const inWalkingOrder = (one: string, other: string): number => {
   return one === other ? 0 : one < other ? -1 : 1
 }
 
-/** Cases of an order, by the unit that each contains or is made of. */
+/** Cases of an order, by the stock level of each unit that they contain or are made of. */
 export const casesAround = (facts: WarehouseFacts): ReadonlyMap<number, Place> => {
   const { cases, levels, order, packed, units } = facts
   const on_order = new Set(units.map((unit) => unit.stock_level_id))
@@ -188,7 +188,7 @@ interface PartOf {
   readonly quantity: ExactNumber
   readonly depth: number
 }
-/** Components of a kit assembled for the job, nested kits resolved. */
+/** Components of a kit assembled for the job, with nested kits to five levels; empty for kits packed in containers. */
 export const partsOf = (
   facts: WarehouseFacts,
   product_id: number,

@@ -1,6 +1,6 @@
 import { inLanguage } from "../../values/text.ts"
 
-/** Default text of mail with a document, without a layout or setting. */
+/** Parts of the default mail with a document, used where no layout has a text. */
 interface MailParts {
   readonly subject: string
   readonly name: string

@@ -112,7 +112,7 @@ const short = (text: string | null): string => (text ?? "–").slice(0, 300)
 /** A hash in groups, for line breaks and comparison by eye. */
 const hash = (sha256: string): string => sha256.replace(/(.{8})(?=.)/g, "$1 ")
 
-/** A time to the second, in UTC and the store's zone: `2026-06-18 12:00:03 UTC`. */
+/** A time in the store's zone, and as stored: `18/06/2026 14:00 (Europe/Berlin) · 2026-06-18T12:00:03.000Z`. */
 const exact = (instant: string, { snapshot: { language }, zone }: Certified): string =>
   `${momentText(instant, zone, language)} (${zone}) · ${instant}`
 

@@ -1,4 +1,4 @@
-/** Acceptances, and verification of files; on devices as well. */
+/** Acceptances, verification of files, and settings of public links; on devices as well. */
 import { Effect, Result } from "effect"
 import { boolean, choice, CommandRuntime, get, invalidField, listOf, ok, postQuery } from "../../kernel/index.ts"
 import { reaction, render, renderOne, resource, Shown, Store, text, viewContext } from "../../kernel/index.ts"
@@ -107,7 +107,7 @@ const linksNaming = Effect.fnUntraced(function* (
   const made = [...(yield* of("Opportunity", jobs)), ...(yield* of("Invoice", bills))]
   return made.length === 0 ? [] : yield* Store.find(document_links, { document_id: made.map(({ id }) => id) })
 })
-/** Erases acceptances with their customer, and hides event values that name the customer. */
+/** Erasing a customer revokes the links to their documents and erases the acceptances of their opportunities. */
 export const linkReactions = [
   reaction({
     on: [memberAnonymised],

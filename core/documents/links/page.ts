@@ -97,7 +97,7 @@ part.hidden = false
 
 export interface Page {
   readonly html: string
-  /** Content Security Policy hashes of the page's inline parts. */
+  /** Text of the inline style sheet; the Content Security Policy allows it by its hash. */
   readonly style: string
   readonly has_script: boolean
 }
