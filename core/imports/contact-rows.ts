@@ -1,6 +1,6 @@
 /**
  * The columns `address`, `email`, `phone` and `link` of a member import. Entries are added, or change the ones they
- * match; nothing is removed. The first of a kind that a row names becomes the primary one.
+ * match; nothing is removed. The one of a kind that a row marks as primary, else its first, becomes the primary one.
  */
 import { createdEvent, foldCase, initialRow, readFields, updatedEvent } from "../kernel/index.ts"
 import type { AnyRow, DecideContext, FieldErrors, Fields, Json, JsonObject, NewEvent, Table } from "../kernel/index.ts"
@@ -109,7 +109,7 @@ export interface ContactPlan {
   ) => { readonly records: ReadonlyArray<ContactRecord>; readonly events: ReadonlyArray<NewEvent> }
 }
 
-/** Entries of one kind in a row; the first address may be spread over several columns. */
+/** Entries of one kind in a row, undefined if unreadable; the first address may be spread over several columns. */
 const partsOf = (kind: Kind, cells: JsonObject): ReadonlyArray<JsonObject> | undefined => {
   const listed = recordsIn(cells[kind.column], kind.main, kind.separator)
   if (kind.column !== "address" || listed === undefined) return listed
@@ -219,7 +219,7 @@ export const planContacts = (
     const read = readPart(kind, part, found === undefined, facts)
     for (const [field, texts] of Object.entries(read.errors)) errors[errorPath(kind, at, field)] = texts
     const one = found ?? { before: undefined, row: initialRow(kind.table, kind.fields) }
-    // An existing number or address is kept if only its blanks differ.
+    // A matched e-mail address, phone number or URL keeps its stored spelling.
     const kept = found !== undefined && kind.main !== "street" ? { [kind.main]: found.row[kind.main] } : {}
     one.row = { ...one.row, ...read.values, ...kept }
     if (found === undefined) now.push(one)

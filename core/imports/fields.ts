@@ -5,7 +5,7 @@ import type { FieldErrors, Json, JsonObject } from "../kernel/index.ts"
 
 const rows_max = 500
 
-/** The body of every import. */
+/** The body of imports of products and rate definitions. */
 export const importFields = {
   // A row that cannot be stored is refused individually.
   rows: json<
@@ -21,7 +21,7 @@ export const importFields = {
   promised_stores: list(text(), {
     default: [],
     max_items: 100,
-    describe: "Dry runs: stores that the file's earlier requests create, by name"
+    describe: "Dry runs: names of stores to be created before the import"
   })
 }
 const { rows, dry_run } = importFields

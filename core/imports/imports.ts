@@ -1,4 +1,4 @@
-/** The imports of catalogues and of customers. Their rules are loaded on first use. */
+/** The imports of products, rate definitions and members. Their rules are loaded on first use. */
 import { command, later, withRules, type Slice } from "../kernel/index.ts"
 import { answerVerdicts, checkRows, importFields, memberImportFields, verdictsResult, verdictsShown } from "./fields.ts"
 

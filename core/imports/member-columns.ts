@@ -4,7 +4,7 @@ import type { FieldErrors, Fields, Json, JsonObject, Values } from "../kernel/in
 import { memberFields, type MemberRow } from "../people/members/schema.ts"
 import { cellValue, type Columns, namedIn, partsOfText, readRows, recordsIn, type Row, textCell } from "./rows.ts"
 
-/** Columns not written as text: ids of rows, which cells name instead, and unused ones. */
+/** Fields that are no columns of their own: custom fields, ids of rows, which cells name instead, and unused ones. */
 const {
   custom_fields: _custom,
   lawful_basis_type_id: _basis,
@@ -107,7 +107,7 @@ const asWritten = (column: string, cell: Json): Json => {
   return cellValue(ownColumns, column, cell)
 }
 
-/** The membership type of a row; an unknown one is returned as written. */
+/** The membership type of a row, in lower case; an unknown one is returned as well. Undefined without one. */
 export const typeIn = (cells: JsonObject): string | undefined => {
   const cell = textCell(cells, "membership_type")
   return cell === undefined ? undefined : String(asWritten("membership_type", cell)).toLowerCase()
@@ -148,7 +148,7 @@ export const readMember = (cells: JsonObject, before: MemberRow | undefined, bas
   }
 }
 
-/** Organisations that a row belongs to: by number, external id or name, several between semicolons. */
+/** Organisations a row belongs to, by number, external id or name, separated by semicolons; undefined if unreadable. */
 export const organisationsIn = (cells: JsonObject): ReadonlyArray<string> | undefined => {
   const parts = recordsIn(cells["organisation"], "name", undefined)
   const named = parts?.map((part) => textCell(part, "name"))
@@ -156,7 +156,7 @@ export const organisationsIn = (cells: JsonObject): ReadonlyArray<string> | unde
     ? undefined
     : named.flatMap((one) => partsOfText(one ?? "", /;/))
 }
-/** People of an organisation, written in its row. */
+/** People of an organisation, written in its row; undefined if unreadable. */
 export const peopleIn = (cells: JsonObject): ReadonlyArray<Row> | undefined => {
   const parts = recordsIn(cells["contact"], "name", /;/)
   return parts === undefined ? undefined : readRows(parts, memberColumns)

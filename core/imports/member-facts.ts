@@ -183,7 +183,7 @@ const namesOf = ({ mapping_id, account_number, name }: MemberRow): ReadonlyArray
   ...(account_number === null ? [] : [`number ${account_number}`]),
   `name ${foldCase(name)}`
 ]
-/** Makes a created member known to later rows. */
+/** Makes a created or changed member known to later rows; `before`: its earlier state, whose names are forgotten. */
 export const remember = (member: MemberRow, before: MemberRow | undefined, { named, byId }: Working): void => {
   for (const name of before === undefined ? [] : namesOf(before))
     named.set(

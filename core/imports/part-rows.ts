@@ -1,4 +1,4 @@
-/** The `components` column of a product import: the parts of a kit, by sku. */
+/** The columns of a product import, and its column `components`: the parts of a kit, by sku. */
 import { initialRow, isJsonObject, readFields } from "../kernel/index.ts"
 import type { FieldErrors, Fields, Json, JsonObject, Values } from "../kernel/index.ts"
 import { product_types, productFields, type ProductRow, products } from "../products/products/schema.ts"

@@ -49,7 +49,7 @@ export type GroupPlan =
 
 const name_max = 255
 
-/** A single name may be anywhere in the tree if it is unique; a path begins at the top. */
+/** A single name is that of a group at the top, else of the only one so called; a path begins at the top. */
 export const planGroup = (text: string, tree: GroupTree): GroupPlan => {
   const names = text.split(/\s\/(?=\s)/).map((name) => name.trim())
   if (names.some((name) => name === "")) return { error: "The group path has an empty part." }
@@ -184,7 +184,7 @@ const unitsNumbered = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>) {
 })
 
 /**
- * Placeholders for stores that a dry run may assume, because they would be made before the rows. Their ids are
+ * Placeholders for stores that a dry run may assume, because they would be made before the import. Their ids are
  * negative.
  */
 const promisedStores = ({ values }: Input<{}, typeof importFields>): ReadonlyArray<StoreRow> =>

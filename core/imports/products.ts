@@ -74,7 +74,7 @@ export const decideProducts = (
   })
 }
 
-/** Finds the product of a row by its sku, without one by its exact name. */
+/** Plan of a row; its product is recognised by sku, without one by exact name. */
 const planProduct = (row: Row, working: Working): Plan => {
   const sku = textCell(row.cells, "sku")
   const name = textCell(row.cells, "name")

@@ -162,7 +162,7 @@ const holdsForTheSame = (a: NewRate, b: NewRate): boolean =>
   a.valid_to === b.valid_to &&
   a.priority === b.priority
 
-/** Adds new rates; a present rate for the same store, type, dates and priority gets the row's price and definition. */
+/** Adds new rates; a present one of the same store, type, currency, dates and priority gets price and definition. */
 export const rateEvents = (
   product_id: number,
   planned: ReadonlyArray<NewRate>,

@@ -9,7 +9,7 @@ import type { verdictsResult } from "./fields.ts"
 
 // How imports read cells of spreadsheets: `yes` as true, a number as text, tags between commas.
 
-/** Words for yes in English, German, French, Spanish, Italian and Dutch. */
+/** Words for yes and no in English, German, French, Spanish, Italian and Dutch. */
 const yes = new Set(["yes", "y", "true", "t", "1", "on", "ja", "j", "wahr", "oui", "o", "vrai", "sí", "si", "s", "sì"])
 for (const word of ["verdadero", "vero", "waar"]) yes.add(word)
 const no = new Set(["no", "n", "false", "f", "0", "off", "nein", "falsch", "non", "faux", "falso", "nee", "onwaar"])
@@ -46,7 +46,7 @@ export const textCell = (cells: JsonObject, column: string): string | undefined 
       : undefined
 }
 
-/** Records in a cell: a list of objects, or text split by `separator`, each part stored under `main`. */
+/** Records in a cell: objects, or text split by `separator` under `main`; [] without a cell, undefined if neither. */
 export const recordsIn = (
   cell: Json | undefined,
   main: string,

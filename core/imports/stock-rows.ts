@@ -60,7 +60,7 @@ export const planStock = (
   around: StockFacts
 ): StockPlan => {
   const standard = around.stores.find((one) => one.is_default) ?? around.stores[0]
-  // A plain number means the default store.
+  // A plain number or list applies to the default store.
   const byStore = isJsonObject(cell)
     ? Object.entries(cell)
     : standard === undefined
@@ -192,7 +192,7 @@ const findUnit = (
   return { level: byAsset ?? bySerial ?? (numbered ? undefined : levels.find((one) => one.barcode === unit.barcode)) }
 }
 
-/** Events that change stock to the row's values, each change with its ledger entry. */
+/** Events that change stock to the row's values, each change of quantity with its ledger entry. */
 export const stockEvents = (
   product: ProductRow,
   is_new: boolean,

@@ -31,7 +31,7 @@ interface ActivityFacts {
   /** Values of the list "Activity Type". */
   readonly types: ReadonlyArray<ListValueRow>
   readonly participants: ReadonlyArray<ParticipantRow>
-  /** Whether the row named by `regarding_type` and `regarding_id` exists; true when none is named. */
+  /** Whether the subject named by `regarding_type` and `regarding_id` exists; true if none is named or it stays. */
   readonly regarding_exists: boolean
 }
 /** The code of an activity type; null for types that users added. */
@@ -145,7 +145,7 @@ interface Subject {
 }
 const regardingKey = ({ type, id }: Regarding): string => `${type}:${id}`
 
-/** Existing subjects of activities, by {@link regardingKey}. */
+/** Subjects of activities, archived ones included, by {@link regardingKey}. */
 const subjectsOf = Effect.fnUntraced(function* (wanted: ReadonlyArray<Regarding>) {
   const found = new Map<string, Subject>()
   for (const [type, { table, names }] of Object.entries(kinds) as ReadonlyArray<

@@ -1,6 +1,6 @@
 /**
- * Subjects of attachments, one line each. Users who may see a subject see its attachments, and users who may change it
- * may attach files.
+ * Subjects of attachments. Users with the permission to view a subject see its attachments, and those with one to edit
+ * it may attach files.
  */
 import { invoices } from "../../billing/state/tables.ts"
 import { activities } from "../activities/schema.ts"
@@ -83,7 +83,7 @@ export const attachables: ReadonlyArray<Attachable & { readonly type: Attachable
     return { type, label, ...kinds[type] }
   }
 )
-/** The kind of subject named by a row or body, ignoring case; undefined if unknown, such as one of a later release. */
+/** The kind of subject named by a row or body, in any case; undefined if unknown, such as one of a later release. */
 export const attachableOf = (type: unknown): Attachable | undefined => {
   const key = typeof type === "string" ? keyInAnyCase(labels, type) : undefined
   return key === undefined ? undefined : attachables.find((one) => one.type === key)

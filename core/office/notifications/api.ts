@@ -88,8 +88,8 @@ interface PreferenceFacts {
   readonly preferences: ReadonlyArray<NotificationPreferenceRow>
 }
 /**
- * Sets preferences for the named types. A preference that no longer differs from the setting is deleted; repeated
- * values change nothing.
+ * Sets preferences for the named types. A preference left with null channels and unmuted is deleted; repeated values
+ * change nothing.
  */
 export const changePreferences = (
   changes: ReadonlyArray<Change>,
@@ -151,7 +151,7 @@ const check = entryProblems("preferences")
 const editing = "members.edit"
 /**
  * Checks for `members.edit`. Not declared as `permission`: with that, the ability alone would give a token's device the
- * members themselves (kernel/token-permissions.ts).
+ * members themselves (core/kernel/endpoints/token-permissions.ts).
  */
 const authorize = ({ viewer }: Pick<CallerContext, "viewer">): Effect.Effect<void, Rejection> =>
   hasOnePermission(viewer, editing) ? Effect.void : Effect.fail(forbidden(`This needs the permission ${editing}.`))

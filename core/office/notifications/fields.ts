@@ -25,7 +25,7 @@ export const preferenceFields = {
     object({
       notification_type,
       channels: channel_switches,
-      is_muted: boolean({ describe: "Mutes the type on all channels" })
+      is_muted: boolean({ describe: "True mutes the type on all channels" })
     }),
     { required: true, max_items: entries_max, describe: "Types to change; others keep their values" }
   )
@@ -148,7 +148,7 @@ const described = ({ category, description, key, name }: NotificationType) => ({
   category,
   description
 })
-/** Availability by channel: true for those in `on`. */
+/** The type's available channels, each true if it is in `on`. */
 const switches = (type: NotificationType, on: ReadonlyArray<NotificationChannel>) =>
   Object.fromEntries(type.available_channels.map((one) => [one, on.includes(one)]))
 

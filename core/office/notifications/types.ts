@@ -2,7 +2,7 @@ import { boolean, choice, list, plainTable, ref, Store, table, text, visible_to_
 import type { RowOf } from "../../kernel/index.ts"
 import { Effect } from "effect"
 
-/** Types of notifications, with their channels and defaults. */
+/** Channels of notifications, with labels. */
 export const notification_channels = {
   database: "The inbox",
   email: "E-mail",
@@ -59,7 +59,7 @@ export const notificationTypes: ReadonlyArray<NotificationType> = [
     "opportunity.cancelled",
     "opportunity",
     "Opportunity cancelled",
-    "An order was cancelled, or a quote was lost.",
+    "An order was cancelled, or a quote marked lost or dead.",
     ["database", "broadcast"]
   ),
   type("shortage.waitlist.matched", "stock", "Waiting list matched", "Stock came free for a line that waited for it.", [
@@ -77,7 +77,7 @@ export const notificationTypes: ReadonlyArray<NotificationType> = [
     "email"
   ]),
   type("payment.recorded", "invoicing", "Payment recorded", "A payment of an invoice was recorded.", ["database"]),
-  type("document.generated", "compliance", "Document generated", "A document somebody asked for is drawn.", [
+  type("document.generated", "compliance", "Document generated", "A document or a batch was rendered.", [
     "database",
     "broadcast"
   ]),
@@ -91,7 +91,7 @@ export const notificationTypes: ReadonlyArray<NotificationType> = [
     "email",
     "broadcast"
   ]),
-  type("inspection.due", "stock", "Inspection due", "An inspection of a unit is due soon.", ["database"]),
+  type("inspection.due", "stock", "Inspection due", "An inspection of a unit is due soon or overdue.", ["database"]),
   type("transfer.late", "stock", "Transfer late", "Goods from another store have not arrived on their day.", [
     "database",
     "email"
@@ -99,7 +99,7 @@ export const notificationTypes: ReadonlyArray<NotificationType> = [
   type("user.invited", "system", "User invited", "Somebody was invited to work here.", ["database", "email"]),
   type("user.deactivated", "system", "User deactivated", "An account was closed.", ["database", "email"]),
   type("user.reactivated", "system", "User reactivated", "A closed account was opened again.", ["database", "email"]),
-  type("password.reset", "system", "Access reset", "Somebody was sent a code to log in with.", ["email"], {
+  type("password.reset", "system", "Access reset", "A login code was sent to a user.", ["email"], {
     available_channels: ["database", "email"],
     is_system: true
   }),
@@ -111,8 +111,6 @@ export const notificationTypes: ReadonlyArray<NotificationType> = [
 ]
 const by_key = new Map(notificationTypes.map((one) => [one.key, one]))
 export const notificationType = (key: string): NotificationType | undefined => by_key.get(key)
-
-// Reads settings and preferences of members and types: two queries for any number.
 
 // Effective channels of notifications: the type's, the company's setting, the person's preference (rules/conventions
 // 15).
@@ -202,8 +200,8 @@ export interface NotificationRules {
 }
 
 /**
- * Settings and preferences of these members and types; by default of all types. Other members are treated as without
- * preferences.
+ * Settings and preferences of these members and types, by default of all types: two queries for any number. Other
+ * members are treated as without preferences.
  */
 export const notificationRules = Effect.fnUntraced(function* (
   member_ids: ReadonlyArray<number>,
