@@ -1,4 +1,5 @@
-// Bundles the server and the command line into out/. Runs on any Node that rolldown runs on; what it makes needs 24.
+// Bundles the server, the command line, the client and the site into out/. Runs on any Node that rolldown runs on; the
+// result needs Node 24.
 import { execFileSync } from "node:child_process"
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { basename, isAbsolute } from "node:path"
@@ -16,13 +17,13 @@ const options = {
   cwd: root,
   platform: "node",
   logLevel: "warn",
-  // pg asks for pg-native only when told to. What commands load apart from sources may be loaded together when built.
+  // pg imports pg-native only on request. Modules that sources import dynamically may still share a file when built.
   onLog: (level, log, next) => {
     const is_known = log.code === "UNRESOLVED_IMPORT" && /pg-native/.test(log.message)
     if (!is_known && log.code !== "INEFFECTIVE_DYNAMIC_IMPORT") next(level, log)
   }
 }
-/** Inquirer names all its prompts. No question of ours opens an editor, whose tables of character sets are 300 kB. */
+/** Without Inquirer's editor prompt, which nothing here uses: it brings 300 kB of character tables. */
 const without_editor = {
   name: "without-editor",
   resolveId: (id) => (id === "@inquirer/editor" ? { id, external: false } : null),
@@ -43,22 +44,22 @@ const one_fontkit = {
       ? `const { brotliDecompressSync } = require("node:zlib"); module.exports = (bytes) => brotliDecompressSync(bytes)`
       : null
 }
-/** No schedules by cron expressions (9 kB in what every command loads): the server's timed work reads those by itself. */
+/** Without Effect's cron schedules (9 kB in what every command loads): the server reads cron expressions itself. */
 const without_cron = {
   name: "without-cron",
   resolveId: (id, importer) =>
     id === "./Cron.js" && importer?.endsWith("/Schedule.js") === true ? { id: "schedule-cron", external: false } : null,
   load: (id) => (id === "schedule-cron" ? "export const isCron = undefined, parse = undefined, next = undefined" : null)
 }
-/** No validator of JSON Schema (180 kB): the MCP server reads arguments by their declared fields. */
+/** Without a JSON Schema validator (180 kB): the MCP server checks arguments by their declared fields. */
 const without_ajv = {
   name: "without-ajv",
   resolveId: (id) => (id.endsWith("validation/ajv-provider.js") ? { id: "ajv-provider", external: false } : null),
   load: (id) => (id === "ajv-provider" ? "export class AjvJsonSchemaValidator {}" : null)
 }
 /**
- * Telemetry with copies of what it imports: otherwise what it uses of Effect would stand in the files that every command
- * loads.
+ * Gives telemetry its own copies of the modules it imports: otherwise the parts of Effect that only it uses would be in
+ * the files that every command loads.
  */
 const own_copies = {
   name: "own-copies",
@@ -74,12 +75,12 @@ const own_copies = {
       ? { code: readFileSync(id.slice(0, -4), "utf8"), moduleType: id.endsWith(".ts?own") ? "ts" : "js" }
       : null
 }
-/** Modules of which any command calls about half of the functions; of a slice, it calls a tenth. */
+/** Paths of modules of which any command calls about half of the functions; of a slice's, it calls a tenth. */
 const of_mechanism =
   /^(node_modules\/effect|core\/(kernel|orders\/availability)|sync\/(device|sqlite)|cli\/(context|derived|frame|output))\//
 /**
- * Puts their functions in parentheses. V8 compiles such a function with its file, so that Node's compile cache keeps it;
- * every other function is parsed and compiled anew by each command that calls it.
+ * Puts the functions of these modules in parentheses. V8 compiles such functions with their file, so that Node's
+ * compile cache keeps them; all others are parsed and compiled again by each command that calls them.
  */
 const compiled_with_file = {
   name: "compiled-with-file",
@@ -106,7 +107,7 @@ const compiled_with_file = {
 }
 const isExternal = (id) => /^node:|^pg-native$/.test(id)
 
-// Taken when a function of theirs is first called: each loads dozens of others, and most commands call none.
+// Modules of Node taken when a function of theirs is called: each loads dozens of others, and most commands call none.
 const taken_later = ["node:child_process", "node:crypto"]
 const ofNode = (name) => `globalThis.process.getBuiltinModule("${name}")`
 const takenFrom = (name, one) => {
@@ -120,7 +121,7 @@ const takenWhole = (name, local) =>
   taken_later.includes(name)
     ? `${local} = new Proxy({}, { get: (_, key) => ${ofNode(name)}[key] })`
     : `${local} = ${ofNode(name)}`
-/** Takes Node's modules without `import`, which reads every member of theirs and loads what those need. */
+/** Takes Node's modules by `getBuiltinModule`: `import` reads each member of theirs and loads the modules it needs. */
 const without_facades = {
   name: "without-facades",
   renderChunk: (code) => ({
@@ -142,8 +143,8 @@ const without_facades = {
 
 const isOwnShared = (id) => [`${root}core/`, `${root}sync/`].some((folder) => id.startsWith(folder))
 /**
- * What is loaded together, file by file of what is read: opening many small files takes longer than reading one. Enough
- * for `--version`, which is answered before anything else is read; for help and completion; and for a read.
+ * Files of out/ and the modules each is made of, with their imports: opening many small files takes longer than reading
+ * one. `start` answers --version, `words` help and completion, `read` a read, and `derived` adds the derived commands.
  */
 const parts = {
   start: ["cli/output/out.ts", "cli/base/exit-codes.ts", "cli/base/first-word.ts"],
@@ -160,8 +161,8 @@ const parts = {
   derived: ["cli/derived/command.ts"]
 }
 /**
- * What a read needs, of the modules it shares with the server: what those files import, and of that what is used, as
- * libraries are imported by one module that names all of theirs. What is imported later is left out.
+ * Ids of the modules a read needs: those that `parts` imports and of which code is left without unused exports. Dynamic
+ * imports are left out.
  */
 const modulesOfRead = async () => {
   const bundle = await rolldown({
@@ -219,8 +220,8 @@ const { output } = await bundle.write({
   format: "esm",
   minify: true,
   sourcemap: true,
-  // What every command needs in one file: opening many small ones takes longer than reading it. What only the server
-  // needs, such as Effect's HTTP host, stays out of it.
+  // One file holds the shared modules that every command needs. Modules for the server only, such as Effect's HTTP
+  // host, stay out of it.
   codeSplitting: {
     groups: [
       { name: "start", priority: 4, test: (id) => partOf.get(id) === "start" },
@@ -235,7 +236,7 @@ const { output } = await bundle.write({
 })
 await bundle.close()
 
-// What help and completion say of each command, so that they need not load it. Without a Node of 24 they load it.
+// Texts of help and completion, which otherwise load the commands, as they do if this fails for lack of Node 24.
 try {
   const text = execFileSync(process.execPath, [`${root}cli/bin.mjs`, "completion", "data"], {
     encoding: "utf8",
@@ -259,8 +260,8 @@ const node =
 if (existsSync(node)) execFileSync(node, [`${root}client.mjs`], { stdio: "inherit" })
 else console.warn("There is no Node 24, so flightcase/client could not be written.")
 
-// What draws documents runs in threads of its own: a program apart, which the others find in out/print. The libraries in
-// it look for their data beside themselves by the name that CommonJS has for that.
+// The worker that renders documents in threads: a program of its own in out/print. Its libraries find their data by
+// CommonJS's `__dirname`, which the banner defines.
 const drawing = await rolldown({
   ...options,
   input: { worker: "server/print/worker.ts" },
@@ -271,7 +272,7 @@ const drawn = await drawing.write({
   dir: `${root}out/print`,
   format: "esm",
   minify: true,
-  // Nearly all of it is other people's, whose map would be larger than it is.
+  // Nearly all of it is libraries, and the map would be larger than the file.
   sourcemap: false,
   entryFileNames: "[name].js",
   chunkFileNames: "[name]-[hash].js",
@@ -281,7 +282,7 @@ await drawing.close()
 const packageFile = (file) => `${root}node_modules/${file}`
 mkdirSync(`${root}out/print/fonts`)
 mkdirSync(`${root}out/print/data`)
-// Compressed, which halves them; `server/print/fonts.ts` reads them.
+// Fonts are compressed to half their size; `server/print/fonts.ts` reads them.
 const fonts = ["Regular", "Medium", "Italic"]
   .map((face) => `pdfmake/fonts/Roboto/Roboto-${face}.ttf`)
   .concat(["DejaVuSans", "DejaVuSans-Bold"].map((face) => `dejavu-fonts-ttf/ttf/${face}.ttf`))
@@ -293,7 +294,7 @@ for (const font of fonts) {
 const profile = "data/sRGB_IEC61966_2_1.icc"
 copyFileSync(packageFile(`pdfkit/js/${profile}`), `${root}out/print/${profile}`)
 
-// A stack trace needs the names and lines of sources, which the maps keep, and not their text.
+// Maps without the text of sources: stack traces need only names and lines.
 for (const { fileName } of output.filter((file) => file.fileName.endsWith(".map"))) {
   const map = JSON.parse(readFileSync(`${root}out/${fileName}`, "utf8"))
   delete map.sourcesContent
@@ -302,7 +303,7 @@ for (const { fileName } of output.filter((file) => file.fileName.endsWith(".map"
 
 const of_site = (await buildSite()).map((folder) => root + folder)
 
-// Their licences ask that their texts go with every copy: equal ones once, below all whose they are.
+// Licences of bundled packages, which must go with every copy: equal texts once, below the names of their packages.
 const bundled = [
   ...new Set(
     [...output, ...drawn.output]

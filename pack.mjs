@@ -1,5 +1,5 @@
-// While npm packs, package.json names the manual pages, and only the scripts that the package can run; `--done` puts the
-// clone's own back, as it does after a packing that was broken off.
+// Run by npm before packing: names the manual pages in package.json and keeps only its script `start`. `--done`, after
+// packing, restores the file; so does the next run if packing was interrupted.
 import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 
 const file = new URL("package.json", import.meta.url)

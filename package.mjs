@@ -1,5 +1,5 @@
-// `npm run package`: writes to dist/ the npm package, a single executable for Linux on x64 and arm64, which brings Node
-// along, a Debian package with the first, and their SHA-256 sums.
+// `npm run package`: writes to dist/ the npm package, one executable with Node for Linux on x64 and one for arm64, a
+// Debian package with the first (if dpkg-deb is installed), and their SHA-256 sums.
 import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
 import {
@@ -27,13 +27,13 @@ const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
 const work = mkdtempSync(join(tmpdir(), "flightcase-package-"))
 process.on("exit", () => rmSync(work, { recursive: true, force: true }))
 
-/** Node in the executable: the first release line that can read what is within it as files. */
+/** Version of Node in the executables: the first release line that reads an executable's assets as files. */
 const node_version = "26.12.1"
 const nodes = {
   x64: "sha512-jk5LMAmgHlPlPMWpsUrSOqNaEZG+11UNd35hWQ+p5/XGaelWuTqJ69IcAy/5xtPPN4d5ZRBNOGB6gLMCh2kL9A==",
   arm64: "sha512-8Oxs6Y7rDcKufVIM/zYRSwytj46WOrZk7yFCLTKDcs17bBjAeD9HMAqo97hMfMyxozIud0S4vZCs5WB/3iavNQ=="
 }
-/** Fetched from npm's registry, once, into its own cache; another content than the one pinned is refused. */
+/** Path of Node's program for an architecture, fetched once from npm and cached; throws if its hash is another. */
 const nodeFor = (arch) => {
   const folder = join(root, "node_modules/.cache/flightcase-node", `${node_version}-${arch}`)
   const program = join(folder, "package/bin/node")
@@ -47,7 +47,7 @@ const nodeFor = (arch) => {
   return program
 }
 
-/** Starts a server again in place with two heaps of malloc's, as cli/bin.mjs does, and then the program. */
+/** Main module of the executables: runs the command line; `serve` first re-executes itself with two malloc arenas. */
 const main = `const [, , word] = process.argv
 // Its own path is known where /proc is mounted.
 if (word === "serve" && process.env.MALLOC_ARENA_MAX === undefined && process.execPath.startsWith("/"))
@@ -66,11 +66,11 @@ const executableFor = (arch) => {
     mainFormat: "module",
     executable: nodeFor(arch),
     output,
-    // Files are read from the executable under their own names, so the program in it is that of the npm package.
+    // Assets are read as files under their own paths, so the executable runs the same files as the npm package.
     useVfs: true,
     assets: Object.fromEntries([...files, "package.json", "LICENSE"].map((file) => [file, join(root, file)])),
     disableExperimentalSEAWarning: true,
-    // 16 MB for young objects, as cli/bin.mjs; no storage of browsers, which warns where it is looked at.
+    // 16 MB for young objects, as in cli/bin.mjs; no Web Storage, which prints a warning when it is read.
     execArgv: ["--max-semi-space-size=16", "--no-experimental-webstorage"]
   }
   writeFileSync(join(work, "sea.json"), JSON.stringify(config))

@@ -17,7 +17,7 @@ const isFresh = () =>
     (file) => changedAt(root + file) <= changedAt(record)
   )
 
-/** The folders of the packages in what the browser gets, as seen from here. */
+/** Builds the guide; returns the folders of the packages in its browser code, relative to the root. */
 const buildGuide = async () => {
   const { build } = await import("vitepress")
   const packages = new Set()
@@ -37,7 +37,7 @@ const buildGuide = async () => {
       config.vite = { ...config.vite, logLevel: "error", plugins: [noteOfPackages] }
     }
   })
-  // VitePress sets it for good, and npm would leave out what is bundled.
+  // VitePress leaves NODE_ENV at production, with which `npm sbom` would omit development packages that are bundled.
   if (environment === undefined) delete process.env.NODE_ENV
   else process.env.NODE_ENV = environment
   return [...packages]
@@ -94,7 +94,7 @@ const compressGuide = () =>
     })
   )
 
-/** The folders of the packages in the site. Takes seconds, and nothing where no page has changed. */
+/** Builds the site unless no page has changed; returns the folders of the packages in it, relative to the root. */
 export const buildSite = async () => {
   if (isFresh()) return JSON.parse(readFileSync(record, "utf8"))
   rmSync(`${site}guide`, { recursive: true, force: true })

@@ -1,6 +1,6 @@
 /**
- * Writes what `flightcase/client` knows of the API, from its OpenAPI description: the types of each call, and the table
- * of calls that `runtime.ts` reads. Equal shapes are written once, as the package holds it.
+ * Writes the API's part of `flightcase/client` from the OpenAPI description: the types of each call, and the table of
+ * calls that `runtime.ts` reads. Equal shapes are written once, to keep the package small.
  */
 
 interface Schema {
@@ -46,7 +46,7 @@ interface Operation extends Described {
 const prefix = "/api/v1"
 /** Verbs whose summary says no more than their name. */
 const plain_verbs: ReadonlySet<string> = new Set(["list", "show", "create", "update", "delete"])
-/** Data of a stream's events, which OpenAPI does not describe. */
+/** Types of the data of a stream's events, which OpenAPI does not describe, by operation. */
 const stream_events: { readonly [operation: string]: string } = { "notifications.stream": "Notification" }
 
 const camel = (name: string): string => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
@@ -56,7 +56,7 @@ const key = (name: string): string => (/^[a-z_]\w*$/i.test(name) ? name : JSON.s
 const union = (types: ReadonlyArray<string>): string => [...new Set(types)].join(" | ") || "Json"
 const nameIn = (ref: string): string => ref.slice(ref.lastIndexOf("/") + 1)
 
-/** Operations of the interface, without those that speak to devices, need no token of their own, or sign their bytes. */
+/** Operations below /api/v1, without those for devices (sync), for restoring a server and for incoming webhooks. */
 const operationsIn = ({ paths }: Description): ReadonlyArray<Operation> =>
   Object.entries(paths).flatMap(([path, methods]) =>
     !path.startsWith(`${prefix}/`) || /^\/api\/v1\/(sync|system\/restore)\b/.test(path)
@@ -86,7 +86,7 @@ const bodyOf = ({ requestBody }: Described): Schema | undefined => {
 }
 const isPage = (operation: Described): boolean => queryOf(operation).some(({ name }) => name === "per_page")
 
-/** A line for each call: name, method, path, and marks that `clientOf` knows. */
+/** A line for each call: name, method, path, and marks: q query, b body, p page, f file, s stream. */
 export const operationTable = (description: Description): string =>
   operationsIn(description)
     .map((operation) => {
@@ -102,7 +102,7 @@ export const operationTable = (description: Description): string =>
     })
     .join("\n")
 
-/** Without the spaces that only readers of the file itself would miss; those in texts and comments stay. */
+/** The text without spaces around signs; those in quotes and comments stay. */
 const compact = (text: string): string =>
   text
     .split("\n")
@@ -229,7 +229,7 @@ export const declarationsOf = (description: Description): string => {
     return name
   }
 
-  /** Bodies: the properties of each by name, so that a resource's update says how it differs from its creation. */
+  /** First body of each resource, by the resource's name: later ones are written as differences from it. */
   const bodies = new Map<string, { readonly name: string; readonly fields: ReadonlyMap<string, string> }>()
   const bodyText = (operation: Operation, schema: Schema): string => {
     const { properties = {}, required = [] } = schema

@@ -144,13 +144,13 @@ const deadline = (signal: AbortSignal | undefined, millis: number | undefined): 
     ...(millis === undefined ? [] : [AbortSignal.timeout(millis)])
   ])
 /**
- * Whether another attempt is safe: what was refused for now is not done yet. Whether something without an answer was
- * done is unknown: that is asked again, or repeated by its key, and a DELETE would find nothing.
+ * Whether another attempt is safe: after 425, 429 and 503 nothing was done. Without an answer (0, 502, 504) a POST is
+ * repeated with its idempotency key, but no DELETE: if the first one succeeded, the next finds nothing.
  */
 const mayRepeat = (method: string, status: number): boolean =>
   [425, 429, 503].includes(status) || ([0, 502, 504].includes(status) && method !== "DELETE")
 const backoffMillis = (tries: number): number => Math.min(500 * 2 ** tries, 15_000) * (0.5 + Math.random() / 2)
-/** Without randomUUID, which pages without TLS do not have. */
+/** A random key of 32 hexadecimal digits, without randomUUID, which pages without TLS do not have. */
 const randomKey = (): string =>
   [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("")
 
@@ -276,13 +276,13 @@ async function* eventsOf(wanted: Wanted, call: Call, send: Send): AsyncGenerator
     } finally {
       clearTimeout(timer)
       signal?.removeEventListener("abort", stop)
-      // Lets go of the connection of a reader who has enough.
+      // Closes the connection if the reader stopped early.
       silence.abort()
     }
     await pause(backoffMillis(1), signal).catch(() => undefined)
   }
 }
-/** Events of a response, and undefined for each sign of life. */
+/** Events of a response, and undefined for each part received, as a sign of life. */
 async function* eventsIn(response: Response): AsyncGenerator<StreamEvent<string> | undefined> {
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
   let rest = ""

@@ -1,5 +1,5 @@
 /**
- * What programs see of `flightcase/client` beside the API's own types. It declares the little it needs of fetch, so that
+ * Types and errors of `flightcase/client` besides those of the API. It declares the little it needs of fetch, so that
  * it can be read without the types of Node or of browsers.
  */
 
@@ -26,7 +26,7 @@ export interface Call<Q = { readonly [name: string]: QueryValue }> extends Pick<
 > {
   /** Ends the call, or the stream */
   readonly signal?: Signal | undefined
-  /** Key that makes a POST happen once, however often it is sent; made by chance unless set */
+  /** Key that makes a POST happen once, however often it is sent; random unless set */
   readonly idempotencyKey?: string | undefined
   readonly query?: Q | undefined
 }
