@@ -94,7 +94,7 @@ const compressGuide = () =>
     })
   )
 
-/** Builds the site unless no page has changed; returns the folders of the packages in it, relative to the root. */
+/** Builds the site unless its sources are unchanged; returns the folders of its packages, relative to the root. */
 export const buildSite = async () => {
   if (isFresh()) return JSON.parse(readFileSync(record, "utf8"))
   rmSync(`${site}guide`, { recursive: true, force: true })

@@ -144,8 +144,8 @@ const deadline = (signal: AbortSignal | undefined, millis: number | undefined): 
     ...(millis === undefined ? [] : [AbortSignal.timeout(millis)])
   ])
 /**
- * Whether another attempt is safe: after 425, 429 and 503 nothing was done. Without an answer (0, 502, 504) a POST is
- * repeated with its idempotency key, but no DELETE: if the first one succeeded, the next finds nothing.
+ * Whether another attempt is safe: after 425, 429 and 503 nothing was done. Without an answer (0, 502, 504) all but
+ * DELETE are repeated, POST by its idempotency key: a second DELETE would not find what the first one deleted.
  */
 const mayRepeat = (method: string, status: number): boolean =>
   [425, 429, 503].includes(status) || ([0, 502, 504].includes(status) && method !== "DELETE")

@@ -217,7 +217,7 @@ export const document_acceptances = table(
     /** Hashes of the displayed text and of its PDF. */
     text_sha256: text({ computed: true, max: 64 }),
     pdf_sha256: text({ computed: true, max: 64 }),
-    /** Strokes of a drawn signature, as SVG; null without one. */
+    /** Strokes of a drawn signature, as SVG path data (`M12 30L13 31…`); null without one. */
     signature_svg: longText({ nullable: true, computed: true, hidden: true, max: 100_000 }),
     /** Result of the acceptance for the opportunity, or why it failed: "Stock is short: …". */
     note: longText({ nullable: true, computed: true, max: 2_000 }),

@@ -43,7 +43,7 @@ interface Target {
 }
 const isLive = ({ deleted_at }: MemberRow): boolean => deleted_at === null || deleted_at === undefined
 
-/** The member a row is about: by its external id, else by its number, else by its exact name and type. */
+/** The member a row is about: by external id, else by number; by exact name and type only if the row has neither. */
 const targetOf = (cells: JsonObject, { named, byId }: Working): Target => {
   const [external, number, name] = [
     textCell(cells, "mapping_id"),

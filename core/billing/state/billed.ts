@@ -15,13 +15,13 @@ import { exact } from "../../values/decimal.ts"
 interface BilledRow {
   readonly invoice: InvoiceRow
   readonly item: InvoiceItemRow
-  /** Billed quantity in hundredths; 0 if the whole amount was credited. */
+  /** Billed quantity in hundredths; 0 if credits by amount left no net. */
   readonly quantity: number
   readonly net: number
   readonly tax: number
 }
 export interface Billed {
-  /** Total of the opportunity, or of its active version. */
+  /** Total before tax of the active version, else of the opportunity. */
   readonly total: number
   readonly currency_code: string
   /** Rows of issued invoices, except those that deduct deposits or are credited completely. */

@@ -9,8 +9,8 @@ import * as Base64 from "effect/encoding/Base64"
 import { momentText } from "../../pricing/print/format.ts"
 import { type LinkWords, linkWords } from "./words.ts"
 
-// The offer of a quotation as text: facts, tables and totals without wording. Two documents of an opportunity make the
-// same offer exactly if these texts are equal, whatever logo, terms or greeting.
+// The offer of a quotation as text: its tables, totals and labelled values, without headings and paragraphs. Documents
+// of an opportunity make the same offer exactly if these texts are equal, whatever logo, terms or greeting.
 
 const offered = (blocks: ReadonlyArray<Block>): ReadonlyArray<unknown> =>
   blocks.flatMap((block): ReadonlyArray<unknown> => {
