@@ -36,7 +36,7 @@ export const memberImportFields = {
   promised_names: list(text(), {
     default: [],
     max_items: 20_000,
-    describe: "Dry runs: names of members that the file creates"
+    describe: "Dry runs: names of members that earlier requests create"
   })
 }
 

@@ -23,7 +23,7 @@ export const acceptanceResource = resource({
   shows: {
     download_url: text({
       nullable: true,
-      describe: "Signed URL of document and certificate, valid for an hour; null until rendered"
+      describe: "Signed URL of document and certificate, valid for an hour; null if unavailable"
     })
   },
   load: () => addressOf,

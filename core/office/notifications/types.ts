@@ -99,7 +99,7 @@ export const notificationTypes: ReadonlyArray<NotificationType> = [
   type("user.invited", "system", "User invited", "Somebody was invited to work here.", ["database", "email"]),
   type("user.deactivated", "system", "User deactivated", "An account was closed.", ["database", "email"]),
   type("user.reactivated", "system", "User reactivated", "A closed account was opened again.", ["database", "email"]),
-  type("password.reset", "system", "Access reset", "A login code was sent to a user.", ["email"], {
+  type("password.reset", "system", "Access reset", "A login code was sent.", ["email"], {
     available_channels: ["database", "email"],
     is_system: true
   }),
