@@ -131,7 +131,7 @@ const contentsOf = (
   let file_bytes = 0
   for (const command of pending.slice(0, commands_per_bundle_max)) {
     const wire = toWireCommand(command)
-    command_bytes += JSON.stringify(wire).length
+    command_bytes += Buffer.byteLength(JSON.stringify(wire))
     const more = new Map<string, string>()
     for (const sha256 of contentsNamed([wire])) {
       if (files.has(sha256) || lost.has(sha256)) continue

@@ -135,7 +135,7 @@ const decideOnce = Effect.fnUntraced(function* (
 ): CommandRuntime.Reads<Verdict> {
   const replica = yield* requireOwnReplica(replica_id, viewer, true)
   // A hash instead of the payload, as personal data must not outlive an erasure here.
-  const fingerprint = isTooLong(command) ? "too long" : textDigest(canonicalJson([command.name, command.payload]))
+  const fingerprint = textDigest(isTooLong(command) ? "too long" : canonicalJson([command.name, command.payload]))
   const known = yield* Store.get(replica_verdicts, verdictKey(replica_id, command.id))
   const other =
     known !== undefined && known.fingerprint !== fingerprint && textDigest(known.fingerprint) !== fingerprint

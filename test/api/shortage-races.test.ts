@@ -3,6 +3,7 @@ import { setTimeout as pause } from "node:timers/promises"
 import pg from "pg"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { demands } from "../../core/orders/demands/schema.ts"
+import { inspections } from "../../core/warehouse/inspections/schema.ts"
 import { both_engines } from "../app.ts"
 import { type FreshDatabase, freshDatabase } from "../postgres.ts"
 import { rentalHouse } from "../rental-house.ts"
@@ -50,7 +51,7 @@ describe.each(both_engines)("concurrent claims of scarce stock on %s", (engine) 
   const lineOf = (item_id: number) => ({ name: "Desk", item_id, quantity: "1" })
 
   /**
-   * Runs them concurrently. On Postgres no demands are written until each has read its facts, waits for another, or has
+   * Runs them concurrently. On Postgres no demands and inspections are written until each has read its facts, waits for another, or has
    * ended.
    */
   const atOnce = async (...works: ReadonlyArray<() => Promise<unknown>>): Promise<void> => {
@@ -68,7 +69,7 @@ describe.each(both_engines)("concurrent claims of scarce stock on %s", (engine) 
       return Number(rows[0].n)
     }
     await client.query("begin")
-    await client.query(`lock table "${demands.name}" in exclusive mode`)
+    await client.query(`lock table "${demands.name}", "${inspections.name}" in exclusive mode`)
     let ended = 0
     const running: Array<Promise<void>> = []
     for (const work of works) {
@@ -108,6 +109,24 @@ describe.each(both_engines)("concurrent claims of scarce stock on %s", (engine) 
     }
     await atOnce(...quotations.map((id) => () => made("POST", `${opp}/${id}/convert_to_order`)))
     for (const id of quotations) expect(await told(id)).toEqual({ flag: true, lacks: true })
+  })
+  it("leave one newest inspection when one is recorded while the newest is deleted", async () => {
+    const kind = (await made("POST", "/api/v1/inspection_kinds", { name: "PAT", interval_months: 12 })).inspection_kind
+    const { units } = await house.units(1, 1)
+    const inspect = async (result: string, inspected_at: string) =>
+      (
+        await made("POST", "/api/v1/inspections", {
+          ...{ stock_level_id: units[0], inspection_kind_id: kind.id, result, inspected_at }
+        })
+      ).inspection
+    await inspect("pass", "2026-01-10T00:00:00Z")
+    const newest = await inspect("fail", "2026-05-01T00:00:00Z")
+    await atOnce(
+      () => call("DELETE", `/api/v1/inspections/${newest.id}`),
+      () => inspect("pass", "2026-03-01T00:00:00Z")
+    )
+    const latest = await house.show(`/inspections?q[stock_level_id_eq]=${units[0]}&q[is_latest_true]=1`)
+    expect(latest.map(({ inspected_at }) => inspected_at)).toEqual(["2026-03-01T00:00:00.000Z"])
   })
   it("mark an order as short if its stock is removed at the same time", async () => {
     const product = await productOf("Lamp", 1)

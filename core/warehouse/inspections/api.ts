@@ -1,6 +1,16 @@
 /** Endpoints of inspections: kinds, intervals by product, results by unit, and what is due (rules/inspections). */
 import { Effect, Result } from "effect"
-import { choice, crudResource, dataOf, get, integer, later, ok, permissionsOfArea } from "../../kernel/index.ts"
+import {
+  choice,
+  crudResource,
+  dataOf,
+  get,
+  integer,
+  later,
+  lockStreams,
+  ok,
+  permissionsOfArea
+} from "../../kernel/index.ts"
 import { reaction, resource, rowCreated, rowUpdated, Store, withRules } from "../../kernel/index.ts"
 import type { DecideContext, SaveInput, Slice } from "../../kernel/index.ts"
 import { grantToSystemRoles } from "../../people/users/decide.ts"
@@ -92,18 +102,18 @@ const recorded = crudResource({
   path: "/api/v1/inspections",
   access: inspected,
   only: ["list", "show", "create", "delete"],
-  // New ones are serialised by unit, as a unit's inspections are compared with each other.
+  // Serialised by unit, too, as a unit's inspections are compared with each other; new ones by unit alone.
   streams: (params, body) =>
     params["id"] === undefined ? [`stock_level:${String(body["stock_level_id"])}`] : [`inspection:${params["id"]}`],
   rules: {
-    facts: ({ values }, before: InspectionRow | undefined) =>
-      withRules(rules, ({ loadUnit }) =>
-        loadUnit(
-          before?.stock_level_id ?? Number(values["stock_level_id"]),
-          before?.inspection_kind_id ?? Number(values["inspection_kind_id"]),
-          before?.id
-        )
-      ),
+    facts: ({ values }, before: InspectionRow | undefined) => {
+      const unit = before?.stock_level_id ?? Number(values["stock_level_id"])
+      const kind = before?.inspection_kind_id ?? Number(values["inspection_kind_id"])
+      return Effect.andThen(
+        lockStreams([`stock_level:${unit}`]),
+        withRules(rules, ({ loadUnit }) => loadUnit(unit, kind, before?.id))
+      )
+    },
     save: ({ context, facts, next }: SaveInput<typeof inspections, UnitFacts>) =>
       facts.rules.saveInspection(next, facts.known, context),
     delete: ({ facts, row }: { readonly row: InspectionRow; readonly facts: UnitFacts }) =>

@@ -159,7 +159,7 @@ const crash = command("POST", "/api/v1/lamps/{id}/crash", {
       : Effect.fail(invalidField("at", "Refused after recording."))
 })
 const many = { ids: list(integer()) }
-/** Creates and changes a number of lamps in one command: ids are drawn one by one inside the rule. */
+/** Creates, and may change, a number of lamps in one command: ids are drawn one by one inside the rule. */
 const createMany = command("POST", "/api/v1/lamps/many", {
   name: "lamps.create_many",
   summary: "Creates many",
@@ -167,13 +167,20 @@ const createMany = command("POST", "/api/v1/lamps/many", {
   permission: "lamps.create",
   answer: many,
   result: Shown.keys(many),
-  fields: { count: integer({ required: true, min: 1, max: 500 }), refuse: boolean({ default: false }) },
+  fields: {
+    count: integer({ required: true, min: 1, max: 500 }),
+    refuse: boolean({ default: false }),
+    touch: boolean({ default: false })
+  },
   facts: () => Effect.void,
   decide: (_facts, { values }, context) => {
     const ids = Array.from({ length: values.count! }, () => context.id(lamps))
     if (values.refuse === true) return Result.fail(invalidField("refuse", "Refused after drawing ids."))
     return Result.succeed({
-      events: ids.flatMap((id) => [createdEvent(lamps, { ...blank, id, name: `Lamp ${id}` }), touched(id)]),
+      events: ids.flatMap((id) => [
+        createdEvent(lamps, { ...blank, id, name: `Lamp ${id}` }),
+        ...(values.touch === true ? [touched(id)] : [])
+      ]),
       result: { ids }
     })
   },

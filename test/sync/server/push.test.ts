@@ -5,6 +5,7 @@ import { catalogueOf } from "../../../core/kernel/endpoints/endpoint.ts"
 import { journal } from "../../../core/kernel/events/journal.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { syncSlice } from "../../../sync/server/api.ts"
+import { replica_verdicts, verdictKey } from "../../../sync/server/tables.ts"
 import { commandDecided } from "../../../sync/protocol/events.ts"
 import { replicaStream, type WireCommand } from "../../../sync/protocol/wire.ts"
 import { both_engines, viewerWith } from "../../app.ts"
@@ -292,6 +293,9 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
       { status: "accepted" }
     ])
     expect(await verdicts(device, long, next)).toEqual(told)
+    // An erasure takes longer texts for payloads that earlier releases kept here, and hashes them.
+    const stored = await shop.run(Store.get(replica_verdicts, verdictKey(device.id, long.id)))
+    expect(stored?.fingerprint).toHaveLength(64)
   })
   it("are refused from an unknown, revoked or another user's device", async () => {
     const device = await enrol()

@@ -182,7 +182,13 @@ const changedOf = (row: WaitRow, found: LineAvailability) => {
     row.ends_at === ends_at &&
     row.store_id === store_id
     ? undefined
-    : { requested_quantity, starts_at, ends_at, store_id, quantity: Math.max(1, found.shortage_quantity) }
+    : {
+        requested_quantity,
+        starts_at,
+        ends_at,
+        store_id,
+        quantity: Math.max(1, Math.min(requested_quantity, found.shortage_quantity))
+      }
 }
 
 /**

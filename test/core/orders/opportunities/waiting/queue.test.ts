@@ -99,6 +99,10 @@ describe("lines that wait for stock", () => {
       expect(outcome(stock, others, all)).toEqual(expected)
     }
   )
+  it("wait for no more than they ask for, however much is overbooked, when a line changed", () => {
+    const [changed] = settleQueue(look(2, 7, [line(2, "order", { wanted: 3 })]), now)
+    expect(changed?.event.data).toMatchObject({ set: { requested_quantity: 2, quantity: 2 } })
+  })
   it("report the available quantity of each line, in queue order", () => {
     const looked = look(3, 1, [line(1), line(4), line(1)])
     expect(looked.map(({ found }) => found?.available_for_item)).toEqual([2, 1, -3])
