@@ -40,7 +40,7 @@ export const rowCreated = <T extends Table>(table: T): EventType<KeyedColumns<T>
 /** Declares `<entity>.updated`, which contains the changed columns. */
 export const rowUpdated = <T extends Table>(table: T): EventType<KeyedColumns<T>> =>
   eventType(`${table.entity}.updated`, {
-    meaning: `Columns of ${oneOf(table)} changed: those that did, as they are now.`,
+    meaning: `Columns of ${oneOf(table)} changed: their new values.`,
     data: () => keyedColumns(table),
     project: ({ id, ...set }, { recorded_at }) => [updateRow(table, id, set, recorded_at)]
   })

@@ -67,7 +67,7 @@ export const baseCurrency = (settings: Settings): string => settingText(settings
 export const settingsUpdated: EventType<{ readonly group: string; readonly values: JsonObject }> = eventType(
   "settings.updated",
   {
-    meaning: "Settings of a group changed: those that did, as they are now.",
+    meaning: "Settings of a group changed: their new values.",
     data: () => Schema.Struct({ group: Schema.String, values: jsonObject }),
     stream: ({ group }) => streamOf("settings", group),
     project: ({ group, values }, { recorded_at }) =>
