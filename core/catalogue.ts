@@ -1,4 +1,4 @@
-/** All slices, and the catalogue of their tables, events and endpoints: server, command line, sync and tests use it. */
+/** All slices of core, and the catalogue of their tables, events and endpoints; the server adds slices of its own. */
 import { availabilitySlice } from "./orders/availability/api/api.ts"
 import { activitiesSlice } from "./office/activities/api.ts"
 import { attachmentsSlice } from "./office/attachments/api.ts"

@@ -102,7 +102,7 @@ interface Parent {
 
 interface CrudResourceDraft<T extends Table, F> {
   readonly resource: Resource<T>
-  /** Body fields; by default the fields that the table declares. */
+  /** Fields of the body; values of those without a column are not stored. */
   readonly fields: Fields
   readonly path: string
   readonly access: Access
@@ -132,7 +132,7 @@ type Made<F extends Fields> = Table<F & Stamped>
 type SavedBody = One<string> & { readonly meta?: JsonObject }
 type Operations = { readonly [operation: string]: () => Endpoint }
 
-/** The row named by the last path parameter. */
+/** The row named by the path parameter `id`. */
 const rowOf = <T extends Table>(input: Input): RowOf<T> =>
   (input.rows as { readonly [name: string]: unknown })["id"] as RowOf<T>
 const parentId = ({ param }: Parent, input: Input): number =>
@@ -189,7 +189,7 @@ const saveRow = <F extends Fields, X>(
 
 const savedResult = Shown.keys({ id: integer(), warnings: Shown.optional(list(text())) })
 type Saved = typeof savedResult.Type
-/** The saved row as it is now, with the `meta` of the rules. */
+/** The saved row as it is now, with the `meta` and warnings of the rules. */
 const answerWith = <F extends Fields, X>({ resource, rules }: Draft<F, X>, status: Status) =>
   Effect.fnUntraced(function* (result: Saved, input: Input): Store.Reads<Answer<SavedBody>> {
     const body = yield* renderById(resource, result.id, input.query, viewContext(input))
@@ -365,7 +365,8 @@ export const crudResource = <F extends Fields, X = undefined>(draft: Draft<F, X>
 
 const initials = new WeakMap<Table, WeakMap<Fields, AnyRow>>()
 /**
- * A row with every column at its declared default, or null; cached. The caller supplies columns that must not be null.
+ * A row without its id, every column at its declared default or null; cached. The caller supplies columns that must not
+ * be null.
  */
 export const initialRow = <T extends Table>(table: T, fields: Fields): Defaults<T> => {
   let rows = initials.get(table)

@@ -60,11 +60,11 @@ export interface Request {
   readonly query: Query
   /** Parsed JSON; undefined if no body was sent. */
   readonly body: Json | undefined
-  /** The JSON text of the body, if it came as text: it distinguishes `1.0` from `1`. */
+  /** The JSON text of a body of at most 1 MiB: it distinguishes `1.0` from `1`. */
   readonly raw_text?: string
   /** The unparsed body, for endpoints with `raw_body`. */
   readonly raw_bytes?: Uint8Array
-  /** Why the raw body cannot be read. Reported after path and permissions are checked (rules/conventions 1). */
+  /** Why the body cannot be read. Reported after path and permissions are checked (rules/conventions 1). */
   readonly body_fault?: Rejection
   readonly files?: { readonly [field: string]: UploadedFile }
   /** Unknown parts are refused (`Prefer: handling=strict`, RFC 7240). */
@@ -83,7 +83,7 @@ interface StreamedContent {
 }
 export interface Answer<out A = Json> {
   readonly status: number
-  /** A JSON body; absent on 204. */
+  /** A JSON body; absent with 204, `content` or `streamed`. */
   readonly body?: A
   /** A body that is not JSON. */
   readonly content?: { readonly type: string; readonly text: string | Uint8Array }
@@ -109,7 +109,7 @@ export interface Input<P extends Params = Params, B extends Fields = Fields, M e
   /** Path parameters as sent, including those that name no row. */
   readonly params: { readonly [name: string]: string }
   readonly values: M extends "PUT" | "PATCH" ? Partial<ValuesOf<B>> : CreateValues<B>
-  /** The body as sent, for endpoints that distinguish absent from null. */
+  /** The body as sent (the query string of a GET), for endpoints that distinguish absent from null. */
   readonly body: JsonObject
   readonly files?: { readonly [field: string]: UploadedFile }
   readonly query: Query
@@ -144,7 +144,7 @@ export interface CallerContext<P extends Params = Params> extends Pick<Input<P>,
   readonly sent?: unknown
 }
 export type ErrorAnswers = { readonly [status: number]: AnswerShown | null }
-/** The error body of every endpoint. */
+/** The error body, unless `error_answers` declares another. */
 export interface ErrorBody {
   readonly message: string
   readonly errors?: { readonly [field: string]: ReadonlyArray<string> }
@@ -165,9 +165,9 @@ export interface Common<P extends Params, B extends Fields> {
   /** Units that one call costs in metering (rules/conventions 16). */
   readonly metering_weight: number
   readonly params: P
-  /** Fields of the body (writes) or of the query string (reads). */
+  /** Fields of the body; with GET, of the query string. */
   readonly fields: B
-  /** Writes only: `create` requires fields and applies defaults; `update` keeps absent ones. */
+  /** `create` requires fields and applies defaults; `update`, the default for PUT and PATCH, keeps absent ones. */
   readonly mode: "create" | "update"
   /** Never decided on a device: it needs the server's document numbers, mail or tokens. */
   readonly server_only: boolean
@@ -175,7 +175,7 @@ export interface Common<P extends Params, B extends Fields> {
   readonly public: boolean
   /** Query parameters read in addition to a body. */
   readonly query: Fields
-  /** Public endpoints only, such as health: no rate limit after failed sign-ins, and no settings are read. */
+  /** Public endpoints only, such as health: no limit on failed tries by address, and no settings are read. */
   readonly unlimited: boolean
   /** Maximum body length in bytes; by default the server's limit for JSON. */
   readonly body_max: number | undefined
@@ -301,7 +301,7 @@ export interface Slice {
   readonly path_aliases?: { readonly [path: string]: ReadonlyArray<string> }
   readonly resources?: ReadonlyArray<Resource>
   readonly settings?: SettingGroups
-  /** Events for an empty database: reference data, no customer data. Rows have fixed, small ids. */
+  /** Events for a database without this slice: reference data, no customer data. Rows have fixed, small ids. */
   readonly seed?: (at: string) => ReadonlyArray<NewEvent>
   /** Seeds added by releases after the first, in order; existing databases get them at the next start. */
   readonly later_seeds?: ReadonlyArray<LaterSeed>
@@ -361,7 +361,7 @@ interface CommandRuntimeShape {
     table: string,
     count: number
   ) => Effect.Effect<ReadonlyArray<number>, Rejection | SqlError.SqlError, Store>
-  /** Returns allocated ids that were not used. */
+  /** Gives back allocated ids that were not used; no effect on Postgres. */
   readonly releaseIds: (table: string, ids: ReadonlyArray<number>) => Effect.Effect<void, SqlError.SqlError, Store>
   /** The next number of a document sequence, without gaps; null on replicas, which assign no numbers. */
   readonly nextNumber: (sequence: string) => Effect.Effect<number | null, SqlError.SqlError, Store>

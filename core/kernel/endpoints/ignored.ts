@@ -49,7 +49,7 @@ const sortAsked = (query: Query): string | undefined => {
   return sort === undefined || sort.trim() === "" ? undefined : sort
 }
 
-/** The key of `meta`; empty if nothing was ignored. */
+/** The key `ignored` of `meta`; no key if nothing was ignored. */
 export const ignoredMeta = (ignored: ReadonlyArray<string>): JsonObject => (ignored.length === 0 ? {} : { ignored })
 
 /** The resource of a response: a page of its rows, or one row under its singular key; undefined for other responses. */
@@ -113,7 +113,7 @@ const includesIn = (kind: Kind | undefined): Includes =>
         })
       )
 
-/** Body keys that are unknown or computed by the server, also within objects and lists. */
+/** Body keys that are unknown, computed by the server, or `create_only` on update; also within objects and lists. */
 const unknownKeys = (
   fields: Fields,
   body: JsonObject,

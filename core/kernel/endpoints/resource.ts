@@ -1,4 +1,4 @@
-/** Resources: how rows are listed, shown and put into words. One mechanism for all of them. */
+/** Declares resources, and answers lists of their rows. */
 import { Effect } from "effect"
 import { customFieldFacts, searchableCustomFields } from "../lists/custom-field.ts"
 import { requestedView, selectColumns, viewConditions, viewOrder, viewSql } from "../lists/custom-view.ts"
@@ -16,7 +16,7 @@ import { caseFoldedName, isSearchable, type RowOf, type Table, type Where } from
 import type { Answer } from "./endpoint-types.ts"
 import type { Field, JsonObject, Keys } from "../fields/field.ts"
 
-// Lists: a page of the rows that match the request's filters, sorted. Two queries, plus lookups and includes.
+// Lists: a page of the rows that match the request's filters, sorted.
 
 interface ListOptions {
   /** A condition besides the request's filters: rows of one parent. */
@@ -31,8 +31,8 @@ interface ListOptions {
 }
 
 /**
- * The response for a list query: `{[plural]: rows, meta: {total, per_page, page}}`. Two queries besides lookups and
- * includes.
+ * The response for a list query: `{[plural]: rows, meta: {total, per_page, page}}`. One query for the rows and one
+ * for the total (none if unpaged, or for a first page that is not full), besides lookups, includes and a view.
  */
 export const listOf = Effect.fnUntraced(function* <T extends Table>(
   declared: Resource<T>,
@@ -101,8 +101,8 @@ export const listOf = Effect.fnUntraced(function* <T extends Table>(
 })
 
 /**
- * Whether all rows' currencies have as many decimals as the base currency. Asks the currency index, once, if the list
- * is filtered by money; if false, such a filter checks each row's currency.
+ * Whether all rows' currencies are known to have as many decimals as the base currency: asks the currency index, if the
+ * list is filtered by money. If false, such a filter checks each row's currency.
  */
 const isOneScale = Effect.fnUntraced(function* (
   { aliases, table }: Resource,
@@ -249,7 +249,8 @@ const viewsOf =
   }
 
 /**
- * Declares a resource. Every filterable text must be searchable, or `cont` could not ignore case alike on both engines.
+ * Declares a resource. Throws if a filterable text of more than 10 characters is neither searchable nor folded: `cont`
+ * could not ignore case alike on both engines.
  */
 export const resource = <
   T extends Table,

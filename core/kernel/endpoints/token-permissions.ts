@@ -17,7 +17,7 @@ const areaOf = (permission: string): string => permission.slice(0, permission.in
 const permissionIndexOf = (catalogue: Catalogue): PermissionIndex => {
   const before = permission_indexes.get(catalogue)
   if (before !== undefined) return before
-  // Endpoints that accept one of several permissions count only for permissions that no other endpoint requires.
+  // Endpoints with several permissions or abilities, or no ability, count only for permissions no other one requires.
   const alone = new Map<string, Set<string>>(),
     shared = new Map<string, Set<string>>()
   const note = (map: Map<string, Set<string>>, name: string, abilities: ReadonlyArray<string>): void => {

@@ -137,7 +137,7 @@ const isKept = (held: string, holds: string | undefined): boolean => {
     before?.every((one) => now?.includes(one)) === true
   )
 }
-/** Entries that a later list removes or changes; empty if it only adds. */
+/** Entries that a later list removes, changes or adds as required; empty if it only adds optional ones. */
 export const brokenPromises = (kept: EventList, now: EventList): ReadonlyArray<string> =>
   (["events", "columns"] as const).flatMap((part) =>
     Object.entries(kept[part]).flatMap(([name, fields]) => {

@@ -1,6 +1,6 @@
 /**
- * Event types. Each is declared once, in the `events.ts` of its slice: its meaning, its data, the row changes it makes,
- * its entry in the activity log and the personal data it removes from earlier events. Constructors, the projection,
+ * Event types. Each is declared once, by its slice: its meaning, its data, the row changes it makes, its entry in the
+ * activity log and the personal data it removes from earlier events. Constructors, the projection,
  * `docs/EVENTS.md` and the list that guards stored events (`docs/events.json`) derive from the declarations. Events are
  * kept for ever: a declaration may gain fields, which are then absent from events of earlier releases. The meaning of a
  * field never changes; another meaning needs another field, or another event. If the form of data must change

@@ -258,7 +258,7 @@ export const append = (
     : appendInSteps(store, events, metadata)
 
 const one_statement_max = 16
-/** Inserts events with their versions in one statement: on Postgres that of the head, on SQLite after it. */
+/** Inserts events with their versions in one statement, which also advances the head on Postgres. */
 const appendInOneStatement = Effect.fnUntraced(function* (
   store: StoreShape,
   events: ReadonlyArray<NewEvent>,

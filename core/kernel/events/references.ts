@@ -69,7 +69,7 @@ const followUps = (references: References, table: Table, key: number | string, a
 /** References to a table that follow the merge of one of its rows into another. */
 const followersOf = (references: References, table: Table): ReadonlyArray<Reference> =>
   (references.get(table.name) ?? []).filter(({ rule }) => rule?.on_merge !== undefined && rule.on_merge !== "stay")
-/** Those of them that may name the row only once for each value of another column. */
+/** Followers of a merge that may name the row only once for each value of their column `per`. */
 export const followersOnce = (
   references: References,
   table: Table

@@ -285,7 +285,7 @@ export const object = <F extends Fields, const O extends Options>(
   fields: F,
   o?: O
 ): Made<O, ValuesOf<F>, ValuesShown<F>> => field<ValuesOf<F>, O, ValuesShown<F>>({ kind: "object", fields }, o)
-/** Free labels; null or an empty list clears them. */
+/** Free labels; an empty list clears them, null only with `on_null: "clear"`. */
 export const tags = (o?: { readonly on_null?: OnNull }): Field<ReadonlyArray<string>> =>
   list(text({ max: 255 }), { default: [], on_null: o?.on_null ?? "keep" })
 
@@ -350,8 +350,6 @@ export const sameJson = (a: Json, b: Json): boolean => {
 }
 
 // Types of responses; `answer-schema.ts` has the builders.
-
-// Typing of Schemas that are built from declarations.
 
 /**
  * A Schema built at run time from declarations (fields, tables, keys of an answer), with their declared type.

@@ -17,7 +17,7 @@ export interface Reference {
   readonly id: number
 }
 interface ReadResult {
-  /** Update: only the fields sent that may change. Create: all fields, with defaults. */
+  /** Update: only the fields sent that may change. Create: also defaults, and null for nullable fields. */
   readonly values: Values
   readonly errors: { readonly [path: string]: ReadonlyArray<string> }
   /** Ids whose rows must exist. */
@@ -26,7 +26,7 @@ interface ReadResult {
 interface ReadOptions {
   readonly mode: "create" | "update"
   readonly base_currency: string
-  /** Stored values of the row: an update's money is read in its currency. */
+  /** Stored values of the changed row, or of its parent: money is read in its currency if the body names none. */
   readonly current?: Values
   /** Prefix of error paths (`items.0.`). */
   readonly path?: string
@@ -233,7 +233,7 @@ export const isStorableText = (value: string): boolean => !value.includes("\u000
 const broken_text = "holds a NUL or a broken character."
 /**
  * Path and reason of the first value that no database can store, or that is nested too deep; an invalid key is reported
- * at its parent.
+ * at its parent, excessive depth at the root.
  */
 export const findUnstorableText = (
   value: Json,
@@ -279,13 +279,13 @@ const formats: { readonly [F in TextFormat]: { readonly test: (value: string) =>
   slug: matches(/^[a-z0-9]+(-[a-z0-9]+)*$/, "lower-case words joined by hyphens")
 }
 
-// The range of dates in business data. Databases support years 1 to 9999, and queries look at the days around a date.
-// Instants end with 2199 (`parseTimestamp`).
+// The range of dates in business data. It ends a year before years get a fifth digit, as queries look at the days
+// around a date. Instants end with the start of 2199 (`parseTimestamp`).
 
 export const first_day = "1900-01-01"
 export const last_day = "9998-12-31"
 
-/** Errors for instants of these fields that are outside the calendar's range, such as those of year 1. */
+/** Errors for instants of these fields before `first_day`, such as those of year 1. */
 export const calendarErrors = (sent: JsonObject, fields: ReadonlyArray<string>): FieldErrors =>
   Object.fromEntries(
     fields.flatMap((field) => {
@@ -340,7 +340,7 @@ export const parseJson = (text: string, depth_max = body_depth_max): Json => {
   return value
 }
 
-/** Whether the value's JSON is longer than `max` characters, without serialising it. */
+/** Estimates whether the value's JSON is longer than `max` characters, not counting escapes, without serialising it. */
 export const isLongerThan = (value: Json, max: number): boolean => {
   let left = max
   const fits = (one: Json): boolean => {

@@ -7,8 +7,8 @@ const ways_max = 20_000_000
 const source_length_max = 200
 
 /**
- * Compiles an expression, plain or between slashes; undefined if it is invalid, has back references (their cost cannot
- * be bounded), or could be slow on a text of `longest` characters.
+ * Compiles an expression, plain or between slashes; undefined if it is invalid, longer than 200 characters, has back
+ * references (their cost cannot be bounded), or could be slow on a text of `longest` characters.
  */
 export const patternFrom = (written: string, longest: number): RegExp | undefined => {
   const source = written.replace(/^\/(.*)\/[a-z]*$/, "$1")

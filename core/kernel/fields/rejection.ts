@@ -1,4 +1,4 @@
-/** Expected failures as values; anything else is a defect. One table maps a kind to its HTTP status and exit code. */
+/** Expected failures as values, with their HTTP statuses and exit codes; anything else is a defect. */
 import { Data, Result } from "effect"
 
 type RejectionKind =
@@ -79,7 +79,7 @@ export const at_server = "at_server"
 export const unauthenticated = (message = "Unauthenticated."): Rejection =>
   new Rejection({ kind: "unauthenticated", message })
 
-/** The body of every error response: `{message, errors?}` (rules/conventions 1). */
+/** The response body of a rejection: `{message, errors?}` (rules/conventions 1). */
 export const bodyOf = (rejection: Rejection): { message: string; errors?: FieldErrors } =>
   rejection.errors === undefined
     ? { message: rejection.message }

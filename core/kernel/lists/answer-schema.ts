@@ -182,7 +182,7 @@ const paging = { total: wholeNumber, per_page: wholeNumber, page: wholeNumber }
 const ignored_shown = {
   ignored: Schema.optionalKey(
     Schema.Array(Schema.String).annotate({
-      description: "Filters, sorts and includes that this list does not support; absent if none"
+      description: "Ignored filters, sorts, includes and parameters; absent if none"
     })
   )
 }
@@ -195,15 +195,15 @@ export const meta = Schema.suspend(() =>
     view: Schema.optionalKey(view_shown.annotate({ description: "Applied saved view" }))
   })
 ).annotate({ identifier: "Meta", description: "Total rows, rows per page and current page" })
-const ignored_key = optional(list(text(), { describe: "Ignored query parameters" }))
+const ignored_key = optional(list(text(), { describe: "Ignored parameters and fields" }))
 export const ignored_alone = optional(
   Schema.suspend(() => Schema.Struct({ ignored: Schema.Array(Schema.String) })).annotate({
     identifier: "Ignored",
-    description: "Ignored query parameters; absent if none"
+    description: "Ignored parameters and fields; absent if none"
   })
 )
 const isOptional = (shown: Shown | OptionalKey<unknown>): shown is OptionalKey<unknown> => optionals.has(shown)
-/** The response with `meta.ignored` added. */
+/** The response with `meta.ignored` added; unchanged for pages and for Schemas without keys. */
 export const mayIgnore = (answer: Part): Part => {
   const kind = kinds.get(answer)
   if (kind?.kind !== "keys") return answer

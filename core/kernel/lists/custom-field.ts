@@ -101,8 +101,8 @@ export const list_values = table(
 export const customFieldsFor = (module: string) =>
   Store.find(custom_fields, { module_type: module, is_active: true }, { order: ["sort_order", "id"], cached: true })
 
-/** The field type of a definition; undefined for types that no body sets (auto number, file). */
 const text_length_max = 255
+/** The field that checks a definition's values; undefined for auto numbers and files, which are not checked. */
 const kindOf = (definition: CustomFieldRow): Field | undefined => {
   const rules = definition.validation_rules ?? {}
   const bound = (key: string): { readonly [k: string]: string } =>

@@ -126,7 +126,7 @@ const keyOf = (name: string, columns: ViewColumns): string => {
 }
 
 export const valueless: ReadonlySet<string> = new Set(["true", "false", "null", "not_null", "present", "blank"])
-/** Conditions of a view, except on fields that the request filters itself. */
+/** Conditions of a view, except those that lack a value or whose field and predicate the request has, too. */
 export const viewConditions = (
   view: CustomViewRow,
   columns: ViewColumns,

@@ -20,8 +20,8 @@ export interface NamedFilterValue {
 }
 
 /**
- * A flag in responses that is computed, as it depends on the clock: true if `column` has one of the values, the columns
- * in `where` have theirs, and the instant in `past` is past.
+ * A computed flag in responses: true if `column` has one of the values, the columns in `where` have theirs, and the
+ * instant in `past`, if given, is past.
  */
 export interface FlagFilter {
   readonly column: string
@@ -132,7 +132,7 @@ const comparedAt = (
 export interface CustomColumn {
   readonly key: string
   readonly field: Field
-  /** List values by folded name: filters accept a value's name as well as its id. */
+  /** Ids of list values by folded name: filters accept a value's name as well as its id. */
   readonly names?: ReadonlyMap<string, number>
   /** Whether the field holds several values. */
   readonly many?: boolean
@@ -144,7 +144,7 @@ export interface FilterTarget {
   /** Whether `folded` is a real column, which can be indexed. */
   readonly keeps_folded?: boolean
   readonly names?: ReadonlyMap<string, number>
-  /** SQL of the currency column, for money. */
+  /** Name of the currency column, for money. */
   readonly currency?: string
   /** SQL of the array, if the field holds several values. */
   readonly items?: string

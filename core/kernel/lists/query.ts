@@ -61,7 +61,7 @@ export interface Listing {
   /** Columns by names in responses or of older clients. */
   readonly aliases: { readonly [name: string]: string }
   readonly related: { readonly [name: string]: RelatedFilter }
-  /** Numeric columns with named values: `eq`, `not_eq`, `in` and `not_in` accept the names, too. */
+  /** Columns with named values: `eq`, `not_eq`, `in` and `not_in` accept the names, too. */
   readonly value_names: { readonly [column: string]: ReadonlyArray<NamedFilterValue> }
   readonly flags: { readonly [name: string]: FlagFilter }
   /** The instant at which flags are evaluated. */
@@ -72,7 +72,7 @@ export interface Listing {
   /** Searchable custom fields by name and by id (as text), with the key their value is stored under and its kind. */
   readonly custom_fields: ReadonlyMap<string, CustomColumn>
 }
-/** `values`: for `in` and `not_in` all that were sent, otherwise the last one. */
+/** `values`: all that were sent; predicates other than `in` and `not_in` use the last one. */
 export interface Condition {
   readonly name: string
   readonly predicate: Predicate
@@ -128,7 +128,7 @@ export const sortOf = (
   return listing.sorts.includes(column) ? { column, descending } : undefined
 }
 
-/** Page 1 and 20 rows by default; clamped to 1..100, never an error (rules/conventions 2). */
+/** Page 1 of 20 rows by default; sizes are clamped to 1..100 or `options.max`, never refused (rules/conventions 2). */
 export const pageOf = (
   query: Query,
   options: { readonly default?: number; readonly max?: number } = {}
@@ -297,7 +297,7 @@ const testSql = (
 }
 const operators = { eq: "=", not_eq: "<>", lt: "<", lteq: "<=", gt: ">", gteq: ">=" } as const
 
-/** SQLite accepts patterns of at most 50,000 bytes; longer ones match nothing and are not compared. */
+/** In characters: SQLite accepts patterns of at most 50,000 bytes. No text counts as containing a longer one. */
 const pattern_length_max = 16_000
 const likeSql = (
   { field, folded }: FilterTarget,
@@ -313,7 +313,8 @@ const likeSql = (
 }
 
 /**
- * Predicates on arrays (tags; ids of list values, also by name): contains, any of, none of, empty and their opposites.
+ * Predicates on arrays (tags; ids of list values, also by name): contains, any of, none of, empty and their opposites;
+ * all others match every row.
  */
 const itemsSql = (
   items: string,

@@ -23,7 +23,7 @@ export const viewContext = (from: Omit<ViewContext, "base_currency">): ViewConte
   base_currency: baseCurrency(from.settings)
 })
 
-/** How the rows that an answer names are read: a change answers as a read does. */
+/** Read option for rows that an answer names: from the cache, in answers of commands as in those of reads. */
 const shown = { cached: true }
 
 /** A column's value in responses: money and decimals as strings at their scale. */
@@ -150,7 +150,7 @@ const rowsById = Effect.fnUntraced(function* (table: Table, ids: ReadonlyArray<n
 })
 
 type Embedding = Exclude<Include, { readonly kind: "always" | "keys" }>
-/** Values of all includes by key: loaded if requested, else the include's empty value. */
+/** Values of includes by key: loaded if requested, else the include's empty value, or absent for `worked_out`. */
 const embedAll = Effect.fnUntraced(function* (
   resource: Pick<Resource, "includes">,
   rows: ReadonlyArray<AnyRow>,

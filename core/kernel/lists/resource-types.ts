@@ -90,7 +90,7 @@ export interface Resource<T extends Table = Table, out N extends string = string
   /** Module of the rows' custom fields. */
   readonly custom_module: string | undefined
   readonly order: ReadonlyArray<string>
-  /** Lists return deleted rows as well with `archived=with` or `archived=only`. */
+  /** Lists return deleted rows, too, with `archived=with`, and those alone with `archived=only`. */
   readonly lists_archived: boolean
   /** Name of the resource in saved views. */
   readonly entity_type: string

@@ -193,7 +193,7 @@ const written = (definition: CustomFieldRow, nth: number): string => {
   return prefix + String(start + nth - 1).padStart(pad, "0")
 }
 
-/** Problem of the settings of such a field; undefined if they are valid. */
+/** Problem with the settings of a field of automatic numbers; undefined if they are valid. */
 export const autoNumberProblem = ({ settings }: Pick<CustomFieldRow, "settings">): string | undefined => {
   const { pad, prefix, start } = settings ?? {}
   const isWhole = (value: unknown, min: number, max: number): boolean =>

@@ -205,7 +205,7 @@ export const streamsOfCommand = (
  */
 export const lockStreams = (streams: ReadonlyArray<string>) => lockNames(streams)
 
-// Handles a request by method and path without a transport: used by the HTTP server and the CLI's `api`.
+// Handles a request by method and path, whatever its transport: on servers and on devices.
 
 interface Matched {
   readonly endpoint: Endpoint

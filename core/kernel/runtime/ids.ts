@@ -64,7 +64,7 @@ export const allocateIdRanges = Effect.fnUntraced(function* (table: string, coun
   return [{ from: after - count, to: after - 1 }]
 })
 
-/** Returns the ids allocated last, unless later ones may have been allocated since. */
+/** Gives the ids of the last allocation back to the sequence, unless others were allocated since; SQLite only. */
 export const releaseIds = Effect.fnUntraced(function* (table: string, ids: ReadonlyArray<number>) {
   const store = yield* Store
   if (store.dialect === "pg" || ids.length === 0) return

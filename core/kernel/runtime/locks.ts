@@ -1,8 +1,8 @@
 /**
- * Named transaction locks for streams and claimed goods (Postgres; SQLite has a single writer). A command waits for
- * locks only at its start and in a fixed order, so commands never deadlock. Locks needed later are taken only if free
- * (`lockIfFree`); otherwise the command restarts and waits for them first. Use `lockNames` alone only for names whose
- * holders never wait for this command.
+ * Named transaction locks for streams and claimed goods (Postgres; SQLite has a single writer). Commands wait for them
+ * at their start (`lockFirst`) and in a fixed order, which avoids deadlocks. Locks needed later are taken only if free
+ * (`lockIfFree`); otherwise the command restarts and waits for them first. `lockNames` waits at any time: use it alone
+ * only for names whose holders never wait for this command.
  */
 import { Context, Effect } from "effect"
 import { SqlError } from "effect/sql"
@@ -10,9 +10,9 @@ import { Store } from "../store/store.ts"
 
 /** State shared by the attempts at one transaction. */
 export interface LocksWanted {
-  /** Names that earlier attempts found locked. */
+  /** Names to lock first: those that earlier attempts found locked, or requested together with such a name. */
   readonly names: Set<string>
-  /** True after too many attempts: the command then waits for any lock, and the database resolves deadlocks. */
+  /** True after too many attempts or names: `lockIfFree` then waits, and the database resolves deadlocks. */
   waits: boolean
 }
 /** Undefined if the transaction is not retried. */
@@ -20,7 +20,7 @@ export const LocksWanted = Context.Reference<LocksWanted | undefined>("flightcas
   defaultValue: () => undefined
 })
 
-/** Postgres has room for a few thousand locks over all transactions. */
+/** Maximum names to lock first: Postgres has room for a few thousand locks over all transactions. */
 const wanted_max = 2_000
 
 // Names come from the request, unchecked: Postgres refuses a NUL and half a surrogate pair, even in a lock.
@@ -41,7 +41,7 @@ export const lockNames = Effect.fnUntraced(function* (names: ReadonlyArray<strin
   const named = inOrder(names)
   // One statement, in the order of the list: every writer locks in the same order, which avoids deadlocks.
   const [name = ""] = named
-  // Written into the text, the name of a row travels together with the BEGIN before it.
+  // Without parameters, the statement is sent together with the BEGIN before it.
   if (named.length === 1 && /^[a-z_]+:\d+$/.test(name))
     yield* store.run(`select ${locking("", how)}(hashtextextended('${name}', 0))`)
   else if (named.length === 1) yield* store.run(`select ${locking("", how)}(hashtextextended($1, 0))`, named)
@@ -53,18 +53,17 @@ export const lockNames = Effect.fnUntraced(function* (names: ReadonlyArray<strin
   }
 })
 
-/** Call at the start of a transaction: locks these names and those that earlier attempts found locked. */
+/** Call at the start of a transaction: locks these names and those of `LocksWanted`. */
 export const lockFirst = Effect.fnUntraced(function* (names: ReadonlyArray<string>): Store.Reads<void> {
   yield* lockNames([...names, ...((yield* LocksWanted)?.names ?? [])])
 })
 
 /**
  * Locks these names until the transaction ends if they are free; otherwise the transaction restarts and waits for them
- * at its start.
+ * at its start, or waits here if it is not retried. Takes no locks outside a transaction.
  */
 export const lockIfFree = Effect.fnUntraced(function* (names: ReadonlyArray<string>, how: How = {}): Store.Reads<void> {
   const store = yield* Store
-  // Reads outside a transaction take no locks.
   if (store.dialect !== "pg" || (yield* store.openTransaction) === undefined) return
   const named = inOrder(names)
   if (named.length === 0) return

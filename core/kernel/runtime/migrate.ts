@@ -1,4 +1,4 @@
-/** Runs pending migrations, by Effect's Migrator. Loaded only if there are any. */
+/** Runs pending migrations, by Effect's Migrator. Loaded only when a server's schema is created or upgraded. */
 import { Effect } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import * as Migrator from "effect/sql/Migrator"

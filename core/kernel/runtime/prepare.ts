@@ -38,8 +38,8 @@ export const authorizeCall = Effect.fnUntraced(function* ({
   return rows
 })
 /**
- * 404 for a table that is hidden from this user, as their device receives none of its rows. Endpoints that check the
- * viewer themselves or are public are exempt.
+ * 404 if a path parameter's table is hidden from this user, as their device receives none of its rows. Tables with
+ * `by_row` or `by_key` are exempt; endpoints with `authorize` or without a permission are not checked.
  */
 const checkSight = (endpoint: Endpoint, viewer: Viewer): Effect.Effect<void, Rejection> => {
   for (const { table } of Object.values(endpoint.params as Params)) {

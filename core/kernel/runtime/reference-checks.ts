@@ -29,7 +29,7 @@ interface Declared {
   readonly references: References
   readonly table: (name: string) => Table
 }
-/** Row changes of events about to be recorded, for both checks. */
+/** Row changes of events about to be recorded. */
 export const changesOf = (
   projection: Projection,
   events: ReadonlyArray<NewEvent>,
@@ -37,8 +37,8 @@ export const changesOf = (
 ): ReadonlyArray<RowChange> =>
   events.flatMap((one) => projectEvent(projection, one, { recorded_at, actor_id: null, position: 0 }))
 /**
- * Checks every reference to rows that these changes delete: 422 at the deleted row's name, with the holder, if it is in
- * use; otherwise returns the events that remove it from lists. Reads nothing without deletions.
+ * Checks every reference to rows that these changes delete: 422 under the deleted row's entity, naming the holder, if
+ * it is in use; otherwise returns the events that clear references to it. Reads nothing without deletions.
  */
 export const cascadeDeletions = Effect.fnUntraced(function* (
   { references, table }: Declared,
@@ -235,7 +235,7 @@ const inUseRejection = (
   )
 }
 
-/** Rows that refer to these ids; with `counting`, only those that prevent deletion. */
+/** Rows that refer to these ids, locked; with `counting`, only the first that prevents their deletion, not locked. */
 const holders = Effect.fnUntraced(function* (
   store: StoreShape,
   one: Reference,
@@ -294,7 +294,7 @@ interface Doubled {
   readonly [table: string]: ReadonlyArray<number>
 }
 
-/** Rows that would name `into` twice once `from` is merged into it, by table. One query per table. */
+/** Ids, by table, of rows that refer to `from` and would double one of `into` after the merge (`merge_once_per`). */
 export const doublesOf = Effect.fnUntraced(function* (
   references: References,
   table: Table,
@@ -320,7 +320,8 @@ interface DanglingReference {
   readonly missing: unknown
 }
 /**
- * Scans all references. Holders that count must name rows that exist and are not deleted; `keep` references may not.
+ * Finds references to missing rows. With `clear`, archived rows count as missing; `keep` is checked only where deleted
+ * rows are archived.
  */
 export const danglingReferences = Effect.fnUntraced(function* (
   references: References,

@@ -21,7 +21,7 @@ import { type MigrationFailed, migrations_table, migrationsOf, type TableMigrati
 // Seeds of later releases. The journal records which seeds a database has, so backups and exports include them. Deleted
 // rows are not seeded again.
 
-/** Command id prefix of seeds: the first release's seeds are recorded under `seed`. */
+/** Command id prefix of seeds: an empty database's first seeds are recorded under `seed` alone. */
 const at_first = "seed"
 const seedId = (slice: Slice, version: number): string => `${at_first}:${slice.name}:${version}`
 
@@ -39,7 +39,7 @@ const firstSeeds = (catalogue: Catalogue, at: string): ReadonlyArray<FirstSeed> 
     const events = slice.seed?.(at) ?? []
     return events.length === 0 ? [] : [{ command_id: seedId(slice, 1), events }]
   })
-/** A slice's first seed is version 1; later seeds have versions of their own. */
+/** Later seeds are versions 2 and up of their slice; the first seed is version 1. */
 const laterSeeds = (catalogue: Catalogue, at: string): ReadonlyArray<SeedPart> =>
   catalogue.slices.flatMap((slice) =>
     (slice.later_seeds ?? []).map((seed, index) => ({ command_id: seedId(slice, index + 2), events: seed(at) }))
@@ -89,7 +89,7 @@ const applySeedAdditions = Effect.fnUntraced(function* (catalogue: Catalogue, at
   }
 })
 
-/** Seeds have fixed ids. If some are in use or leased to devices, new ones are allocated and references adjusted. */
+/** Seeds have fixed ids. If a table has allocated ids before, its seeds get new ones and references are adjusted. */
 const withFreeIds = Effect.fnUntraced(function* (catalogue: Catalogue, events: ReadonlyArray<NewEvent>) {
   const tableOf = (event: NewEvent): Table | undefined =>
     catalogue.tables.find((table) => hasOwnIds(table) && event.type === `${table.entity}.created`)
@@ -186,7 +186,7 @@ export const ensureSchema = Effect.fnUntraced(function* (
   )
 })
 
-/** The effect of `ensureSchema` on a server: pending migrations, and whether its tables are projected again. */
+/** The effect of `ensureSchema` on a server: pending migrations, and whether all events are projected again. */
 export const pendingUpgrade = Effect.fnUntraced(function* (catalogue: Catalogue) {
   const store = yield* Store
   const migrations = migrationsOf(catalogue)

@@ -1,6 +1,6 @@
 /**
  * Trigram index for {@link SearchedTexts}, which finds any part of a word. SQLite: an FTS5 table that triggers update;
- * Postgres: a pg_trgm index over the same expression. Words of fewer than three characters are not indexed.
+ * Postgres: a pg_trgm index over an expression. Search words of fewer than three characters are left out.
  */
 import { caseFoldedName, foldCase, isSearchable, type Table } from "../tables/table.ts"
 
@@ -154,8 +154,8 @@ interface MatchOptions {
   readonly kept?: ReadonlyMap<string, string>
 }
 /**
- * SQL condition on the key: the newest rows that contain every word and are not deleted. Undefined if no word is long
- * enough.
+ * SQL condition on the key: the newest `limit` rows that contain every word of three characters or more and are not
+ * deleted. Undefined if there is no such word.
  */
 export const matchSql = (
   table: Table,

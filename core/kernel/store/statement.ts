@@ -154,8 +154,8 @@ export const encodeRow = (
 }
 
 /**
- * Decoder of a table's rows or some of their columns: drops case-folded columns, restores decimals. Compiled once per
- * table and dialect.
+ * Builds a decoder of a table's rows or some of their columns: it changes the row given, drops case-folded columns and
+ * restores decimals.
  */
 export const rowDecoder = (
   table: Table,

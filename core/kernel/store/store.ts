@@ -228,7 +228,7 @@ const makeReads = (dialect: Dialect, run: Run) => {
   return { decode, select, find, get, selectMany }
 }
 
-/** Applies row changes; {@link withWrittenRows} records each. */
+/** Applies row changes; rows written one at a time are kept for `get` (`rememberingWrites`). */
 const makeWrites = (dialect: Dialect, run: Run, decode: StoreShape["decode"]) => {
   const inserters = new WeakMap<Table, Inserter>()
   const inserterOf = (table: Table): Inserter => {
@@ -355,7 +355,7 @@ const constraintOf = ({ reason }: SqlError.SqlError): string => {
   return typeof named === "object" && named !== null && "constraint" in named ? String(named.constraint) : ""
 }
 
-/** A constraint violation as a 422 on the field to blame; undefined for unexpected errors. */
+/** A constraint violation as a 422 on the field to blame; "overlap" for a taken period, undefined for other errors. */
 export const constraintRejection = (
   error: SqlError.SqlError,
   tables: ReadonlyArray<Table>

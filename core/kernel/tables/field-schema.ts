@@ -1,4 +1,4 @@
-/** Schemas of declared fields: the form of their values in responses. */
+/** Schemas of declared fields: the form of their values in responses, and as stored in events. */
 import { Schema, SchemaAST } from "effect"
 import type { Field, Fields, FieldType, Json, JsonObject } from "../fields/field.ts"
 import { isJsonObject, isParsedJson, typed } from "../fields/field.ts"
@@ -41,7 +41,7 @@ export const anyJson: Schema.Codec<Json> = Schema.suspend((): Schema.Codec<Json>
 ).annotate({ identifier: "Json", description: "Any JSON value" })
 export const anyObject: Schema.Codec<JsonObject> = Schema.Record(Schema.String, anyJson)
 
-/** Description of a kind: "Id of an address", or labels unlike their values (`sub_hire: Sub-hire` is like its own). */
+/** Description: "Id of an address" for a reference; else the labels, if one is unlike its value (`0: Delivery`). */
 export const meaningOf = (
   type: FieldType & { readonly kind: "choice" | "code" | "ref" }
 ): { readonly description?: string } => {
@@ -178,7 +178,7 @@ export type KeyedColumns<T extends Table> = SomeColumns<T> & { readonly id: numb
 export type NewRow<T extends Table> = Without<RowOf<T>, "created_at" | "updated_at" | "deleted_at"> & {
   readonly id: number
 }
-/** Columns with a declared default, or that may be null. */
+/** All columns of a row except its id and stamps, as `initialRow` gives them. */
 export type Defaults<T extends Table> = Without<RowOf<T>, "id" | "created_at" | "updated_at" | "deleted_at">
 /** Copies a row without these columns. */
 export const without = <R extends AnyRow, const Name extends string>(

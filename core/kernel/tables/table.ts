@@ -12,13 +12,13 @@ interface Unique {
   /** The input field of the error, and the message of the 422. */
   readonly field: string
   readonly message: string
-  /** Counts only rows in which this boolean column is true, or this nullable column has a value. */
+  /** SQL condition of the rows that count; by default all do. */
   readonly where?: string
 }
 /** A partial index: rows outside it cost nothing to write. */
 interface PartialIndex {
   readonly columns: ReadonlyArray<string>
-  /** A boolean column, or a column `is not null`. */ readonly where: string
+  /** SQL condition that begins with a column's name. */ readonly where: string
 }
 /**
  * Texts by which users find rows: any part of a word, ignoring case and accents. The database maintains the index in
@@ -254,7 +254,7 @@ export const isSearchable = (field: Field): boolean =>
   (field.type.kind === "text" || field.type.kind === "json") && field.type.search === true
 /** Name of a searchable column's case-folded column, for filters that ignore case. */
 export const caseFoldedName = (column: string): string => `${column}_folded`
-/** Unicode case folding, the same for both databases. */
+/** Lower case of the NFC form, computed here so that both databases agree. */
 export const foldCase = (value: string): string => value.normalize("NFC").toLowerCase()
 /** Value of the case-folded column: the text, or a document's texts, folded. */
 export const caseFoldedValue = (field: Field, value: unknown): unknown =>

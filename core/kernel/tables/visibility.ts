@@ -36,7 +36,7 @@ export const hasBusinessAbility = (viewer: Viewer): boolean => {
 const hasAnyPermission = (viewer: Viewer, holders: Audience): boolean =>
   holders === "everyone" ? hasBusinessAbility(viewer) : holders.some((one) => hasPermission(viewer, one))
 
-/** Always sent: the creation time (ids may be reused after a restore) and whether the row is deleted. */
+/** Sent with any granted columns: creation time (ids may be reused after a restore), and whether the row is deleted. */
 const always_granted = ["created_at", "deleted_at"]
 
 /** The columns of a table that this user sees. Tables without `visibility` require `full_read_permission`. */
@@ -64,7 +64,7 @@ export const allColumnsExcept = (
   ...left_out: ReadonlyArray<string>
 ): ReadonlyArray<string> => Object.keys(columns).filter((name) => !left_out.includes(name))
 
-/** Placeholder for a hidden column: its default or null; derived from the key if it must be unique. */
+/** Placeholder for a hidden column: null, one made of the key if it must be unique, its default, or an empty value. */
 export const redactedValue = (table: Table, column: string, key: Key): unknown => {
   const field = table.columns[column]!
   const { nullable, type } = field
