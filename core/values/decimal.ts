@@ -1,6 +1,6 @@
 /**
- * Decimals: exact arithmetic and the one place where numbers are rounded, always half away from zero. Input and output
- * are strings at a stated scale; sums use integers scaled by a power of ten.
+ * Decimals: exact arithmetic, and rounding half away from zero. Input and output are strings at a stated scale; sums
+ * use integers scaled by a power of ten.
  */
 import { Decimal } from "decimal.js"
 import { Result } from "effect"

@@ -6,7 +6,7 @@ const file_name_bytes_max = 255
 /** Control characters and direction overrides, which can disguise a file's extension. */
 const steering = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
-/** The name without folders and control characters, truncated between two characters if too long. */
+/** The name without folders and control characters, cut between two characters at 255 bytes; `file` if none is left. */
 export const shownFileName = (given: string): string => {
   const last = given.toWellFormed().split(/[/\\]/).at(-1) ?? ""
   const plain = last.replace(steering, "").trim()

@@ -1,6 +1,6 @@
 /**
  * Currencies: ISO 4217 codes with the number of decimals their minor unit has, as seeded (rules/conventions 17). Money:
- * stored as an integer of minor units, in requests and responses a decimal string at the currency's scale
+ * stored as an integer of minor units, in responses a decimal string at the currency's scale; requests may send either
  * (rules/rates 7). Fractions of a minor unit are rounded half away from zero, once.
  */
 import { Result } from "effect"

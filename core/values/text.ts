@@ -1,4 +1,4 @@
-/** Short display text for instants and numbers. */
+/** List items, untrusted text, phrases, and short display text for instants and document numbers. */
 import { dayOf, instantOf, millisOf, wallOf } from "./time.ts"
 
 // List items that must exist: a missing one is a bug and throws a RangeError.

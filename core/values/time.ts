@@ -38,8 +38,8 @@ export const parseDate = (text: string): string | undefined => {
 }
 
 /**
- * Normalises an ISO date or time of the years 1 to 2199; a missing zone is UTC, a bare date its midnight
- * (rules/conventions 7). Undefined for anything else.
+ * Normalises an ISO date or time from year 1 to the start of 2199 (`openEnd`); a missing zone is UTC, a bare date its
+ * midnight (rules/conventions 7). Undefined for anything else.
  */
 export const parseTimestamp = (text: string): string | undefined => {
   const moment = parseMoment(text)
