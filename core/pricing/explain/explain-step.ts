@@ -3,7 +3,7 @@ import { text } from "../../kernel/index.ts"
 import { exact, type Numeric } from "../../values/decimal.ts"
 import { scaleOf } from "../../values/money.ts"
 
-/** Schema of a step in responses. */
+/** Fields of a step in responses. */
 export const stepShown = { figure: text(), rule: text(), words: text(), from: text({ nullable: true }), to: text() }
 export interface Step {
   /** Name of the explained value, as in responses: `units`, `items.12.total`, `tax_total`. */
@@ -13,7 +13,7 @@ export interface Step {
    */
   readonly rule: string
   readonly words: string
-  /** Value before the step, as text; null for the first step. */
+  /** Value before the step, as text; null if there was none. */
   readonly from: string | null
   /** Value after the step, as text. */
   readonly to: string

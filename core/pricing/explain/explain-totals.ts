@@ -218,7 +218,7 @@ const explainTax = (facts: TotalsFacts): ReadonlyArray<Step> => {
 
 interface LineFacts {
   readonly request: LineRequest & { readonly rate: LineRate | null }
-  /** Candidate rates and the chosen one; null if no rate applies. */
+  /** Candidate rates and the lookup among them; null if none is needed: no product or dates, or a manual price. */
   readonly rate: {
     readonly rates: ReadonlyArray<PricedRate>
     readonly question: RateLookup

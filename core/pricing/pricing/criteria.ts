@@ -16,7 +16,8 @@ export type CriteriaKind =
   | "state"
 
 /**
- * Fields that a condition may name, with their kinds. Money is in the rule's currency, written as in request bodies.
+ * Fields that a condition may name, with their kinds. Money is in the opportunity's currency, written as in request
+ * bodies.
  */
 export const criteriaFields = {
   member_id: "id",
@@ -67,7 +68,8 @@ const MAX_CONDITIONS = 100
 
 /**
  * Parses criteria: `{match, conditions}`, or a plain map of field to value (lists match any of their values). `{}`
- * matches everything. Error keys: `criteria`, `criteria.match`, `criteria.conditions.<n>.field|operator|value`.
+ * matches everything. Error keys: `criteria`, `criteria.match`, `criteria.conditions.<n>.field|operator|value`, and
+ * `criteria.<field>` for a map.
  */
 export const readCriteria = (input: Json | undefined): Result.Result<Criteria, FieldErrors> => {
   if (input === undefined || !isJsonObject(input)) return Result.fail({ criteria: ["The criteria must be an object."] })

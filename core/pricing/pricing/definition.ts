@@ -273,7 +273,7 @@ const preset = (
   modifier_configs: {}
 })
 
-/** Presets in list order. Seeding adds missing slugs and never overwrites users' changes. */
+/** Presets in list order. They are seeded once, so users' changes to them stay. */
 export const presets: ReadonlyArray<RatePreset> = [
   preset(
     "daily-multiplier-factor",

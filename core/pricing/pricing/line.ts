@@ -142,7 +142,7 @@ export const rateTypeOfLine: { readonly [T in TransactionType]: RateTransactionT
 }
 
 interface Window {
-  /** Start and end as timestamps; if one is null, a single day is charged. */
+  /** Start and end as timestamps; if one is null, a line without a rate is charged for one day. */
   readonly starts_at: string | null
   readonly ends_at: string | null
 }
@@ -193,7 +193,7 @@ export interface LineRequest extends Window {
 export interface PricedLine {
   readonly source: "manual" | "rate" | "carried"
   readonly unit_price: number
-  /** Units by the engine, or chargeable days; 1 for manual sales and fixed prices. */
+  /** Units by the engine, or chargeable days; without a rate 1 for sales, fixed prices and manual totals. */
   readonly units: number
   readonly subtotal: number
   /** Amount of the line's own discount. */
@@ -243,7 +243,7 @@ const lineSubtotal = (line: LineRequest): Result.Result<Subtotal, FieldErrors> =
   return Result.succeed({ source: "rate", unit_price: price, units, subtotal: total })
 }
 
-/** Rounded price of one unit of a line with this total; only whole units count. */
+/** Rounded price of one unit of a line with this total; the quantity is rounded to whole units, at least one. */
 export const shareOf = (total: number, quantity: string): number =>
   Math.round(total / Math.max(1, wholeUnits(quantity)))
 

@@ -1,4 +1,4 @@
-/** The modifiers of the rate engine: multiplier and factor (rules/rates 4.4, 4.5). */
+/** Strategies and periods of the rate engine, counting of units, and modifiers (rules/rates 1, 4.1, 4.4, 4.5). */
 import { timesMoney } from "../../values/money.ts"
 import { Result } from "effect"
 import { isJsonObject, type FieldErrors, type Json, type JsonObject } from "../../kernel/index.ts"

@@ -21,7 +21,7 @@ interface Surcharge {
   readonly id: number
   readonly name: string
   readonly calculation_type: SurchargeCalculation
-  /** Percentage with 2 decimals, or an amount in the opportunity's currency. */
+  /** Percentage with 2 decimals, or an amount: stored in the base currency, converted by `surchargeGroupIn`. */
   readonly value: string
   readonly applies_to: SurchargeScope
   /** Product tax class; null for the default. */

@@ -31,7 +31,7 @@ export interface TotalCost {
   readonly cost_type: number
   /** Amount of one in minor units; gross if prices include tax, else net. */
   readonly amount: number
-  /** Quantity as a decimal string; only whole units count. */
+  /** Quantity as a decimal string, rounded to whole units. */
   readonly quantity: string
   readonly is_optional: boolean
   readonly tax_rate?: string | null | undefined

@@ -10,7 +10,7 @@ const between = (least: number, most: number): Schema.Codec<number> =>
 const few = <S extends Schema.Top>(of: S, max: number) => Schema.Array(of).check(Schema.isMaxLength(max))
 const optional = Schema.optionalKey
 
-/** A text short enough for a line or paragraph, such as terms and conditions. */
+/** Limits in characters: of a line, and of long text such as terms and conditions. */
 const line = limited(2_000)
 const long = limited(100_000)
 const share = between(0.01, 1_000)
@@ -233,7 +233,7 @@ export const readDocument = (value: unknown): Result.Result<PrintDocument, strin
     return uneven === undefined ? Result.succeed(read) : Result.fail(uneven)
   })
 }
-/** Error naming a table with a row that has more or fewer cells than columns; undefined if there is none. */
+/** Error of the first table without columns, or with a row of another number of cells; undefined if there is none. */
 const unevenTable = (of: ReadonlyArray<Block>): string | undefined => {
   for (const one of of) {
     const inner =

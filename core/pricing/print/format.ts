@@ -9,7 +9,7 @@ import { wallOf } from "../../values/time.ts"
 interface Locale {
   readonly decimal: string
   readonly group: string
-  /** Position of the currency: `¤1`, or `1 ¤` with a no-break space. */
+  /** Position of the currency: `¤1`, `¤ 1` or `1 ¤`, with a no-break space. */
   readonly money: "before" | "before_spaced" | "after"
   /** Currencies whose shared sign (`$`, `kr`) is unambiguous in this language. */
   readonly at_home: ReadonlyArray<string>
@@ -231,7 +231,7 @@ export const moneyText = (amount: string, currency: string, language: string): s
   const space = locale.money === "before_spaced" || /\p{L}$/u.test(sign) ? nbsp : ""
   return `${minus}${sign}${space}${digits}`
 }
-/** Formats a percentage: "19" or "7.50" as "19 %" or "7.5%". */
+/** Formats a percentage without trailing zeros: "7.50" is "7.5%" in English, "7,5 %" in German. */
 export const percentText = (percent: string, language: string): string =>
   `${quantityText(percent, language)}${localeOf(language).money === "after" ? nbsp : ""}%`
 

@@ -30,7 +30,7 @@ export interface HtmlOptions {
   readonly pictures?: Pictures
   /** URL of a picture, instead of its content: `cid:` in mails, a path on pages. */
   readonly addressOf?: (picture: Picture) => string | undefined
-  /** Renders codes as SVG; without it their text is shown. */
+  /** Renders codes as SVG; without it, and in mails, text is shown instead, of QR codes only a URL. */
   readonly symbolOf?: (code: Code) => string
 }
 
@@ -306,7 +306,7 @@ export const htmlSheet = (document: PrintDocument): string => looksOf(document).
 export const htmlPart = (document: PrintDocument, options: HtmlOptions = {}): string =>
   whole(document, { look: (...names) => ` class="${names.join(" ")}"`, options, is_mail: false })
 
-/** Renders a mail: every element has inline styles, and layout uses only tables. */
+/** Renders a mail: styles are inline, and columns are layout tables. */
 export const htmlMail = (document: PrintDocument, options: HtmlOptions = {}): string => {
   const looks = looksOf(document)
   const look = (...names: ReadonlyArray<Look>): string =>

@@ -1,4 +1,4 @@
-/** Checks fields in texts. */
+/** Checks the template fields in texts. */
 /**
  * Fields of a text that a document does not offer. Allowed are listed paths (`member.name`, `lines.name`) and their
  * parents; `custom_fields.*` allows everything directly below.
