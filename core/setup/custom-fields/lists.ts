@@ -74,7 +74,7 @@ const circular = (id: number, parent: number | null, values: ReadonlyArray<ListV
   }
   return false
 }
-/** A row of any module whose custom fields contain the value; they store one id or a list of ids by definition id. */
+/** Names a row whose custom fields contain the value (an id, or a list of ids); undefined if none does. */
 const chosenBy = Effect.fnUntraced(function* (value: ListValueRow) {
   const store = yield* Store
   const { resources } = (yield* CommandRuntime).catalogue

@@ -4,7 +4,7 @@
 import { boolean, createdEvent, initialRow, integer, list_values, longText, table, text } from "../../kernel/index.ts"
 import { visible_to_all, type Catalogue, type JsonObject, type NewEvent } from "../../kernel/index.ts"
 
-/** Modules with custom fields in the API, including ones that do not exist yet (rules/members-activities 5). */
+/** Modules with custom fields in the API, in the order of messages (rules/members-activities 5). */
 const interface_modules =
   "Member Product ProductGroup StockLevel Activity Store Opportunity Invoice PurchaseOrder".split(" ")
 /** All modules that can have custom fields: the API's, and those that resources of the catalogue declare. */
@@ -90,7 +90,7 @@ const lists: ReadonlyArray<readonly [name: string, values: ReadonlyArray<SeedVal
   ]
 ]
 
-/** Ids of the list of activity types and of the default type. */
+/** Id of the list of activity types. */
 export const activity_type_list = lists.findIndex(([name]) => name === "Activity Type") + 1
 
 export const listSeed = (): ReadonlyArray<NewEvent> => {

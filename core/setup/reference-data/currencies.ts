@@ -1,5 +1,6 @@
 /**
- * Currencies (read only) and exchange rates between them (rules/conventions 17, rules/rates 9.5).
+ * Currencies (seeded; only `is_enabled` changes), exchange rates between them, and countries (rules/conventions 17,
+ * rules/rates 9.5).
  */
 import { Effect, Result } from "effect"
 import { baseCurrency, boolean, command, createdEvent, crudResource, decimal, integer } from "../../kernel/index.ts"
@@ -53,7 +54,7 @@ const currencySlice = (): Slice => ({
   seed: () => known_currencies.map((currency, index) => createdEvent(currencies, { id: index + 1, ...currency }))
 })
 
-/** Enables currencies for documents, by code or by id. Existing rows in a currency stay when it is disabled. */
+/** Enables or disables a currency for documents, by code or by id. Existing rows in a disabled currency stay. */
 const enable = command("PUT", "/api/v1/currencies/{id}", {
   answer: { currency: Shown.row(() => currencyResource) },
   name: "currencies.update",
@@ -131,7 +132,7 @@ const exchangeSlice = crudResource({
       if (next.expires_at !== null && next.expires_at <= effective_at) {
         return reject("expires_at", "The rate must expire after it takes effect.")
       }
-      // Derives the inverse rate again if none was sent and the rate changed.
+      // Derives the inverse rate if there is none, or if the rate changed and none was sent.
       const follows =
         typeof input.values["inverse_rate"] !== "string" && (before === undefined || before.rate !== next.rate)
       return Result.succeed({

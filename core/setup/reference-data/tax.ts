@@ -227,7 +227,7 @@ const seeded = <T extends Table>(
   values: Partial<RowOf<T>>
 ) => createdEvent(table, { ...initialRow(table, fields), id, ...values })
 
-/** Classes, rates and rules for `resolveTax`, in three queries. */
+/** Active rules, their rates and the default classes for `resolveTax`, in four queries. */
 export const taxFacts = Effect.gen(function* () {
   const rules = yield* Store.find(tax_rules, { is_active: true })
   const rates = yield* Store.getMany(

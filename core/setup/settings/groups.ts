@@ -6,7 +6,7 @@ import type { SettingGroups, Settings } from "../../kernel/index.ts"
 
 /** Default maximum of days that calendars, charts, sweeps and plans cover. */
 export const default_span_days = 366
-/** Upper limit of the setting: ten years, the longest possible horizon. */
+/** Upper limit of `availability.span_max_days`: ten years, the longest possible horizon. */
 export const span_days_ceiling = 3_660
 
 const promise_policies = { block: "Block", warn: "Warn", allow: "Allow" }
@@ -35,7 +35,7 @@ export const settingGroups = {
       default: 20,
       min: 1,
       max: 10_000,
-      describe: "Requests per minute and IP address without a token"
+      describe: "Requests per minute and IP without a valid token"
     }),
     cors_origins: list(text({ max: 255 }), {
       default: [],

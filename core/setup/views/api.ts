@@ -10,7 +10,7 @@ import { type Rejection, type Resource, type SharedDraft, type Slice, type Viewe
 
 // The columns a saved view may name, by entity type (rules/conventions 6).
 
-/** Columns by entity type; `*` marks those of its first system view. */
+/** Columns by entity type; `*` marks those of its system views. */
 const declared: { readonly [entity_type: string]: string } = {
   members: `
     name* membership_type* email* phone* is_active* description tags account_number tax_number is_bookable rating
@@ -73,13 +73,13 @@ const named = (text: string): ReadonlyArray<{ readonly name: string; readonly st
     .split(/\s+/)
     .map((one) => ({ name: one.replace("*", ""), starred: one.endsWith("*") }))
 
-/** The columns of the first system view of an entity type. */
+/** The columns of the system views of an entity type. */
 const startingColumns = (entity_type: string): ReadonlyArray<string> =>
   named(declared[entity_type] ?? "")
     .filter((one) => one.starred)
     .map((one) => one.name)
 
-/** The columns of a list without an entry above: every column of its rows with a plain value. */
+/** The columns of a list without an entry above: all of its rows but the id, documents and hidden ones. */
 const plainColumns = ({ table }: Resource): ReadonlyArray<string> =>
   Object.entries(table.columns)
     .filter(
@@ -276,7 +276,7 @@ const oneView = { custom_view: Shown.row(() => customViewResource) }
 const inPath = { id: { table: custom_views } }
 
 const noSuchView = notFound("No such custom view.")
-/** With `settings.manage` a caller may manage other users' views. */
+/** `settings.manage` shows views of other users and roles, too; personal ones stay their owner's to change. */
 const maySee = (view: CustomViewRow, viewer: Viewer): boolean =>
   isVisible(view, viewer) || hasOnePermission(viewer, "settings.manage")
 
