@@ -86,7 +86,7 @@ const what = ({ line, product, units }: Facts, { code }: JsonObject = {}): strin
     ? listed(units.map(({ name }) => name))
     : (line ?? product?.name ?? (typeof code === "string" ? code : "a line"))
 const counted = ({ quantity }: Facts, name: string): string => (quantity === null ? name : `${quantity} × ${name}`)
-/** ` as damaged: lens cracked`; empty for undamaged returns. */
+/** ` as damaged: lens cracked`, ` as missing`, ` as checked`; empty for other returns. */
 const inWhatState = ({ condition, damage_notes, finalise }: JsonObject): string => {
   const state =
     condition === damaged

@@ -18,7 +18,7 @@ interface SettleParts {
 }
 const refusal = (message: string): Given => ({ status: 422, body: { message } })
 
-/** Each change is a command of its own, recorded before the refused one is retried. */
+/** Changes the refused command, or the order by commands of their own, and retries it; `waitlist` drops it. */
 export const settleByOrder = async (parts: SettleParts, command: Refused, how: OrderChange): Promise<Given> => {
   const { fields } = parts
   const { body } = command

@@ -45,7 +45,7 @@ export interface About {
   readonly quantity: number | null
 }
 
-/** Answers reads: the replica, or the server where its data is more complete. */
+/** Sends a request to the replica, or a read to the server where its data is more complete. */
 export type AskFacts = (request: Request) => Promise<Given>
 export interface Given {
   readonly status: number
@@ -178,7 +178,7 @@ export const damageOf = ({ body, name }: Refused, { units }: About): Damage | un
   }
 }
 
-/** Puts the unit in quarantine with the reported damage. 422 if it is out of service already. */
+/** Puts the unit in quarantine with the reported damage. 422 without damage, or if it is out of service already. */
 export const quarantineFor = async (ask: AskFacts, damage: Damage | undefined): Promise<Given> => {
   if (damage === undefined) return refused("--quarantine records damage: this command reports none of a single unit.")
   if (!(await isInService(ask, damage))) return refused(`${damage.unit.name} is out of service already.`)

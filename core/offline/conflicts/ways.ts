@@ -21,7 +21,7 @@ export interface WayOut {
   /** The flag to type, with its value. */
   readonly flag: string
   readonly says: string
-  /** `reduce`: the available quantity; null where several lines are reduced, each to its own. */
+  /** `reduce`: the available quantity of the one short line; null for several, or if other lines share its stock. */
   readonly quantity?: number | null
   /** `reduce`: the short lines and the quantity available to each; 0 removes the line. */
   readonly lines?: ReadonlyArray<{ readonly opportunity_item_id: number; readonly quantity: number }>
@@ -35,7 +35,7 @@ interface WaysParts {
   readonly fits: (body: JsonObject) => Promise<boolean>
 }
 
-/** Resolutions of a refusal that would be accepted now. */
+/** Resolutions to offer for a refusal. */
 export const tradeWays = async (parts: WaysParts, command: Refused, about: About): Promise<ReadonlyArray<WayOut>> => [
   ...(await ofSeal(parts, command)),
   ...(await ofOverbilling(parts, command)),
@@ -171,7 +171,7 @@ const zoneOfStore = async (facts: AskFacts, id: Json | undefined): Promise<strin
   return zoneOf(typeof timezone === "string" ? timezone : null)
 }
 
-/** The next days on which all goods are available, at the same times of day; undefined if lines have other dates. */
+/** The next days, of sixty, on which all goods are available at the same times; undefined if lines have other dates. */
 const nextWindow = async (
   facts: AskFacts,
   { ends_at, items, starts_at, store_id }: JsonObject

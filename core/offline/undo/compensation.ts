@@ -25,7 +25,7 @@ export interface Done {
   readonly body: JsonObject
   /** In the order in which the command changed them. */
   readonly rows: ReadonlyArray<ChangedRow>
-  /** Name of a row in messages: `order 1042`, `6.00 × Pointe`, `unit A-1`. */
+  /** Name of a row in messages: `order 1042`, `6 × Pointe`, `stock level A-1`. */
   readonly called: (table: string, key: Json | undefined) => string
 }
 
@@ -96,7 +96,7 @@ export const rowOfParam = (done: Done, param: string): ChangedRow | undefined =>
 }
 export const tableOfParam = (endpoint: Endpoint, param: string): string | undefined =>
   (endpoint.params as { readonly [name: string]: { readonly table: { readonly name: string } } })[param]?.table.name
-/** Name of the first parameter's row; the endpoint's own words if the path has none. */
+/** Name of the first parameter's row; empty if the path has no parameters. */
 export const subjectOf = (done: Done): string => {
   const [param] = Object.keys(done.endpoint.params)
   const table = param === undefined ? undefined : tableOfParam(done.endpoint, param)
@@ -221,7 +221,7 @@ export const asSet = (row: ChangedRow | undefined, ...columns: ReadonlyArray<str
   row === undefined
     ? []
     : columns.filter((column) => column in row.set).map((column) => ({ table: row.table, key: row.key, column }))
-/** The last row named by the path, before the change. */
+/** The changed row that the last path parameter names; undefined if the command did not change it. */
 const lastOfPath = (done: Done): ChangedRow | undefined => {
   const param = Object.keys(done.endpoint.params).at(-1)
   return param === undefined ? undefined : rowOfParam(done, param)
