@@ -1,6 +1,6 @@
 /**
- * Plain resources: one declaration gives the table, the events, the projection, the five endpoints and their answers. A
- * resource with rules of its own adds `rules`; anything else needs a slice with endpoints of its own.
+ * Plain resources: of a table and its resource one declaration makes the events, the projection and the five endpoints.
+ * A resource with rules of its own adds `rules`; anything else needs a slice with endpoints of its own.
  */
 import { Effect, Result } from "effect"
 import { type CustomFieldFacts, customFieldFacts, readCustomFields } from "../lists/custom-field.ts"

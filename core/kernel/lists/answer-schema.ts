@@ -36,7 +36,7 @@ export type Kind =
   | { readonly kind: "list" }
 // A WeakMap instead of annotations: annotating copies the Schema, and every process declares every response.
 const kinds = new WeakMap<object, Kind>()
-/** Optional keys, by the Schema of the value when present. */
+/** Schemas of the values of optional keys, by the key; none for fields. */
 const optionals = new WeakMap<object, Part>()
 export const kindOf = (schema: Part): Kind | undefined => kinds.get(schema)
 /** The kind of a Schema; for an optional key that of its value. */

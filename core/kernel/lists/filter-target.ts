@@ -5,7 +5,7 @@ import { caseFoldedName, isSearchable, type Table } from "../tables/table.ts"
 import { exact, isNumericText } from "../../values/decimal.ts"
 import type { Field } from "../fields/field.ts"
 
-// Filters a resource declares besides its columns: on related rows, on value names, on time-dependent flags.
+// Filters a resource declares besides its columns: on related rows, on value names, on computed flags.
 
 /** A filter on a related row: `q[productGroup.name_eq]`. `via` is the own column that holds the other row's id. */
 export interface RelatedFilter {

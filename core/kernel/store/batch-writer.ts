@@ -1,6 +1,6 @@
 /**
  * Applies row changes in few statements: inserts, updates by key and deletions by parent are batched, and changes of
- * unwritten rows applied in memory. Changes that touch a constraint are applied one at a time, in order.
+ * unwritten rows applied in memory. Updates of columns in a constraint are applied one at a time, in order.
  */
 import { itemAt } from "../../values/text.ts"
 import type { AnyRow, Key, RowChange, Table, Where } from "../tables/table.ts"
