@@ -54,7 +54,7 @@ const key_values = Schema.Struct({
 })
 
 const symbology = Schema.Literals(["qr", "code128"])
-/** Content of a code; no code holds more. */
+/** Content of a code, 1 to 1,000 characters. */
 const coded = limited(1_000).check(Schema.isMinLength(1))
 const fitsItsCode = Schema.makeFilter(
   ({ symbology: kind, value }: { readonly symbology: string; readonly value: string }) =>

@@ -13,7 +13,7 @@ const svg_bytes_max = 500_000
 /** Maximum pixels: rendering takes at least four bytes for each, however small the file. */
 const pixels_max = 25_000_000
 
-/** Type and size of a picture; fails with a reason if it could not be rendered safely. */
+/** Type and content of a picture; fails with a reason if it could not be rendered safely. */
 export const readPicture = (bytes: Uint8Array): Result.Result<PictureData, string> => {
   if (bytes.length > picture_bytes_max) return Result.fail(`The picture is larger than ${picture_bytes_max / 1e6} MB.`)
   const size = pngSize(bytes) ?? jpegSize(bytes)
