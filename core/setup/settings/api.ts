@@ -84,7 +84,7 @@ const secretsGiven = (secret: Fields, given: JsonObject): JsonObject =>
     })
   )
 
-/** The secrets in a body for a group, if valid. */
+/** The secrets in a body for a group, with the errors of invalid ones. */
 const readSecrets = (fields: Fields, given: JsonObject) => {
   const { secret } = secretFields(fields)
   const { errors, values } = readFields(secret, secretsGiven(secret, given), { mode: "update", base_currency: "GBP" })
@@ -145,7 +145,7 @@ const decideChange = ({ fields, booked, secrets }: ChangeFacts, input: Input) =>
     result: { ...stored, ...values }
   })
 }
-/** The stored secrets of a group. Refused where there is no server to store them. */
+/** The stored secrets of a group; none if the body sets none. Refused where there is no server to store them. */
 const knownSecrets = Effect.fnUntraced(function* (
   group: string,
   asked: ReadonlyArray<string>
