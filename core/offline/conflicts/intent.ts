@@ -49,7 +49,7 @@ interface Facts extends About {
   readonly line: string | null
   /** The invoice or other document that the path names: `invoice 12`. */
   readonly paper: string | null
-  /** Names of the rows that body fields refer to: `customer`. */
+  /** Words for the tables that body fields refer to, by field: `customer`. */
   readonly referring: ReadonlyMap<string, string>
   readonly zone: string
 }
@@ -80,7 +80,7 @@ const wishOf = (command: Refused, facts: Facts, now: string): string => {
 }
 
 type Deed = (body: JsonObject, facts: Facts, now: string) => string | undefined
-/** The goods in words: those the scanned code names, the units, the line or the product. */
+/** The goods in words: the units, else the line, the product or the scanned code. */
 const what = ({ line, product, units }: Facts, { code }: JsonObject = {}): string =>
   units.length > 0
     ? listed(units.map(({ name }) => name))
@@ -104,7 +104,7 @@ const newDays = (body: JsonObject, { order, zone }: Facts, now: string): string 
     ? daysInWords(from, typeof to === "string" ? to : null, zone, now)
     : undefined
 }
-/** Fields with their requested values, if short; referenced rows by name. */
+/** Fields with their requested values, if short; references by the word for their table. */
 const fieldsOf = (body: JsonObject, { referring }: Facts): string =>
   Object.entries(body)
     .map(([name, value]) => {
@@ -330,7 +330,7 @@ export const wishOfCommand = (command: Refused, user_id: number, now: string): E
 export const deedOf = (command: Refused, now: string): Effect.Effect<string, Failure, Store> =>
   Effect.map(wishOfCommand(command, 0, now), (wish) => `${wish.charAt(0).toUpperCase()}${wish.slice(1)}`)
 
-/** Subject and intent of a command in one sentence. `now`: an instant; other years are named. */
+/** Subject of a command, and its intent in one sentence. `now`: an instant; other years are named. */
 export const intentOf = (
   command: Refused,
   user_id: number,

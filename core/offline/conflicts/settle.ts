@@ -1,4 +1,4 @@
-/** Resolves a conflict by changing the command's rows or its request, and recording it again. */
+/** Resolves a conflict by changing the command or its order and recording it again, or by waiting for the goods. */
 import type { Fields, JsonObject } from "../../kernel/index.ts"
 import { type AskFacts, canBeReduced, type Given, type Refused, shortLines } from "./short-lines.ts"
 

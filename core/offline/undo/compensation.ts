@@ -40,8 +40,8 @@ export interface UndoRequest {
   readonly params: { readonly [name: string]: string | number | MadeBy }
   readonly body?: { readonly [field: string]: Json | MadeBy }
   /**
-   * Message if the rules refuse it: it and all later requests of its kind are left out, the rest is applied. Empty if a
-   * refusal means that an earlier request has already done it: then it alone is left out, silently.
+   * Message if the rules refuse it: it and all later requests with `otherwise` are left out, the rest is applied. Empty
+   * if a refusal means that an earlier request has already done it: then it alone is left out, silently.
    */
   readonly otherwise?: string
 }
@@ -55,7 +55,7 @@ export interface Expected {
 export type Undoing =
   | {
       readonly kind: "requests"
-      /** Applied in this order, all or none. Empty: nothing is left to undo. */
+      /** Applied in this order, all or none but those with `otherwise`. Empty: nothing is left to undo. */
       readonly requests: ReadonlyArray<UndoRequest>
       /** The state after undoing, as a sentence. */
       readonly says: string
@@ -184,7 +184,7 @@ const customBefore = (shown: Json | undefined, sent: JsonObject): JsonObject =>
       return sameJson(before, value) ? [] : [[key, before] as const]
     })
   )
-/** Documents are compared value by value, as stored; values that the command did not change are not watched. */
+/** Columns to watch for a field: of `custom_fields` the values that the command changed, else the field itself. */
 export const watchedOf = ({ before, set }: ChangedRow, name: string): ReadonlyArray<string> => {
   const [was, is] = [before?.[name], set[name]]
   if (name !== "custom_fields" || !isJsonObject(is)) return [name]

@@ -49,7 +49,7 @@ const content = (done: Done): ReadonlyArray<ChangedRow> =>
   rowsOf(done, "container_items").filter(({ before, set }) => before === undefined || "unpacked_at" in set)
 const unitCalled = (done: Done, row: ChangedRow): string =>
   done.called("stock_levels", (row.before ?? row.now ?? row.set)["serialised_item_id"])
-/** The content of a returned case is known to be complete; a later packing is not. */
+/** Packing a unit again would not restore that it came back in its case (`returned_from_opportunity_id`). */
 const from_returned = cannot(
   "It was taken out of a case that came back from an order",
   "pack it by hand: flightcase pack"
