@@ -1,4 +1,4 @@
-/** Data of an answered request, for the log and for slices that meter. */
+/** Responses: CORS, failures, ETags and ranges of files; and reports of them to the log and to slices that meter. */
 import { bodyOf, Rejection, statusOf } from "../../core/kernel/index.ts"
 import type { Answer, Endpoint, Failure, Settings, Viewer } from "../../core/kernel/index.ts"
 import type { HttpRequest, HttpResponse } from "./http-message.ts"
@@ -70,7 +70,7 @@ interface Reporting {
   readonly storageFault: (error: SqlError.SqlError) => StorageFailure | undefined
 }
 
-/** The response to a failure: rejections as they are, temporary database faults as 503, anything else as 500. */
+/** The response to a failure: rejections as they are, database faults and interruptions as 503, all else as 500. */
 export const answerTo = (
   cause: Cause.Cause<Failure>,
   asked: FailedRequest,
@@ -199,8 +199,8 @@ export const told = (trace: Answered, reply: HttpResponse, finished: Finished): 
 }
 
 /**
- * Secrets stay out of logs: queries contain signatures, paths of public endpoints contain keys. Elsewhere, too, a token
- * or a code may stand in place of an id: in unknown paths only UUIDs and words too short for a key are shown.
+ * The path for logs, without secrets: the pattern of public endpoints, as their paths contain keys. Of others, segments
+ * that differ from the pattern are shown only if they are UUIDs or too short for a key.
  */
 const shownPath = (path: string, endpoint: Endpoint | undefined): string => {
   if (endpoint?.public === true) return endpoint.path
@@ -242,8 +242,8 @@ const abilityAsked = (ability: Endpoint["ability"], { abilities }: Viewer): stri
 // Range requests (RFC 9110, 14): one part of a file, as players and interrupted downloads ask for.
 
 /**
- * The requested range; undefined for the complete file: without a range, with several or an invalid one, or if
- * `If-Range` names another version.
+ * The requested range; "unsatisfiable" if it begins beyond the end; undefined for the complete file: without a range,
+ * with several or an invalid one, or if `If-Range` names another version.
  */
 const rangeIn = (
   headers: Headers,
@@ -285,7 +285,7 @@ const unchanged = (headers: { readonly [name: string]: string }): HttpResponse =
   body: undefined
 })
 
-/** A file or its requested range (RFC 9110, 14): opened only if its content is to be sent. */
+/** A file or its requested range (RFC 9110, 14), opened unless the answer is 304 or 416. */
 export const streamedReply = Effect.fnUntraced(function* (
   answer: Answer,
   trace: Replied,

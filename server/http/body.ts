@@ -21,7 +21,10 @@ export const parsePlain = (text: string): Json => {
   return value
 }
 
-/** Parses JSON in pieces. Rejects with a SyntaxError like `JSON.parse`, and with TooDeep beyond `depth_max` levels. */
+/**
+ * Parses JSON in pieces. Rejects with a SyntaxError like `JSON.parse`, and, if longer than a piece, with TooDeep beyond
+ * `depth_max` levels.
+ */
 export const parseInPieces = async (text: string, depth_max: number): Promise<Json> => {
   const whole = text.trim()
   const list = whole.startsWith("[")
@@ -108,7 +111,7 @@ export const malformed = (text: string): ReadBody => ({ body: undefined, body_fa
 interface BodyOptions {
   readonly uploads: boolean
   readonly raw_body?: boolean
-  /** Maximum body size in bytes of an endpoint whose bodies contain other bodies; the default otherwise. */
+  /** Maximum body size in bytes, if the endpoint has its own: such bodies may nest deeper. */
   readonly body_max?: number | undefined
 }
 
@@ -170,8 +173,8 @@ const long_bodies_bytes_max = 96 * 1_048_576
 
 export interface BodyBudget {
   /**
-   * Reserves bytes for a body and returns the function that releases them; undefined when too few are left. Bodies
-   * within the ordinary limit are not counted.
+   * Reserves bytes for a body and returns the function that releases them; undefined when too few are left, but never
+   * for the only long body. Bodies within the ordinary limit are not counted.
    */
   readonly take: (bytes: number) => (() => void) | undefined
 }

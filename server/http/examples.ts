@@ -78,7 +78,7 @@ const names_of: { readonly [component: string]: string } = {
   OpportunityItem: "LED wash light"
 }
 
-/** An example value of a schema: lists have one row, and nested rows are null or left to their own examples. */
+/** An example value of a schema: nullable components are null; lists have one row, nested lists of components none. */
 export const exampleOf = (schema: JsonObject, schemas: Schemas, name = "", depth = 0): Json => {
   const { $ref: ref, anyOf, default: usual, enum: values, format, items, minimum, pattern, properties, type } = schema
   if (typeof ref === "string") return exampleOfComponent(ref.slice(ref.lastIndexOf("/") + 1), schemas, name, depth)

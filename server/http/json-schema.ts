@@ -17,8 +17,8 @@ export interface JsonSchemas {
 }
 
 /**
- * A converter for answers' Schemas. Throws if two Schemas share an identifier, or for kinds of Schemas not used in
- * answers yet.
+ * A converter for answers' Schemas. `of` throws if two Schemas share an identifier, or for kinds of Schemas not used
+ * in answers yet.
  */
 export const jsonSchemas = (): JsonSchemas => {
   const components: { [name: string]: JsonObject } = {}

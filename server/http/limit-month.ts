@@ -1,9 +1,10 @@
-/** Units that tokens used in a UTC calendar month, as counted in the database (rules/conventions 10 and 16). */
+/**
+ * Counters of limits that all processes of a server share: requests per minute, and units of tokens per UTC month
+ * (rules/conventions 10 and 16).
+ */
 import { bindings, integer, plainTable, Store, text, type StoreRead } from "../../core/kernel/index.ts"
 import type { ServerSlice } from "../ports/server-slice.ts"
 import { Context, Effect } from "effect"
-
-// Limits shared by all processes of a server: requests per minute and units per month. On the server only.
 
 const whole = { max: Number.MAX_SAFE_INTEGER } as const
 
@@ -41,8 +42,6 @@ const month_units = plainTable(
   { entity: "month_unit", indexes: [["month"]] }
 )
 
-// Limits of requests: a minute's, and a month's in weighted units (rules/conventions 10).
-
 export const limitsSlice: ServerSlice = { name: "limits", server_tables: [rate_windows, month_units] }
 
 /** End of a month, in milliseconds since 1970. */
@@ -58,7 +57,7 @@ export const monthOf = (millis: number): string => {
   return last.month
 }
 
-/** Units of a response: 0 if it failed without the caller's fault (rules/conventions 16). */
+/** Units that a response costs: none for statuses 429 and 5xx (rules/conventions 16). */
 export const unitsOf = (weight: number, status: number): number => (status === 429 || status >= 500 ? 0 : weight)
 
 export const monthKey = (month: string, token_id: number): string => `${month} ${token_id}`
@@ -107,7 +106,7 @@ export const addMonthUnits = Effect.fnUntraced(function* (
   if (flushing !== undefined) yield* store.sql.afterCommit(Effect.sync(flushing.committed))
 })
 
-/** Recorded units of these tokens in a month, without those not written yet. */
+/** Units of these tokens in a month, with those reserved by processes and without those not written yet. */
 export const monthUnits = Effect.fnUntraced(function* (
   token_ids: ReadonlyArray<number>,
   month: string

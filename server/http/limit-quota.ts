@@ -1,7 +1,7 @@
 /**
  * A token's quota for a UTC calendar month, in weighted units (rules/conventions 10), counted in the database shortly
  * after responses. On SQLite this process adds what it has answered since. On Postgres it reserves units before it
- * admits requests and returns unused ones, so that all processes together never exceed the quota.
+ * admits requests and returns unused ones, so that all processes together never exceed the quota while it answers.
  */
 import { itemAt } from "../../core/values/text.ts"
 import { type Flushing, monthEnd, monthKey, monthOf } from "./limit-month.ts"
@@ -145,7 +145,7 @@ const newMonth = (token_id: number, month: string): Month => ({
   asking: false,
   waiting: []
 })
-/** Reserved units not needed yet; negative if exempt requests were admitted without reservation. */
+/** Reserved units not needed yet; negative if requests were admitted without reservation, as always on SQLite. */
 const freeOf = ({ held, in_flight, unrecorded }: Month): number => held - in_flight - unrecorded
 const usedOf = (one: Month): number => one.units - freeOf(one)
 
@@ -200,7 +200,7 @@ const decided = (one: Month, asking: Asking, shared: boolean, alone: boolean): A
     : undefined
 }
 
-/** Reserves units for the first `count` waiting requests; false if they exceed the remainder. */
+/** Reserves units for the first `count` waiting requests; false if they exceed the remainder. On SQLite, only reads. */
 const takeFor = async (one: Month, count: number, { read, take }: MonthCounters): Promise<boolean> => {
   const { limit, now } = itemAt(one.waiting, 0).asking
   const { lately, month, token_id } = one

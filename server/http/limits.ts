@@ -1,7 +1,7 @@
 /**
  * Rate limits: requests per fixed minute (rules/conventions 10). On SQLite the one process counts in memory. On
  * Postgres each process reserves from a shared counter before admitting requests, so that together they never exceed
- * the limit.
+ * the limit while the database answers.
  */
 import type { MonthQuota, OutageOptions, QuotaState, TakenUnits, TakingUnits } from "./limit-quota.ts"
 import { makeMonthQuota, makeOutage, unitsGrantedSql } from "./limit-quota.ts"
@@ -88,11 +88,11 @@ export const makeLocalRateLimiter = (): RateLimiter => {
   }
 }
 
-/** A process reserves at most the remainder divided by this. */
+/** A process reserves at most the remainder divided by this, unless its requests need more. */
 const part_of_remaining = 8
 /**
- * Number granted to a process that needs `needed` and has used `used` in this minute: at least the need, beyond it at
- * most `used` and an eighth of the remainder. A process that falls silent thus leaves little unused.
+ * Number granted to a process that needs `needed` and has used `used` in this minute: the need or, if more, the lesser
+ * of `used` and an eighth of the remainder, but no more than remains. A process that falls silent leaves little unused.
  */
 export const grantOf = (remaining: number, needed: number, used: number): number =>
   Math.max(0, Math.min(remaining, Math.max(needed, Math.min(used, Math.floor(remaining / part_of_remaining)))))
@@ -201,7 +201,7 @@ export const makeSharedRateLimiter = ({ take, ...failing }: SharedMinutes): Rate
   }
 }
 
-// Answers and headers about limits: 429 beyond one, and headers of every answer.
+// Rejections of requests beyond a limit: 429.
 
 export const tooMany = (standing: RateLimitState, message: string): Rejection =>
   new Rejection({
