@@ -16,14 +16,14 @@ export const idempotency_keys = plainTable(
   {
     /** User id and key: equal keys of two users are different rows. */
     id: text({ max: 300 }),
-    /** SHA-256 over method, path, query and body. */
+    /** SHA-256 over method, path, query, body and files. */
     fingerprint: text({ max: 64 }),
     /** `cleared`: done, with the body removed by an erasure, as it may contain the erased data. */
     state: choice({ in_flight: "In flight", done: "Done", cleared: "Cleared" }),
     /** Incremented with every take-over, so that the previous holder cannot finish. */
     attempt: integer(),
     status: integer({ nullable: true }),
-    /** JSON text of the answer; null if it had no body. */
+    /** JSON text of the answer; null if it had no body, or while in flight or cleared. */
     body: longText({ nullable: true }),
     headers: json<JsonObject>({ default: {} }),
     begun_at: text({ max: 24 }),
@@ -134,7 +134,7 @@ export const releaseAbandoned = (now: number): Effect.Effect<void, Failure, Stor
   })
 
 type Fingerprints = ReadonlyArray<string>
-/** Replaces the stored answer of a request; does nothing if the key was used for another one meanwhile. */
+/** Replaces status and body of a stored answer; does nothing if the key was used for another request meanwhile. */
 export const changeAnswer = (
   id: string,
   fingerprints: Fingerprints,

@@ -6,7 +6,10 @@ import { jsonSchemas } from "../../http/json-schema.ts"
 
 type Schemas = { readonly [name: string]: JsonObject }
 
-/** Null if allowed, else an empty value or "(erased)"; `id` keeps the row's id. */
+/**
+ * Null where allowed, else an empty value, the first choice, an example of a format, or "(erased)"; `id` becomes that
+ * of the answer's rows.
+ */
 export const placeholdersOf = (answer: Part, id: Json | undefined): Json => {
   const schemas = jsonSchemas()
   const body = placeholderOf(schemas.of(answer), schemas.components)

@@ -38,7 +38,7 @@ const showsSecret = (answer: Endpoint["answer"]): boolean => {
     (kind?.kind === "keys" && Object.values(kind.keys).some((one) => isField(one) && one.secret))
   )
 }
-/** Encrypts stored answers of endpoints that return a secret only once. */
+/** Encryption of stored answers of endpoints that return a secret only once; undefined for others. */
 const sealing = Effect.fnUntraced(function* (endpoint: Endpoint) {
   if (!showsSecret(endpoint.answer)) return undefined
   return secretBox((yield* serverContext).key, "idempotency")
@@ -121,7 +121,7 @@ export const answeredLater = (
   return answer === undefined ? forgetAnswer(id, fingerprints) : changeAnswer(id, fingerprints, answer)
 }
 
-/** The answer to a key that another request has used: 409 for a different request, 425 while it is in flight. */
+/** The answer under a used key: 409 for a different request, 425 while it is in flight, else the stored answer. */
 const replayed = Effect.fnUntraced(function* (
   call: ServerCall,
   row: KeyRow,
@@ -185,8 +185,8 @@ const asWritten = (text: string): Json => {
 }
 
 /**
- * SHA-256 over method, path, query in order of name, and body with its keys in order. Numbers count as they were
- * written; earlier releases took them as they were read, which `as_written = false` repeats.
+ * SHA-256 over method, path, query in order of name, body with its keys in order, and files. Numbers count as they
+ * were written; earlier releases took them as they were read, which `as_written = false` repeats.
  */
 const fingerprintOf = ({ request }: ServerCall, as_written = true): string => {
   const { body, body_fault: body_failure, files, method, path, query, raw_text } = request

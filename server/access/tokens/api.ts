@@ -1,6 +1,6 @@
 /**
  * Tokens over the API. The owner and administrators issue them and change their limits; everybody sees and revokes
- * their own, and managers of users those of people who may do no more than they. The secret is shown once.
+ * their own; managers of users see all, and revoke those that may do no more than they. The secret is shown once.
  */
 import { Clock, Effect, Result } from "effect"
 import { command, created, forbidden, get, hasAbility, hasOnePermission, integer } from "../../../core/kernel/index.ts"
@@ -35,7 +35,7 @@ export const tokenResource = resource({
   filters: ["user_id", "expires_at", "last_used_at", "created_at", "updated_at"],
   sorts: ["created_at", "updated_at", "last_used_at", "expires_at"],
   shows: {
-    units_this_month: integer({ describe: "Weighted units used in this UTC calendar month, a few seconds delayed" })
+    units_this_month: integer({ describe: "Weighted units used or reserved this month (UTC), a few seconds delayed" })
   },
   load: (rows) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) =>

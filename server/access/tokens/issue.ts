@@ -1,4 +1,4 @@
-/** Issues tokens to users authenticated otherwise, such as by a mailed code. */
+/** Tokens: events, table and expiry; issues them to devices, and to users authenticated by a mailed code. */
 import { Effect, Schema } from "effect"
 import { appendEvents, CommandRuntime, eventType, insert, integer, list } from "../../../core/kernel/index.ts"
 import { settingNumber, Store, table, text, timestamp, updateWhere } from "../../../core/kernel/index.ts"
@@ -71,7 +71,7 @@ export const tokens = table(
     /** SHA-256 of the complete secret, in hex. */
     hash: text({ secret: true, length: 64 }),
     last_used_at: timestamp({ nullable: true, computed: true }),
-    /** Set when its user is deactivated; it stays set when the account is activated again. */
+    /** Set when its user is deactivated, their sessions are ended or its device is revoked; never cleared. */
     revoked_at: timestamp({ nullable: true, hidden: true, computed: true })
   },
   { indexes: [["user_id"]], uniques: [{ columns: ["hash"], field: "name", message: "Try again." }] }
