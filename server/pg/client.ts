@@ -43,8 +43,8 @@ export const layer = (options: PgOptions): Layer.Layer<SqlClient.SqlClient, SqlE
  * Values: bigint is a number, or a bigint beyond 2^53; numeric is text; timestamptz is `2026-11-21T03:47:00.000Z`, date
  * `2026-11-21`; json and jsonb are parsed. Objects, Dates and NaN are refused as parameters.
  *
- * An interrupted query is cancelled on the server too. What a caller may answer by running its transaction again says
- * so in `isRetryable`.
+ * An interrupted query is cancelled on the server too. Errors after which the transaction may be run again have
+ * `isRetryable`.
  */
 export const make = Effect.fnUntraced(function* (
   options: PgOptions
@@ -189,7 +189,10 @@ const runOver = (session: Session, plans: PlanNames): Run => {
 
 type Rows = (text: string, values: ReadonlyArray<unknown>) => ReturnType<Connection["execute"]>
 
-/** Runs single statements with parameters on connections of the pool; `otherwise` runs those with stale plans. */
+/**
+ * Runs single statements on connections of the pool, undefined for those without parameters; `otherwise` runs those
+ * with stale plans.
+ */
 const runOnce =
   (pool: pg.Pool, endpoint: Parameters<typeof queryOnce>[1], plans: PlanNames, otherwise: Rows) =>
   (text: string, params: ReadonlyArray<unknown>): ReturnType<Rows> | undefined => {
@@ -294,6 +297,6 @@ const openCursor = (session: Session, sql: string, params: ReadonlyArray<unknown
     return session.query({ text: `FETCH ${STREAM_CHUNK_ROWS} FROM ${name}` })
   })
 
-/** Closes a cursor, unless the transaction failed or the connection is lost, which closes it anyway. */
+/** Ends a cursor by this statement; ignores failures, as a failed transaction or lost connection has closed it. */
 const closing = (session: Session, text: string): Effect.Effect<void> =>
   session.health() === "lost" ? Effect.void : Effect.ignore(session.query({ text }))

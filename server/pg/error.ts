@@ -3,11 +3,11 @@ import * as SqlError from "effect/sql/SqlError"
 
 /** Names of prepared statements by text, so that Postgres parses and plans a frequent query once per connection. */
 export interface PlanNames {
-  /** The text's name from its second use on; undefined before, and once the maximum number of texts is named. */
+  /** The text's name from its second use on; undefined before, and for new texts once the maximum number is named. */
   readonly nameOf: (text: string) => string | undefined
   /** Renames a text, as the plan under the old name no longer fits the schema. */
   readonly renew: (text: string) => void
-  /** Renames all texts, after DDL. */
+  /** Forgets all names, after DDL; texts get new ones from their second use on. */
   readonly renewAll: () => void
 }
 

@@ -39,7 +39,7 @@ const writtenPosition = (primary: StoreShape) =>
     String(row?.position)
   )
 
-/** Fails with Behind unless the replica has replayed the position, on the connection of the current transaction. */
+/** Waits until the replica has replayed the position; fails with Behind after {@link replay_waits}. */
 const awaitReplay = (replica: StoreShape, position: string) =>
   replica
     .run<{ readonly has_replayed: boolean | null }>(
@@ -195,10 +195,10 @@ const measurementsOf = ({ behind_bytes, condition, reads }: ReplicaState) => {
       "1 while the replica of the database answers reads",
       Number(condition === "up_to_date")
     ),
-    gauge("flightcase_replica_behind_bytes", "Log that the replica had not replayed at the last look", behind_bytes),
+    gauge("flightcase_replica_behind_bytes", "Bytes of log not yet replayed at the last check", behind_bytes),
     ...Object.entries(reads).map(([outcome, value]) => ({
       name: "flightcase_replica_reads_total",
-      description: "Reads the replica answered, and those the primary did as it lagged or failed",
+      description: "Reads answered by the replica, or by the primary as the replica lagged or failed",
       kind: "counter" as const,
       labels: { replica: outcome },
       value

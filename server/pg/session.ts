@@ -77,7 +77,7 @@ export interface Session {
    * time.
    */
   readonly query: (query: SessionQuery) => Effect.Effect<pg.QueryResult, SqlError>
-  /** Begins a transaction with its first statement: the lock of a row is sent together with BEGIN. */
+  /** Begins a transaction with its first statement: an advisory lock is sent together with BEGIN. */
   readonly begin: Effect.Effect<void>
   /** Ends one of which nothing was sent yet; false if something was, or if none has begun. */
   readonly endUnsent: () => boolean
@@ -169,7 +169,7 @@ type Health = ReturnType<Session["health"]>
 
 /**
  * Starts a query on a connection. `answer` receives its result once; `note` is called when the connection is no longer
- * good. Returns what an interruption does.
+ * good. Returns the effect to run on interruption.
  */
 const startQuery = (
   client: pg.PoolClient,
