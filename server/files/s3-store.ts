@@ -121,7 +121,8 @@ const failureOf = (place: string, fault: BlobStoreFault, said: string, cause?: u
   new BlobStoreFailure({ fault, message: `The bucket ${place} cannot be used: ${said}.`, cause })
 
 /**
- * Signed requests to the bucket under its prefix; temporary faults are retried. 404 is an answer, other refusals fail.
+ * Signed requests to the bucket under its prefix; temporary faults are retried. 404 is an answer to GET, HEAD and
+ * DELETE; other refusals fail.
  */
 export const makeBucket = ({
   answer_millis = answer_millis_default,
@@ -220,7 +221,7 @@ const reasonOf = (cause: unknown): string => {
   return inner instanceof Error ? inner.message : cause instanceof Error ? cause.message : String(cause)
 }
 
-/** Parses the URL, whose path is a prefix, too. Throws a TypeError that names the fault. */
+/** Parses the URL; its path is the prefix unless a parameter is. Throws if it is malformed. */
 const bucketOf = (url: string, { region }: Credentials) => {
   const parsed = new URL(url)
   const prefix = (parsed.searchParams.get("prefix") ?? decodeURIComponent(parsed.pathname)).replace(/^\/+|\/+$/g, "")

@@ -68,7 +68,7 @@ const isNamed = (catalogue: Catalogue): string =>
     )
     .join(" or ")})`
 
-/** Marks and removes unreferenced content as of an instant; returns the number of removed blobs. */
+/** Deletes downloads expired and content unreferenced for a day as of an instant; returns the number of blobs removed. */
 export const collectFiles = Effect.fnUntraced(function* (
   now_millis: number
 ): Effect.fn.Return<number, Failure | BlobStoreFailure, Store | CommandRuntime> {
@@ -102,7 +102,7 @@ export const collectFiles = Effect.fnUntraced(function* (
   }
 })
 
-/** Adds rows to `blobs` for content in the store without one, such as after the database was restored from a backup. */
+/** Adds rows to `blobs` for content older than a day without one, such as after the database was restored. */
 export const findUnknown = Effect.fnUntraced(function* (
   blobs: BlobStore,
   now_millis: number
@@ -186,7 +186,7 @@ export const fileUrl = (public_url: string, key: string, uuid: string, now: stri
   return `${public_url}/files/${uuid}?expires=${expires}&signature=${fileSignature(key, uuid, expires)}`
 }
 
-/** Whether the query has a valid signature and nothing else: `expires` and `signature`, once each. */
+/** Whether the query is a valid, unexpired signature and nothing else: `expires` and `signature`, once each. */
 export const isSignedFor = (
   key: string,
   uuid: string,
@@ -240,7 +240,7 @@ export const file_headers = {
   "Content-Range": "Returned range, if one was requested",
   "Content-Security-Policy": "Prevents browsers from running scripts in the file",
   "Cross-Origin-Resource-Policy": "Prevents other sites from embedding the file",
-  "Cache-Control": "Its reader may keep it for as long as the address holds"
+  "Cache-Control": "The reader alone may cache it, for an hour"
 }
 
 export const showFile = get("/files/{uuid}", {

@@ -9,7 +9,7 @@ import { sample_bytes, typeOfContent } from "./content-type.ts"
 
 interface Spooling extends Omit<Receiving, "keep"> {
   readonly path: string
-  /** The stored content's hash and size, after `end`. */
+  /** The content's hash, size and type, after `end`; throws before. */
   readonly blob: () => StoredBlob
 }
 
