@@ -105,7 +105,7 @@ const postedOf = Effect.fnUntraced(function* (kind: PostedKind, ids: ReadonlyArr
   })
 })
 
-/** Current names of members by id, by which an accounting program identifies its customers. */
+/** Returns a member's current name and e-mail address by id; accounting programs identify customers by them. */
 const namesOf = Effect.fnUntraced(function* (ids: ReadonlyArray<number>) {
   const unique = [...new Set(ids)]
   const rows = yield* Store.byId(members, unique)
@@ -139,7 +139,7 @@ const document = {
 const postings = get("/api/v1/accounting/postings", {
   answer: { documents: Shown.objects(document), meta: Shown.keys({ after_id: integer({ nullable: true }) }) },
   name: "accounting.postings",
-  summary: "List postings for accounting, as debits and credits, except exported ones",
+  summary: "List accounting postings as debits and credits; default: not yet exported",
   ...read,
   server_only: true,
   fields: {

@@ -210,7 +210,7 @@ const pdf = {
   }
 } as const satisfies SharedDraft
 
-/** Content of the PDF: the e-invoice on request, refused for the same reasons as the e-invoice itself. */
+/** The e-invoice to embed if the format is `facturx`, refused for the same reasons as the e-invoice itself. */
 const carried = (
   format: "pdf" | "facturx" | undefined,
   xml: (of: typeof import("../../core/billing/einvoice/write.ts")) => Effect.Effect<string, Failure, Store>
@@ -236,7 +236,7 @@ const answerOf = (name: string, bytes: Uint8Array): Answer<never> => ({
   }
 })
 
-/** The PDF with the same pages as the document of an invoice, and payments made later. */
+/** The PDF of an invoice or credit note, drawn as its document is, with payments made later; 404 if it is gone. */
 const pdfOf = Effect.fnUntraced(function* (
   source: Omit<DocumentSource, "store_id" | "document_number">,
   settings: Settings,

@@ -1,5 +1,5 @@
 /**
- * Payments and refunds received by webhook. Each is recorded once, by its own id and its provider. One that cannot be
+ * Payments and refunds received by webhook. Each is recorded once, by the provider's id of it. One that cannot be
  * recorded (an unknown invoice, another currency, more than is outstanding) fails with the reason and stays in the
  * source's log and among the failed jobs, where a user can retry it.
  */
@@ -130,7 +130,7 @@ const recordTold = (told: ToldPayment, delivery: Delivery, method: PaymentRow["m
   })
 
 /**
- * Refunds recorded for a payment, by webhook and by hand. One recorded by hand names its payment by id or by the
+ * Sum of the refunds recorded for a payment, in minor units. One recorded by hand names its payment by id or by the
  * reference, or belongs to the only one. `unclear`: manual refunds that name none of several.
  */
 const refundsOf = Effect.fnUntraced(function* (paid: PaymentRow) {
