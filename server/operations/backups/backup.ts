@@ -41,7 +41,7 @@ const file_name = /^flightcase-(\d{8}T\d{9}Z)(?:-([0-9a-f]{8}))?\.backup$/
 const timeIn = (name: string): string => file_name.exec(name)?.[1] ?? ""
 const serverIn = (name: string): string | undefined => file_name.exec(name)?.[2]
 const day_millis = 86_400_000
-/** Temporary folders and unfinished backups. */
+/** Prefix of temporary folders; below, the names of these and of unfinished backups. */
 const temporary = ".flightcase-"
 const temporary_name = /^(\.flightcase-.{6}|flightcase-[\w-]+\.backup\.partial)$/
 
@@ -53,7 +53,7 @@ const withFolder = async <A>(beside: string, work: (folder: string) => Promise<A
     rmSync(folder, { recursive: true, force: true })
   }
 }
-/** Removes what killed programs left unfinished. */
+/** Removes what killed programs left unfinished a day ago or earlier. */
 const sweep = (folder: string, now: Date): void => {
   for (const name of readdirSync(folder)) {
     const path = join(folder, name)
@@ -61,7 +61,7 @@ const sweep = (folder: string, now: Date): void => {
       rmSync(path, { recursive: true, force: true })
   }
 }
-/** Throws a StartupError unless a folder has room for a backup. */
+/** Throws a StartupError unless the database exists and the folder has room for its backup. */
 const refuseWithoutRoom = async (database: BackedUpDatabase, folder: string): Promise<void> => {
   if (database.kind === "sqlite" && !existsSync(database.path))
     throw new StartupError(`There is no database at ${database.path}.`)
@@ -78,7 +78,7 @@ const storeOf = async (place: BackupPlace): Promise<BlobStore> => (await openBlo
 
 const isBucket = (folder: string): boolean => folder.startsWith("s3://")
 const bucketOf = async (folder: string, keys: Keys) => (await import("./bucket.ts")).bucketBackups(folder, keys)
-/** The address of a file in a folder or bucket, and the two of an address. */
+/** Address of a file in a folder or bucket; `partsOfAddress` splits one in a bucket again. */
 const fileIn = (folder: string, name: string): string => {
   if (!isBucket(folder)) return join(folder, name)
   const [address = "", ...options] = folder.split("?")
@@ -211,7 +211,7 @@ const ofServer = (names: ReadonlyArray<string>, given: string | undefined): Read
   const is_shared = more.length > 0 || (first ?? server) !== server
   return names.filter((name) => serverIn(name) === server || (serverIn(name) === undefined && !is_shared))
 }
-/** When a server's newest backup until `now` was made, or, without one, its newest of all; milliseconds since 1970. */
+/** Milliseconds since 1970 of a server's newest backup until `now`, else of its newest of all; undefined if none. */
 export const newestBackup = async (folder: string, { aws, now, server }: OwnBackups): Promise<number | undefined> => {
   const names = ofServer(await backupNames(folder, aws), server)
   const name = names.find((one) => timeIn(one) <= timeOf(now)) ?? names[0] ?? ""
@@ -236,7 +236,7 @@ const glancedAt = async (folder: string, name: string, keys: Keys): Promise<Back
   const about = async () => (isBucket(folder) ? (await bucketOf(folder, keys)).describe(name) : described(file))
   return { ...(await about().catch(() => undefined)), file }
 }
-/** Deletes all but a server's newest `keep` backups; returns those deleted, described if they can be read. */
+/** Deletes all but a server's newest `keep` backups; returns those deleted or, with `is_plan`, to be deleted. */
 export const pruneBackups = async (
   folder: string,
   keep: number,
@@ -291,8 +291,8 @@ const verified = async (path: string, keys: BackupKeys): Promise<Backup> => {
 }
 
 /**
- * Restores a backup into an empty folder (and an empty Postgres, if it is of one). Throws a StartupError before writing
- * anything if they are not empty or the backup is damaged.
+ * Restores a backup into an empty folder, and an empty Postgres if the place has one. Throws a StartupError before
+ * writing anything if they are not empty, or the backup is damaged or a copy of the other engine's database.
  */
 export const restoreBackup = (file: string, place: BackupPlace, options: OpenOptions): Promise<Backup> =>
   withFile(file, options.aws, async (path) => ({ ...(await restored(path, place, options)), file }))

@@ -7,7 +7,7 @@ import type { Credentials } from "../../ports/outside.ts"
 import { StartupError } from "../../ports/startup-error.ts"
 import { type About, decodeAbout } from "./file.ts"
 
-/** Bytes of an uploaded part. Larger files are uploaded in parts, of which a bucket takes 10,000. */
+/** Bytes of an uploaded part; a bucket takes 10,000 parts of one file. */
 const part_bytes = 33_554_432
 const part_millis = 600_000
 const about_header = "x-amz-meta-flightcase"

@@ -103,7 +103,7 @@ export const onDatabase = async <A, E>(database: BackedUpDatabase, work: Effect.
   }
 }
 
-/** Bytes of a database and its files; 0 for one of an older release, which may have no files. */
+/** Bytes of a database and its files; 0 if that fails, as for one of an old release without the table of files. */
 export const bytesOf = async (database: BackedUpDatabase): Promise<number> => {
   const pages = "page_count * page_size from pragma_page_count, pragma_page_size"
   const size = database.kind === "pg" ? "pg_database_size(current_database())" : `(select ${pages})`

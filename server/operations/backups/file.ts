@@ -21,7 +21,7 @@ const About = Schema.Struct({
   engine: Schema.Literals(["sqlite", "pg"]),
   /** Form of the data: a copy of the database (default), or the journal with a few rows outside it. */
   holds: Schema.optional(Schema.Literals(["database", "journal"])),
-  /** Last journal position in the backup. */
+  /** A journal position that the backup contains at least; of other forms than a `pg_dump`, the last. */
   position: Schema.Int,
   files: Schema.Int
 })
@@ -38,7 +38,7 @@ export interface BackupKeys {
   readonly identity?: string | undefined
 }
 
-/** A part of the backup: the database, or a file by its SHA-256. */
+/** A part of the backup: of the database or journal, or a file by its SHA-256. */
 export interface Part {
   readonly name: string
   readonly size_bytes: number
@@ -124,7 +124,7 @@ export interface BackupWriter {
   readonly giveUp: () => void
 }
 
-/** Starts a backup. Throws a StartupError if the file exists. */
+/** Starts a backup. Throws a StartupError if the file exists or the recipient is invalid. */
 export const writeBackup = async (file: string, keys: BackupKeys): Promise<BackupWriter> => {
   if (existsSync(file)) throw new StartupError(`${file} is there already.`)
   const sealed = await newKey(keys)

@@ -27,8 +27,8 @@ const schedule = Effect.gen(function* () {
 })
 
 /**
- * Place and recipient of the backups, if set, whether they are scheduled, the latest scheduled backup, and the server's
- * id in their names: it comes from the mark of its file store, which a restored database keeps.
+ * Place and recipient of the backups, if set, whether they are scheduled, the latest job for one, and the server's id
+ * in their names: it comes from the mark of its file store, which a restored database keeps.
  */
 export const backupsOf = Effect.fnUntraced(function* (given_folder: string | undefined) {
   const [folder, at, recipient] = yield* texts("backups.folder", "backups.daily_at", "backups.recipient")

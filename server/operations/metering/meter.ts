@@ -138,7 +138,7 @@ const writeBatch = (
 interface Buffer {
   /** Adds a record; false if the buffer is full. */
   readonly add: (metered: Metered) => boolean
-  /** The batch to write next, the same one until `done` is called. */
+  /** The batch to write next, the same one until `done` or `refused` is called; undefined if none waits. */
   readonly next: () => Batch | undefined
   /** Removes the written batch. */
   readonly done: () => void
@@ -209,7 +209,7 @@ export interface Meter {
   readonly attempted: (told: AttemptTold) => Effect.Effect<void>
   /** Writes all waiting records, so that the next read sees them; if the database is unavailable they keep waiting. */
   readonly flushed: Effect.Effect<void, never, Store | CommandRuntime>
-  /** Removes the addresses of these users from unwritten records. */
+  /** Removes the addresses and user agents of these users from unwritten records. */
   readonly forget: (user_ids: ReadonlySet<number>) => void
   readonly run: Effect.Effect<void, Failure, Store | CommandRuntime | Scope.Scope>
   readonly measured: Effect.Effect<ReadonlyArray<Measurement>>
@@ -321,7 +321,7 @@ const measuredOf = (waiting: number, written: number, dropped: number): Readonly
   },
   {
     name: "flightcase_metering_rows_dropped_total",
-    description: "Metered calls lost by this process because the database was unavailable",
+    description: "Metered calls lost by this process: too many waited, or the database refused the row",
     kind: "counter",
     labels: {},
     value: dropped

@@ -19,7 +19,7 @@ export type AddressForm = keyof typeof address_forms
 
 /**
  * A client address in its recorded form: `192.0.2.7` → `192.0.2.0`, `2001:db8:1:2::7` → `2001:db8:1::`; loopback
- * addresses stay.
+ * addresses stay. Null for the form `none`, and for texts that are no address.
  */
 export const shownAddress = (address: string, form: AddressForm): string | null => {
   if (form === "none" || address === "") return null
@@ -79,14 +79,14 @@ export const request_logs = plainTable(
     request_bytes: integer(whole),
     response_bytes: integer(whole),
     price_weight: integer(),
-    weighted_units: integer({ describe: "Units charged: the weight of the call; 0 for statuses 429 and 5xx" }),
+    weighted_units: integer({ describe: "Units charged: the weight; 0 for calls answered with 429 or 5xx" }),
     ip_address: text({
       nullable: true,
       max: 64,
       describe: "IP address, as far as the setting metering.ip_addresses allows"
     }),
     user_agent: text({ nullable: true, max: 500 }),
-    created_at: timestamp({ describe: "Time the call arrived" })
+    created_at: timestamp({ describe: "Time the call or delivery began" })
   },
   {
     entity: "request_log",
@@ -182,7 +182,8 @@ export const sentOf = (told: AttemptTold): Metered | undefined => {
 }
 
 /**
- * Units of a record: for a webhook whatever its receiver answered; 0 for calls that failed through the server's fault.
+ * Units of a record: for a sent webhook its weight, whatever the receiver answered; 0 for calls answered with 429 or
+ * 5xx.
  */
 const unitsOfRow = ({ channel, metering_weight, status }: Metered): number =>
   channel === "webhook_sent" ? metering_weight : unitsOf(metering_weight, status ?? 0)
@@ -315,6 +316,6 @@ export const monthSums = (sums: ReadonlyArray<HourSum>): ReadonlyMap<string, Rea
     const units = inner(months, monthOf(hour * hour_millis), () => new Map<number, number>())
     units.set(token_id, (units.get(token_id) ?? 0) + weighted_units)
   }
-  // Sums are ordered by hour.
+  // In order of time, as sums are ordered by hour.
   return months
 }

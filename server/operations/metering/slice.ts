@@ -64,8 +64,8 @@ const logResource = resource({
 })
 
 /**
- * Sort order of the request: `created_at` is newest first by default, other columns ascending; a minus reverses. Ties
- * are in order of arrival.
+ * Sort order of the request: `created_at` is newest first, other columns ascending; a minus reverses, ties included,
+ * which are otherwise in order of arrival. Undefined without a sort.
  */
 const orderOf = (query: Query): ReadonlyArray<string> | undefined => {
   const asked = sortOf(query, sorted_by)
@@ -116,7 +116,7 @@ const logsEndpoint = (meter: Meter) =>
 // Logs and sums are kept as long as the settings say, and deleted in small batches, so that they block others only
 // briefly.
 
-/** Deletes records older than the configured retention; logs by whole hours, so that no hour is partial. */
+/** Deletes logs, sums and months' units older than the configured retention; logs by whole hours. */
 export const dropOld = Effect.gen(function* () {
   const settings = yield* (yield* CommandRuntime).settings
   const now = yield* Clock.currentTimeMillis

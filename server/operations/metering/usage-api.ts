@@ -78,8 +78,8 @@ interface Hours {
   readonly part: { readonly from_millis: number; readonly to_millis: number } | undefined
 }
 /**
- * Splits a window into hours. The first hour counts in full if its logs were deleted (before `logs_from_millis`). Its
- * last hour is the current one, so it needs no split.
+ * Splits a window into hours. The first hour counts in full if its logs were deleted (before `logs_from_millis`). The
+ * last needs no split: it is the current one, or the end of a day.
  */
 const hoursOf = ({ begin_millis, end_millis }: UsageWindow, logs_from_millis: number): Hours => {
   const end = Math.ceil(end_millis / hour_millis)
@@ -162,14 +162,14 @@ const sumsOf = Effect.fnUntraced(function* (asked: UsageAsked, logs_from_millis:
   return [...found, ...more]
 })
 
-/** Sort order of rows by dimension, as in section 16. */
+/** Sort order of rows: days ascending, other dimensions by most units, then calls (rules/conventions 16). */
 const inOrder = (dimension: Dimension) => (a: UsageRow, b: UsageRow) =>
   dimension === "day"
     ? compare(a.key, b.key)
     : b.weighted_units - a.weighted_units || b.request_count - a.request_count || compare(a.key, b.key)
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
-/** Usage in a window, up to its end. */
+/** Usage in a window: sorted rows by the dimension, and totals. `now_millis` decides which logs are still kept. */
 export const usageOf = Effect.fnUntraced(function* (
   asked: UsageAsked,
   now_millis: number

@@ -1,4 +1,7 @@
-/** The files of a business: its owner downloads them one by one, and uploads them before the journal. */
+/**
+ * Imports: their tables, manifests and checksums, and the files of a business, which its owner downloads one by one,
+ * and uploads before the import is finished.
+ */
 import { Effect, Schema } from "effect"
 import { canonicalJson, CommandRuntime, created, get, id, integer, invalid } from "../../../core/kernel/index.ts"
 import { invalidField, journal, json, lastPosition, notFound, ok, plainTable } from "../../../core/kernel/index.ts"
@@ -62,7 +65,7 @@ const makeManifestSchema = () => {
   return Schema.Struct({
     /** Last position in the journal. */
     position: Schema.Int,
-    /** Number of events in the journal; fewer than `position` if transactions were rolled back. */
+    /** Number of events in the journal; imports are complete with that many. */
     events: Schema.Int,
     schema_version: Schema.Int,
     tables: Schema.Array(
@@ -81,7 +84,7 @@ const makeManifestSchema = () => {
     numbers: counters
   })
 }
-/** Checksums of the journal and the tables projected from it. */
+/** Position and size of a journal, checksums of the tables projected from it, and counters. */
 export type Manifest = ReturnType<typeof makeManifestSchema>["Type"]
 type TableChecksum = Manifest["tables"][number]
 

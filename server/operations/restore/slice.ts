@@ -276,7 +276,7 @@ export const restoreSlice: ServerSlice = {
         })
       },
       name: "system.manifest",
-      summary: "Show the checksums of journal and tables that an export is verified against",
+      summary: "Show the counts and checksums that an export is verified against",
       ...owned,
       run: ({ viewer }) =>
         Effect.gen(function* () {

@@ -150,7 +150,7 @@ const registerProcess = (registry: Context.Context<never>): void => {
     })
   gauge(
     "flightcase_event_loop_delay_max_seconds",
-    "Longest delay of the event loop since this was last asked",
+    "Longest delay of the event loop since the last reading",
     longestDelay
   )
   gauge("process_resident_memory_bytes", "Resident memory", () => process.memoryUsage.rss())
@@ -163,7 +163,7 @@ const registerProcess = (registry: Context.Context<never>): void => {
     ...constant,
     get: () => ({ count: processorTime(), incremental: true })
   })
-  gauge("process_start_time_seconds", "When the process began", () => Math.round(Date.now() / 1000 - process.uptime()))
+  gauge("process_start_time_seconds", "Start of the process", () => Math.round(Date.now() / 1000 - process.uptime()))
 }
 
 const getOrMake = <A>(all: Map<string, A>, key: string, make: () => A): A => {
@@ -211,7 +211,7 @@ const unwell = Shown.keys({
   timestamp: timestamp(),
   database: databases,
   journal_position: integer({ nullable: true }),
-  reason: text({ describe: "Database fault: why it cannot write, or that it does not respond" })
+  reason: text({ describe: "Fault: full, read_only or failing; database if it does not answer" })
 })
 const well = {
   health: Shown.keys({
@@ -294,7 +294,7 @@ const checks = get("/api/v1/system/checks", {
     checks: Shown.objects({
       check: text(),
       ok: boolean(),
-      detail: text({ describe: "What the check found, as a sentence" })
+      detail: text({ describe: "Finding of the check, in words" })
     }),
     meta: Shown.meta
   },

@@ -11,9 +11,9 @@ import { bodySchema, pathParameters, queryParameters } from "./schema-of.ts"
 import { headersAndErrors, responsesOf, title, words } from "./responses.ts"
 import { keepsAnswers } from "../../access/idempotency/slice.ts"
 
-// The endpoint catalogue as rows (rules/conventions 16): paths, parameters and weights.
+// The endpoint catalogue as rows (rules/conventions 16): paths, abilities and weights.
 
-/** Endpoints under /api; pages and metrics are left out. */
+/** Endpoints of the description: under /api, files and calendar feeds; pages and metrics are left out. */
 const interfaceOf = (catalogue: Catalogue): ReadonlyArray<Endpoint> =>
   catalogue.endpoints.filter(
     ({ path }) => path.startsWith("/api/") || path.startsWith("/files/") || path.endsWith(".ics")
@@ -21,7 +21,7 @@ const interfaceOf = (catalogue: Catalogue): ReadonlyArray<Endpoint> =>
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
-/** Rows of the catalogue, sorted by path, then method. Alternative abilities are in one row. */
+/** Rows of the endpoints under /api, sorted by path, then method. Alternative abilities are joined by `|`. */
 export const catalogueRows = (catalogue: Catalogue) =>
   catalogue.endpoints
     .filter((endpoint) => endpoint.path.startsWith("/api/"))

@@ -30,7 +30,7 @@ const known_headers: { readonly [name: string]: { readonly description: string; 
   "X-Quota-Limit": { description: "Units per UTC calendar month for this token, if it has a quota", schema: integer },
   "X-Quota-Remaining": { description: "Units left after this response", schema: integer },
   "X-Quota-Reset": { description: "Start of the next month, in seconds since 1970", schema: integer },
-  "X-RateLimit-Limit": { description: "Requests per minute for this token", schema: integer },
+  "X-RateLimit-Limit": { description: "Requests per minute for this token or address", schema: integer },
   "X-RateLimit-Remaining": { description: "Requests left in this minute", schema: integer },
   "X-RateLimit-Reset": { description: "Start of the next minute, in seconds since 1970", schema: integer },
   "X-Request-Id": { description: "Request id, as sent or generated; appears in logs", schema: string }
@@ -76,7 +76,7 @@ const errors: { readonly [status: string]: JsonObject } = {
   "426": error("The device's release is too old: update it"),
   "429": error("Rate limit or monthly quota exceeded", "Message", "Retry-After", "X-RateLimit-Reset"),
   "500": error("Internal server error"),
-  "503": error("The server is stopping, or its database is busy or unreachable", "Message", "Retry-After")
+  "503": error("The server is stopping or busy, or its database cannot be used", "Message", "Retry-After")
 }
 
 /** Components other than schemas that responses refer to: headers, including those of single endpoints, and errors. */

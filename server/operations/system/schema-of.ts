@@ -148,7 +148,7 @@ const in_paths: { readonly [name: string]: string } = {
   source: "Name of the inbound source",
   type: "Kind of document, such as quotation",
   user: "Id of the user",
-  uuid: "UUID of the attachment"
+  uuid: "UUID of the file"
 }
 /** Path parameters of an endpoint; those that identify a row have the type of its table's key. */
 export const pathParameters = (endpoint: Endpoint): ReadonlyArray<JsonObject> =>
