@@ -1,6 +1,6 @@
 /**
- * The page of a board. Its script inserts HTML from the server, and shows when the connection is lost. Sizes scale with
- * the screen: at 1920 pixels, capital letters are legible from four metres.
+ * Boards: their signed addresses, table, page and content. Sizes of the page scale with the screen: at 1920 pixels,
+ * capital letters are legible from four metres.
  */
 import { boolean, CommandRuntime, integer, later, ref, Store, table, text } from "../../../core/kernel/index.ts"
 import { timestamp } from "../../../core/kernel/index.ts"
@@ -109,7 +109,7 @@ export const board_fields = {
     on_delete: "keep",
     describe: "Store whose day to show; default: all stores"
   }),
-  shows_money: boolean({ default: false, describe: "Whether the board shows unpaid invoices" }),
+  shows_money: boolean({ default: false, describe: "Whether the board counts unpaid invoices" }),
   expires_at: timestamp({ nullable: true, describe: "Expiry of the link; default: never" })
 }
 export const boards = table(
@@ -134,11 +134,12 @@ export const boards_with_marks: TableMigration = {
   table: boards,
   up: addColumn("boards", "mark", text({ nullable: true }), "null")
 }
+/** Time without a message after which the page shows that the connection is lost. */
+const silent_after_millis = 40_000
 /**
- * The script of a board. It receives HTML that the server built from escaped texts; the page's policy runs no other
+ * The script of a board. It inserts HTML that the server built from escaped texts; the page's policy runs no other
  * script. It reconnects by itself, and shows the data's age once the connection is lost.
  */
-const silent_after_millis = 40_000
 const board_script = `"use strict";
 (() => {
   const day = document.getElementById("day"), lost = document.getElementById("lost");
@@ -189,7 +190,7 @@ const light =
 const dark =
   "--ink:#f3f5f7;--dim:#b4bdc7;--ground:#0b0f13;--panel:#171d24;--line:#2c3540;" +
   "--bad:#ff8b80;--out:#86c1ff;--back:#79dcae;--none:#8793a0"
-/** The style sheet. Heights of rows and lists must match those in `columnsFor`. */
+/** The style sheet. Heights of rows and lists must match `row_height` and `list_height`. */
 export const board_style = `:root{color-scheme:light dark;${light}}
 @media(prefers-color-scheme:dark){:root{${dark}}}
 :root[data-theme=light]{color-scheme:light;${light}}
@@ -306,7 +307,7 @@ const counted = (title: string, count: number | undefined): string =>
 /** Title: the board's name, after the store's if that is different. */
 const titleOf = ({ name, today }: BoardDay): string =>
   today.store === null || today.store.name === name ? name : `${today.store.name} · ${name}`
-/** HTML of the parts that change: the heading's day and the lists. */
+/** HTML of the parts that change: heading with day, lists, and counts in the footer. */
 export const dayHtml = ({ name, today }: BoardDay): string => {
   const others = [
     counted("Due back at suppliers", today.sub_hire_back?.count),

@@ -30,8 +30,8 @@ import { fulfil } from "../../../core/orders/opportunities/tables/index.ts"
 // Sends changes to boards by server-sent events.
 
 /**
- * Interval at which data is sent even without changes, as overdue lists depend on the clock. A screen without data for
- * longer shows that the connection is lost.
+ * Longest wait before the day is read again, as overdue lists depend on the clock; if it is unchanged, `alive` is sent,
+ * without which a screen shows after 40 s that the connection is lost.
  */
 const alive_millis = 15_000
 /** Delay after a change, so that changes recorded together are sent once. */
@@ -40,7 +40,7 @@ const per_process_max = 200
 
 type Needs = Store | CommandRuntime | ServerContext
 interface BoardStreams {
-  /** Services that streams use while the server runs. */
+  /** Keeps the services that streams use; runs as long as the server. */
   readonly work: Effect.Effect<never, never, Needs>
   readonly open: (board: GivenAddress) => Effect.Effect<Stream.Stream<Uint8Array>, Rejection>
 }
@@ -134,7 +134,7 @@ const shown = {
   shows_money: board_fields.shows_money,
   expires_at: timestamp({ nullable: true }),
   user_id: integer({ describe: "User whose permissions apply" }),
-  url: text({ describe: "URL that works without a login while its user may see it" }),
+  url: text({ describe: "URL that needs no login; empty for boards of other users" }),
   created_at: timestamp()
 }
 type BoardRow = RowOf<typeof boards>
@@ -319,7 +319,7 @@ const themeIn = (query: Input["query"]): BoardTheme => {
   const given = query.find(([name]) => name === "theme")?.[1]
   return given === "light" || given === "dark" ? given : undefined
 }
-/** Content at an address; undefined for wrong signatures and deleted boards alike. */
+/** Content at an address; undefined if it is malformed, or as for {@link boardShown}. */
 const opened = Effect.fnUntraced(function* (token: string) {
   const { key } = yield* serverContext
   const address = boardAddressIn(token)

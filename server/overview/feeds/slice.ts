@@ -29,7 +29,7 @@ import type { ServerSlice } from "../../ports/server-slice.ts"
 
 // Signed feed addresses (rules/members-activities 7): they open without a token, so they are as secret as one.
 
-/** Calendar of all users or of one, and what it contains; default: activities only. */
+/** Calendar of all users or of one, and the kinds of entries in it. */
 type FeedOf = ({ readonly scope: "all" } | { readonly scope: "user"; readonly user_id: number }) & {
   readonly kinds: ReadonlyArray<CalendarKind>
 }
@@ -48,7 +48,7 @@ const feedPath = (of: FeedOf): string => {
 const feedSignature = (key: string, of: FeedOf, person_id: number): string =>
   signatureOf(key, "calendar feeds", of.scope === "all" ? `${feedPath(of)} for ${person_id}` : feedPath(of))
 
-/** Signature and contents of the query; undefined if another parameter is present or one is repeated. */
+/** Signature and kinds in the query; undefined without a signature, and for unknown or repeated parameters or kinds. */
 const signedQuery = (
   query: ReadonlyArray<readonly [string, string]>
 ): { readonly signature: string; readonly kinds: ReadonlyArray<CalendarKind> } | undefined => {
@@ -78,7 +78,7 @@ const tagOf = (text: string): string =>
 
 const feedSays = {
   "Content-Disposition": "Name of the file",
-  ETag: "What the calendar says now, but for the moment of writing"
+  ETag: "Version of the calendar, ignoring its time of writing"
 }
 const open = {
   ability: null,
@@ -108,7 +108,8 @@ const mayHave = (user: UserRow, of: FeedOf) =>
   Effect.map(feedsOf(user, of.kinds), (feeds) => feeds.some((feed) => feedPath(feed) === feedPath(of)))
 
 /**
- * User of a link: of the calendar's user, or, for the calendar of all users, the permitted user whose signature it has.
+ * User of a link: the calendar's user or, for the calendar of all users, the active user whose signature it has;
+ * undefined if the signature is wrong. Permissions are checked by {@link mayHave}.
  */
 const personOf = Effect.fnUntraced(function* (
   key: string,
