@@ -49,7 +49,10 @@ export const lateTransfersSweep = sweep({
 
 const day = 86_400_000
 
-/** Ids of passed inspections that are due within the reminder's days, of units still in stock, and not reminded of. */
+/**
+ * Ids of latest, passed inspections due within `remind_days` and not reminded of, of units in stock whose product
+ * still has an interval of that kind.
+ */
 const dueSoon = Effect.fnUntraced(function* (now: number) {
   const settings = yield* (yield* CommandRuntime).settings
   const until = instantOf(now + settingNumber(settings, "inspections", "remind_days") * day)

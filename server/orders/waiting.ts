@@ -17,7 +17,7 @@ import { jobKind, jobOffer, recordByServer, serverContext, timedWork } from "../
 import { lateTransfersSweep } from "./reminders.ts"
 import type { ServerSlice } from "../ports/server-slice.ts"
 
-/** Maximum opportunities notified in one transaction, which locks them. */
+/** Maximum opportunities settled in one transaction, which locks them. */
 const at_once = 100
 /**
  * Number of streams in one command above which the full waiting list is checked: a query by stream would be longer than
@@ -27,7 +27,7 @@ const streams_max = 200
 
 const settings = Effect.flatMap(CommandRuntime, (runtime) => runtime.settings)
 
-/** Notification events for lines waiting for these products, by the current state. */
+/** Events due now for lines that wait for these products: matched, changed or left. */
 const dueOf = Effect.fnUntraced(function* (
   product_ids: ReadonlyArray<number>
 ): CommandRuntime.Reads<ReturnType<typeof settleQueue>> {
@@ -35,7 +35,7 @@ const dueOf = Effect.fnUntraced(function* (
   return settleQueue(yield* lookAtWaiting(product_ids, { now, settings: yield* settings }), now)
 })
 
-/** Checks again under locks of these opportunities and records the notifications, each once. */
+/** Checks again under locks of these opportunities and records the events; returns how many lines matched. */
 const settle = Effect.fnUntraced(function* (
   product_ids: ReadonlyArray<number>,
   opportunity_ids: ReadonlyArray<number>
@@ -50,7 +50,7 @@ const settle = Effect.fnUntraced(function* (
   return events.filter(({ type }) => type === waitMatched.type).length
 })
 
-/** Checks all lines waiting for these products; returns how many were notified. */
+/** Checks all lines waiting for these products; returns how many matched. */
 const settleWaiting = Effect.fnUntraced(function* (product_ids: ReadonlyArray<number>) {
   const due = yield* dueOf(product_ids)
   let matched = 0
@@ -105,8 +105,8 @@ const opportunityIn = (stream: string): number | undefined =>
   stream.startsWith(of_opportunity) ? Number(stream.slice(of_opportunity.length)) : undefined
 
 /**
- * Products with waiting lines that these events may affect: all that the streams ever held, by key in
- * `product_streams`, and those the opportunities wait for. Kits are always checked, as parts do not lead to their kit.
+ * Ids of products whose waiting lines these events may affect: those in the freed streams, by `product_streams`, those
+ * the opportunities wait for, and, where goods were freed, all kits and containers, as parts do not lead to them.
  */
 const concerned = Effect.fnUntraced(function* (events: ReadonlyArray<StoredEvent>) {
   const relevant = events.filter(({ type }) => !own.has(type))
