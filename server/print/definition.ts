@@ -159,7 +159,6 @@ const codeDefinition = (drawing: Drawing, block: Code, width: number): Content =
             text: inlineText(drawing, caption),
             fontSize: sizes.small,
             color: colours.muted,
-            // Below the symbol with its width, if the symbol is at a side.
             alignment: alignment === "center" ? "center" : alignment,
             margin: [0, 2, 0, 0]
           }

@@ -22,7 +22,7 @@ interface Paragraph {
   readonly text: string
 }
 
-/** Embedding levels of a text. The direction of a paragraph follows its first letter with a direction. */
+/** Embedding levels of a text. By default a paragraph has the direction of its first letter that has one. */
 const directionOf = (text: string, base: "ltr" | "rtl" | "auto" = "auto"): Paragraph => {
   bidi ??= bidiFactory()
   const found = bidi.getEmbeddingLevels(text, base)
@@ -78,7 +78,7 @@ const dropOuterSpaces = (words: ReadonlyArray<Word>): void => {
     last.trailingCut = 0
   }
 }
-/** Mirrors a word without letters ("- "); with letters the font does so. */
+/** Reverses a right-to-left word without such letters ("- "); in others the font does so. */
 const turnSigns = (word: Word): void => {
   if (word.turned === true || (word.level ?? 0) % 2 === 0 || hasRightToLeft(word.text)) return
   word.text = [...word.text].reverse().join("")
@@ -116,7 +116,7 @@ export interface Drawing {
   /** Content of pictures, by name in the definition. */
   readonly images: { [name: string]: string }
   readonly pictureOf: (picture: Picture) => PictureData
-  /** A symbol as SVG, with width and height in modules. */
+  /** A symbol as SVG, with the width and height of its `viewBox`. */
   readonly symbolOf: (
     symbology: "qr" | "code128",
     value: string
@@ -141,7 +141,7 @@ interface Inline {
   readonly block?: Tag
 }
 
-/** Keeps line ends and removes other control characters. */
+/** Writes line ends as `\n` and tabs as four spaces; removes other control characters. */
 const clean = (text: string): string =>
   text
     .toWellFormed()

@@ -212,7 +212,7 @@ const drawnAs = (document: PdfDocument, type: "Layout" | "Pagination", draw: () 
 /** Marks drawn content as decoration: rules, stripes, and pictures described in text. */
 const asDecoration = (document: PdfDocument, draw: () => void): void => drawnAs(document, "Layout", draw)
 
-/** Tags a line: as part of its paragraph or heading, or, in header and footer, as part of the page. */
+/** Tags a line: as part of its paragraph or heading; as pagination in header and footer; blank, as decoration. */
 const asLine = (document: PdfDocument, line: Line, y: number, margins: Margins, draw: () => void): void => {
   if (y < margins.top || y > document.page.height - margins.bottom) return drawnAs(document, "Pagination", draw)
   if (line.inlines.every(({ text }) => text.trim() === "")) return drawnAs(document, "Layout", draw)

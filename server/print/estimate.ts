@@ -4,9 +4,9 @@
  */
 import type { Block, Cell, Row, Run } from "../../core/pricing/print/blocks.ts"
 
-/** Dimensions of printed documents, in points unless stated otherwise. */
 export const points_per_mm = 72 / 25.4
 
+/** Font sizes of printed documents, in points. */
 export const sizes = { body: 9.5, small: 8, headings: { 1: 18, 2: 12.5, 3: 10.5 } } as const
 export const colours = {
   text: "#1c2430",
@@ -87,7 +87,7 @@ const heightOf = (block: Block, width: number): number => {
   }
 }
 
-/** Splits a row into rows of at most `height_max` points, without lines between them. */
+/** Splits a row into rows of about `height_max` points at most; unsplit if it fits. */
 export const splitRow = (row: Row, widths: ReadonlyArray<number>, height_max: number): ReadonlyArray<Row> => {
   if (heightOfRow(row, widths) <= height_max) return [row]
   const parts = row.cells.map((cell, at) => splitCell(cell, widths[at] ?? 1, height_max))
@@ -130,7 +130,7 @@ const splitRuns = (runs: ReadonlyArray<Run>, width: number, lines_max: number): 
   }
   return parts
 }
-/** Splits a text at line ends, else between words, else anywhere. */
+/** Splits a text into parts of at most `lines_max` lines: between words, and long words after 200 characters. */
 const splitText = (text: string, width: number, size: number, lines_max: number): ReadonlyArray<string> => {
   if (linesOf(text, width, size) <= lines_max) return [text]
   const made: Array<string> = []

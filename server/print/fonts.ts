@@ -1,6 +1,6 @@
 /**
  * Chooses a font per character: the store's first font if it has one, Roboto, DejaVu Sans (Arabic, Hebrew, symbols),
- * then the store's other fonts. Emoji that none has are shown as an empty box.
+ * then the store's other fonts. Characters that none has, such as emoji, are shown as an empty box.
  */
 import type { PrintDocument } from "../../core/pricing/print/blocks.ts"
 import type { PictureData } from "../../core/pricing/print/picture.ts"
@@ -27,7 +27,7 @@ export interface PdfTask {
   readonly kind: "pdf"
   readonly document: PrintDocument
   readonly fonts: ReadonlyArray<StoreFont>
-  /** Validated pictures by SHA-256. */
+  /** Validated pictures by SHA-256; embedded ones by their base64. */
   readonly pictures: ReadonlyMap<string, PictureData>
   /** Invoice as CII XML to embed in the file (Factur-X). */
   readonly carried_xml?: string

@@ -105,7 +105,7 @@ export const sheetNamed = (name: string): Sheet | undefined => {
   )?.[1]
 }
 
-/** Labels that no sheet can hold: `skip` names the flag that is wrong, else a code is. */
+/** Labels that cannot be drawn: `field` tells whether `skip` is too large or a label's code too long. */
 export class LabelsRefused extends Error {
   readonly field: "skip" | "code"
   constructor(field: "skip" | "code", message: string) {
@@ -129,7 +129,7 @@ interface LabelRequest {
 }
 interface LabelSheets {
   readonly page: string
-  /** Labels drawn as QR, for their code does not fit as Code 128. */ readonly as_qr: ReadonlyArray<string>
+  /** Codes drawn as QR, as they do not fit as Code 128. */ readonly as_qr: ReadonlyArray<string>
 }
 
 /** Minimum width of bars that can be read reliably from an office printer. */

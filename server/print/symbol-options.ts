@@ -3,7 +3,7 @@
 /** Margins that the standards require around a symbol, in modules. */
 export const quiet_modules = { code128: 10, qr: 4 } as const
 
-/** Options for drawings in which a module is one unit, without text below the bars. */
+/** Options for drawings without text below the bars; a module of Code 128 is one unit wide. */
 export const symbolOptions = (kind: "code128" | "qr", text: string) =>
   kind === "code128"
     ? { bcid: "code128", text, scale: 1, height: 8, paddingwidth: quiet_modules.code128 }

@@ -21,7 +21,7 @@ interface Drawn {
 /** Rows that stay on one page. */
 type Chunk = ReadonlyArray<Drawn>
 
-/** Number of last rows that the totals stay with. */
+/** Number of last chunks that the totals stay with. */
 const rows_with_totals = 2
 
 interface Frame {
@@ -238,7 +238,7 @@ const layoutOf = (drawing: Drawing, head: number, goes_on: ReadonlyArray<boolean
   paddingBottom: () => 0
 })
 
-/** Totals, aligned right; emphasised ones between lines. */
+/** Totals, at the right, or left in right-to-left documents; emphasised ones below a thicker line. */
 export const totalsDefinition = (drawing: Drawing, totals: Totals, width: number): Content => {
   const own = Math.min(width, Math.max(width * 0.46, 180))
   const cellsOf = ({ label, strong, value }: Totals["rows"][number]): Array<TableCell> => {
