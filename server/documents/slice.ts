@@ -301,8 +301,8 @@ const answerOnceDrawn = Effect.fnUntraced(function* (call: ServerCall, answer: A
 })
 
 /**
- * Middleware outside the idempotency layer, which stores the final answer once it is known. Until then a repeated
- * request waits as well.
+ * Middleware outside the idempotency layer: waits until the document is drawn, then replaces the answer stored there by
+ * the final one. Until then a repeated request waits as well.
  */
 const waitForDocument = (call: ServerCall, next: ServerEndpoint<Answer>): ServerEndpoint<Answer> =>
   call.endpoint.name !== generate.name

@@ -155,7 +155,7 @@ type Accepted =
   /** The link is no longer valid. */
   | { readonly kind: "gone" }
 
-/** The accepting customer: may convert the opportunity, and nothing else; cannot ignore shortages as staff can. */
+/** The accepting customer, as whom the opportunity is reserved or converted; cannot ignore shortages as staff can. */
 const customer: Viewer = {
   user_id: 0,
   name: "public link",

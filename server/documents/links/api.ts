@@ -1,4 +1,4 @@
-/** Endpoints for public links of documents: create, change and revoke them, and list acceptances (rules/billing 3). */
+/** Endpoints for public links of documents: create, change, revoke, mail and open them (rules/billing 3). */
 import { Effect, Result, Schema } from "effect"
 import { documentAccepted, documentEmailed } from "../../../core/documents/links/events.ts"
 import { changeLink, linkErrors, revokeLink, share, whyNotShared } from "../../../core/documents/links/decide.ts"
@@ -28,7 +28,7 @@ import { mailing } from "../papers/filled.ts"
 
 // Sending a document by e-mail: with its public link, its PDF, or both.
 
-/** Job that mails a document. Its PDF exists already, so nothing is drawn. */
+/** Job that mails a document. Its PDF exists already, so it is drawn only if lost from the file store. */
 export const mailDocument = jobKind<DocumentMail>({
   ...mailing,
   kind: "documents.mail",
@@ -51,7 +51,7 @@ const mail_fields = {
   subject: text({ nullable: true, max: 255 }),
   message: longText({ nullable: true, max: 5_000, describe: "Text of the mail; default: the text in the layout" }),
   attach_pdf: boolean({ default: true, describe: "Whether to attach the PDF" }),
-  share: boolean({ default: true, describe: "Whether to include the public link, created if missing" })
+  share: boolean({ default: true, describe: "Whether to include the public link; made if missing or expired" })
 }
 
 type Errors = { [field: string]: ReadonlyArray<string> }
@@ -84,7 +84,7 @@ const freshToken = (): string => randomBytes(30).toString("base64url")
 const emailDocument = command("POST", `${path}/{id}/email`, {
   answer: accepted_shown,
   name: "documents.email",
-  summary: "Send a document by e-mail, with its PDF and its public link",
+  summary: "Send a document by e-mail, by default with PDF and public link",
   ability: write,
   permission: "documents.share",
   params: one,
@@ -193,8 +193,8 @@ const factsOf = ({ rows: { id: document } }: Input<typeof one>): StoreRead<Facts
   Effect.map(linkOf(document.id), (link) => ({ document, link, token: freshToken() }))
 
 /**
- * Stores or removes the hash of a link's PIN, in the transaction of the command that changes it; nothing without a
- * link.
+ * Stores or removes the hash of a link's PIN, in the transaction of the command that changes it; does nothing without
+ * a link, or if `pin` is undefined.
  */
 const keepPin = Effect.fnUntraced(function* (link: DocumentLinkRow | undefined, pin: string | null | undefined) {
   if (link === undefined || pin === undefined) return

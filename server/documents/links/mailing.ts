@@ -30,7 +30,7 @@ import { background_limit_millis } from "../../print/renderer.ts"
 
 // The job that writes a mail with a document and queues it.
 
-/** Subject and text of the mail by its layout; a plain default if the document's source is gone. */
+/** Subject and text of the mail by its layout; the document's title where that has none, or the source is gone. */
 const wordsOf = Effect.fnUntraced(function* (document: DocumentRow, settings: Settings) {
   const { document: snapshot } = yield* textOf(document.id)
   const prepare = yield* preparation
@@ -93,7 +93,7 @@ export const sendDocument: (
 })
 
 // The certificate of an acceptance: drawn once the document is accepted, stored, and mailed to both sides. Safe to
-// repeat: it is drawn and mailed once.
+// repeat: it is stored and mailed once.
 
 interface Case {
   readonly acceptance: DocumentAcceptanceRow
@@ -106,7 +106,7 @@ const zoneFor = Effect.fnUntraced(function* ({ document, settings }: Case) {
   return { place, zone: zoneOf(place?.timezone || settingText(settings, "company", "timezone")) }
 })
 
-/** Draws and stores the certificate; null if another process did meanwhile, or the accepting person was erased. */
+/** Draws and stores the certificate, unless it was meanwhile or the person was erased; returns the acceptance's row. */
 const kept = Effect.fnUntraced(function* (of: Case) {
   const { acceptance, document } = of
   const { document: snapshot } = yield* textOf(document.id)

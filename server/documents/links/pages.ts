@@ -99,14 +99,14 @@ const pageAnswer = (status: number, page: Page, { headers = {}, nonce }: Extra =
 
 type Admission = { readonly kind: "in"; readonly cookie?: string } | { readonly kind: "out"; readonly answer: Answered }
 
-/** The page's path as browsers see it: the public URL in the settings may add a prefix. */
+/** The page's path as browsers see it, as the public URL in the settings may add a prefix; and whether it is https. */
 const cookiePlace = (token: string, settings: Settings, public_url: string) => {
   const address = linkAddress(token, settings, public_url)
   const url = URL.canParse(address) ? new URL(address) : undefined
   return { path: url?.pathname ?? `/d/${token}`, is_secure: url?.protocol === "https:" }
 }
 
-/** Admits callers with the PIN, or with the cookie of the last hour. */
+/** Admits callers if the link has no PIN, with the PIN, or with the cookie of the last hour. */
 const admit = Effect.fnUntraced(function* ({ link }: Opened, pin: string, call: PublicCallShape, settings: Settings) {
   if (!link.requires_pin) return { kind: "in" } satisfies Admission
   const server = yield* serverContext
@@ -261,7 +261,7 @@ const entered = Effect.fnUntraced(function* (input: Input, call: PublicCallShape
   return admission.kind === "out" ? admission : ({ kind: "in", opened, cookie: admission.cookie } as const)
 })
 
-/** Form values to show again, with their errors. */
+/** Form values to show again, with their errors; `given`: the values to record, if there is no error. */
 const sentIn = (form: Form, language: string) => {
   const words = linkWords(language)
   const given_name = printableLine(form.get("name") ?? "").trim()

@@ -91,7 +91,7 @@ export const isPin = (pin: string, kept: string | undefined): Effect.Effect<bool
     )
   })
 
-// Tokens of public links, and the link of a document.
+// The public link of a document.
 
 export const linkOf = (document_id: number): StoreRead<DocumentLinkRow | undefined> =>
   Store.first(document_links, { document_id })
@@ -129,7 +129,7 @@ const memberOf = ({ documentable_id, documentable_type }: DocumentRow): StoreRea
         return (yield* Store.get(purchase_orders, documentable_id))?.supplier_id
     }
   })
-/** The customer's address: for billing documents the billing address; otherwise the primary, else the first. */
+/** The customer's or supplier's address: of billing documents the billing address, else the primary, else the first. */
 export const customerOf = (document: DocumentRow): StoreRead<string | undefined> =>
   Effect.gen(function* () {
     const member_id = yield* memberOf(document)
@@ -171,7 +171,7 @@ export interface Text {
   readonly row: DocumentSnapshotRow
   readonly document: PrintDocument
 }
-/** The stored content of a document, as it was drawn. Dies if it is missing. */
+/** The stored content of a document, as it was drawn. Dies without a row; 410 or 503 if the file cannot be read. */
 export const textOf = Effect.fnUntraced(function* (document_id: number) {
   const [row] = yield* Store.find(document_snapshots, { document_id, mime_type: "application/json" }, { limit: 1 })
   if (row === undefined) return yield* Effect.die(new Error(`document ${document_id} has no text`))

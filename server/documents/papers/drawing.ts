@@ -144,7 +144,7 @@ export const drawOrFail = Effect.fnUntraced(function* (
   id: number,
   how: { readonly job_id: string; readonly waits: boolean; readonly is_waited_for: boolean }
 ) {
-  // Requests stop waiting after half a minute anyway.
+  // Requests stop waiting after 25 seconds anyway (`request_waits_millis`).
   const limit_millis = how.is_waited_for ? 2 * request_limit_millis : background_limit_millis
   const exit = yield* Effect.exit(draw(id, { job_id: how.job_id, limit_millis }))
   if (Exit.isSuccess(exit)) return

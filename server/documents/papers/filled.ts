@@ -9,7 +9,7 @@ import { queueMail } from "../../delivery/mail/jobs.ts"
 import type { DrawingTooLong, DrawingUnavailable, DrawOptions, Renderer, Undrawable } from "../../print/renderer.ts"
 import { GivenUp, serverContext } from "../../ports/server-context.ts"
 
-// Billing documents as PDF: drawn on request, never stored.
+// Draws documents as PDF, without pictures that cannot be read.
 
 /** Pictures of a document by hash. An unreadable logo is left out, as the document matters more. */
 const picturesFor = Effect.fnUntraced(function* (document: PrintDocument) {
@@ -133,7 +133,7 @@ export const filledMail = Effect.fnUntraced(function* ({ data, mail }: PreparedD
 /** Retry policy of jobs that mail a document. */
 export const mailing = { attempts_max: 8, waits_seconds: [5, 60, 300, 1_800, 7_200], at_a_time: 1 } as const
 
-/** A mail to which subject and text are added. `sender_user_id`: 0 if no user sends it. */
+/** A document's mail. `sender_user_id`: 0 if no user sends it. */
 type DocumentDraft = Omit<MailDraft, "sender_user_id"> & { readonly sender_user_id: number }
 export const senderOf = ({ sender_user_id }: Pick<DocumentDraft, "sender_user_id">): number | null =>
   sender_user_id === 0 ? null : sender_user_id
