@@ -33,9 +33,7 @@ import { issueOwnToken } from "../access/tokens/issue.ts"
 import { AccountMail, factsFor, grants } from "../../core/people/users/api.ts"
 import type { ServerSlice } from "../ports/server-slice.ts"
 
-// The company's setting for a type of notification.
-
-/** The company's setting for a type; undefined if not set. */
+/** The company's setting for a type of notification; undefined if not set. */
 const typeSetting = (type: string): Effect.Effect<TypeSetting | undefined, Failure, Store> =>
   Store.get(notification_settings, type)
 
@@ -65,7 +63,7 @@ const codeShown = Effect.fnUntraced(function* (user_id: number) {
   return user === undefined ? null : firstCode(key, user)
 })
 
-/** Validity of a code in minutes; users who never logged in get that of an invitation. */
+/** Validity of a code in minutes: of a reset an hour, if the user has logged in before; of all others a week. */
 const minutesFor = (kind: AccountMailKind, { invitation_accepted_at }: UserRow): number =>
   kind === "reset" && invitation_accepted_at !== null ? reset_minutes : invitation_minutes
 const expiryAt = (recorded_at: string, minutes: number): string => instantOf(Date.parse(recorded_at) + minutes * 60_000)
@@ -293,7 +291,7 @@ const dropExpired = Effect.fnUntraced(function* (now: string) {
 const dropOldDaily = timedWork({
   cron: "41 3 * * *",
   kind: "access.cleanup",
-  meaning: "removes expired login codes",
+  meaning: "removes expired login codes, also from queued mail",
   run: () =>
     Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
