@@ -34,9 +34,9 @@ import { makeCommits, makePeerNotifier, mayChangeSettings } from "./caches.ts"
 import { bootstrap, postgresIsKnown } from "./bootstrap.ts"
 
 export interface ServerOptions {
-  /** Postgres URL or path of an SQLite file; `:memory:` for one in memory. */
+  /** A Postgres, or an SQLite file; the path `:memory:` is one in memory. */
   readonly database: Database
-  /** Signs feeds, links and attachment addresses. */
+  /** Signs URLs of feeds, boards, links and files, and encrypts stored secrets. */
   readonly key: string
   readonly public_url?: string | undefined
   readonly data_folder?: string
@@ -76,7 +76,7 @@ export interface ServerApp {
   readonly log: Log
   /** Sets the server's URL, once it listens. */
   readonly listensAt: (url: string) => void
-  /** Wakes requests that wait for new events, so that the server can stop. */
+  /** Marks the server as stopping, and wakes requests that wait for new events. */
   readonly wake: () => void
   /** Ends background work and closes the database. */
   readonly close: () => Promise<void>

@@ -10,7 +10,7 @@ import { StartupError } from "../ports/startup-error.ts"
 
 const oldest_postgres = 15
 
-/** Fails with a StartupError if the Postgres is older than the oldest supported release. */
+/** Throws a StartupError if the database is a Postgres older than the oldest supported release. */
 export const postgresIsKnown = Effect.gen(function* () {
   const store = yield* Store
   if (store.dialect !== "pg") return
@@ -27,7 +27,7 @@ interface BootstrapResult {
   readonly onTokenIgnored?: () => void
 }
 
-/** Fills an empty database, and creates missing sequences in any. Concurrent starts wait for each other. */
+/** Fills an empty database; adds missing seeds and sequences to any. Concurrent starts wait for each other. */
 export const bootstrap = Effect.fnUntraced(function* (
   catalogue: Catalogue,
   { owner_token, onOwnerToken, onTokenIgnored }: BootstrapResult

@@ -26,7 +26,7 @@ export interface ServerConfig {
   /** Folder for files outside the database, and for the SQLite database if there is no Postgres. */
   readonly data_folder: string
   readonly database: Database
-  /** Signs feeds, links and attachment addresses. */
+  /** Signs URLs of feeds, boards, links and files, and encrypts stored secrets. */
   readonly key: string
   /** The first owner's token on an empty database; generated when absent. */
   readonly owner_token: string | undefined
@@ -89,7 +89,7 @@ export const configFrom = (environment: Environment): ServerConfig => {
   }
 }
 
-/** Keys of the buckets for files and backups; undefined if none are set. */
+/** Keys of the buckets for files and backups; undefined if one is missing, but throws if FLIGHTCASE_BLOBS is set. */
 export const bucketKeys = (given: Values): Credentials | undefined => {
   const { AWS_ACCESS_KEY_ID: access_key_id, AWS_SECRET_ACCESS_KEY: secret_access_key } = given
   if (access_key_id === undefined || secret_access_key === undefined) {

@@ -1,6 +1,6 @@
 /**
  * Every environment variable of the server: its meaning, its default and the values it accepts.
- * `config.ts` reads them, `flightcase serve --help` prints them, and a test holds README's table to them.
+ * `config.ts` reads them, `flightcase serve --help` prints them, and a test compares docs/OPERATIONS.md with them.
  */
 import { Config, ConfigProvider, Effect, Result, Schema, SchemaIssue } from "effect"
 import { parseSmtpUrl } from "../../core/values/mail-address.ts"
@@ -95,9 +95,9 @@ export const variables = {
     postgresUrl
   ),
   FLIGHTCASE_DATABASE_CONNECTIONS: whole("Maximum number of Postgres connections for requests", 1, 1_000, 10),
-  FLIGHTCASE_DATA: textOr("Folder of the SQLite database and the key", ".flightcase/server"),
+  FLIGHTCASE_DATA: textOr("Folder of the SQLite database, key, files and outbox/", ".flightcase/server"),
   FLIGHTCASE_KEY: text(
-    "Key that signs feeds and links; 20 or more characters, required with DATABASE_URL",
+    "Key that signs links and encrypts secrets; 20 or more characters, required with DATABASE_URL",
     "generated and kept in FLIGHTCASE_DATA",
     longEnough
   ),
@@ -194,7 +194,7 @@ export const readVariables = (environment: Environment): Values => {
   )
 }
 
-/** Help text with one or two lines per variable. */
+/** Help text with two lines per variable: its meaning and its default. */
 export const variablesText = (): string => {
   const width = Math.max(...Object.keys(variables).map((name) => name.length)) + 2
   return Object.entries(variables)

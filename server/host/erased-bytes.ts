@@ -11,8 +11,8 @@ import type { ServerSlice } from "../ports/server-slice.ts"
 const tried_again_every_millis = 10_000
 
 /**
- * Overwrites freed pages and empties the log; false if another process reads the file, as its log cannot be emptied
- * then.
+ * Empties the log, and rewrites a file of earlier releases once; false if another process reads the file, as its log
+ * cannot be emptied then.
  */
 const writeOver = Effect.gen(function* () {
   const [file] = yield* Store.run<{ user_version: number }>("pragma user_version")

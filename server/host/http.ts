@@ -20,7 +20,7 @@ import { brotliCompress, constants, gzip } from "node:zlib"
 const compressed_from_bytes = 1_024
 const is_text = /^(text\/(?!event-stream)|application\/(json|javascript|xml)|image\/svg)/
 
-/** The content coding the client prefers; undefined for none. `br;q=0` rejects br. */
+/** The content coding to use: br, else gzip, if the client accepts it; undefined for none. `br;q=0` rejects br. */
 const codingFor = (accepted: string): "br" | "gzip" | undefined => {
   const takes = (coding: string): boolean =>
     accepted.split(",").some((one) => {
@@ -33,7 +33,7 @@ const codingFor = (accepted: string): "br" | "gzip" | undefined => {
 /** Concurrent compressions: each holds megabytes of memory, and two keep both cores of a small server busy. */
 const at_once = Semaphore.makeUnsafe(2)
 
-/** Compresses a body in a separate thread, so that a long one does not delay other requests. */
+/** Compresses a body in a separate thread, so that a long one delays no other request; undefined if it fails. */
 const compress = (coding: "br" | "gzip", body: string | Uint8Array): Effect.Effect<Uint8Array | undefined> =>
   Effect.callback((resume) => {
     const bytes = typeof body === "string" ? Buffer.from(body) : body
@@ -297,7 +297,7 @@ const bodyOf = (request: IncomingMessage, max: number): Promise<Uint8Array | "to
 
 const isEndless = ({ body }: HttpResponse): boolean =>
   typeof body === "object" && "stream" in body && body.size_bytes === undefined
-/** Time limit for sending: a client that never reads would hold its connection and queued data forever. */
+/** Silence after which an endless response's connection is cut: a client that never reads would hold it forever. */
 const stuck_millis = 60_000
 const cutWhenStuck = (socket: Socket): void => {
   socket.setTimeout(stuck_millis, () => socket.destroy())

@@ -175,7 +175,7 @@ const serve = (
     )
   })
 
-/** Authenticates (401) and applies the rate limit (429). */
+/** Authenticates (401, or 403 for a revoked device), and applies rate limit and quota (429); returns the rejection. */
 const admit = Effect.fnUntraced(function* (pipeline: Pipeline, trace: Trace, found: ReturnType<typeof match>) {
   const { authentication, limits } = pipeline
   const { rate } = limits
@@ -312,8 +312,8 @@ const known = <A>(value: A | Promise<A>): Effect.Effect<A> =>
 const weightOf = (endpoint: Endpoint | undefined): number => endpoint?.metering_weight ?? 1
 
 /**
- * Reads the body: a long one only after the permission check and within the budget for long bodies; files of a form are
- * streamed into the store.
+ * Reads the body: where long ones are allowed, only after the permission check and within their budget; files of a form
+ * are streamed into the store.
  */
 const bodyFor = Effect.fnUntraced(function* (
   caller: Parameters<typeof authorizeCall>[0],

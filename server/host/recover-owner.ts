@@ -33,7 +33,7 @@ interface RecoveredToken {
   readonly user_name: string
 }
 
-/** The existing database of the environment; creates nothing. Throws a StartupError if there is none. */
+/** The database of the environment; creates nothing. Throws a StartupError if its SQLite file is missing. */
 export const databaseHere = (environment: Environment): Database => {
   const { DATABASE_URL, FLIGHTCASE_DATA, FLIGHTCASE_DATABASE_CONNECTIONS } = readVariables(environment)
   if (DATABASE_URL !== undefined)
@@ -67,7 +67,10 @@ export const backupPlace = (environment: Environment, given_folder: string | und
   }
 }
 
-/** Place of backups in the settings, the server id in their names, and the result of the latest scheduled one. */
+/**
+ * Place (FLIGHTCASE_BACKUPS, else the setting) and recipient of backups, the server id in their names, and the latest
+ * scheduled one; the place alone if the database cannot be read.
+ */
 export const scheduledBackup = async ({ database, outside }: BackupPlace) => {
   const unknown = { folder: outside.backups, recipient: undefined, server: undefined, last: undefined }
   if (database.kind === "sqlite" && !existsSync(database.path)) return unknown

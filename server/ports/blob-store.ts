@@ -46,7 +46,7 @@ export interface BlobStore {
   readonly kind: "folder" | "s3"
   /** The folder or bucket, for messages. */
   readonly place: string
-  /** Opens a temporary file; it is deleted with the scope unless kept. */
+  /** Opens a temporary file; it is deleted with the scope, unless `keep` moved it. */
   readonly receive: (bytes_max: number) => Effect.Effect<Receiving, BlobStoreFailure, Scope.Scope>
   readonly read: (sha256: string, range?: ByteRange) => Effect.Effect<ReadBlob, BlobMissing | BlobStoreFailure>
   readonly has: (sha256: string) => Effect.Effect<boolean, BlobStoreFailure>

@@ -53,7 +53,7 @@ export const levels = ["debug", "info", "warn", "error", "silent"] as const
 const held_millis = 50
 const held_max = 16_384
 
-/** Warnings and errors are written at once; the rest is written together, a few times a second, which costs less. */
+/** JSON lines below a warning are written together, within 50 ms, which costs less; all others at once. */
 export const makeLog = ({ write, human, least, now = () => new Date() }: LogOptions): Log => {
   let held = ""
   let timer: NodeJS.Timeout | undefined
@@ -101,8 +101,8 @@ const humanLine = (time: Date, level: Level, event: string, details: Details): s
   )
 }
 /**
- * Removes control characters from client data, which may move a terminal's cursor or reverse text; line ends stay, for
- * stacks.
+ * Replaces control characters in client data, which may move a terminal's cursor or reverse text, by `?`; line ends
+ * stay, for stacks.
  */
 const printable = (text: string): string =>
   text.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, "?")

@@ -128,7 +128,7 @@ export interface Attempt {
   readonly progress: (done: number) => Effect.Effect<void, never, Store>
 }
 
-/** Abilities by which users may request jobs that responses wait for. */
+/** Abilities by which users may request jobs of some kinds, and then follow them: see `asked_with`. */
 export const asking_abilities = ["api-usage:read", "documents:write"] as const
 type AskingAbility = (typeof asking_abilities)[number]
 
@@ -233,8 +233,8 @@ export const recordByServer = Effect.fnUntraced(function* (events: ReadonlyArray
 type Sweeping<A> = Effect.Effect<A, Failure, Store | CommandRuntime>
 const swept_at_once = 100
 /**
- * Hourly work, as days begin at another hour in each zone: finds ids of rows that may be due and records those that
- * are, a hundred in a transaction. `record` reads again under lock and returns how many it recorded: `counted`.
+ * Scheduled work that finds ids of rows that may be due, and records those that are, a hundred in a transaction.
+ * `record` returns how many it recorded; `counted` names their sum in the job's result.
  */
 export const sweep = ({
   candidates,

@@ -38,7 +38,7 @@ export interface AnsweredServerCall {
   readonly method: string
   /** Path and query, as received. */
   readonly target: string
-  /** Path for logs; for paths that contain a key, the endpoint's pattern. */
+  /** Path for logs: the pattern of a public endpoint; of others, `…` for segments that may be secrets. */
   readonly uri: string
   /** Name of the endpoint; null if none matched. */
   readonly endpoint: string | null
@@ -49,7 +49,7 @@ export interface AnsweredServerCall {
   readonly status: number
   /** Milliseconds since 1970. */
   readonly started_millis: number
-  /** Time until the response was complete; for a stream, until its last byte was handed over. */
+  /** Milliseconds until the response was complete; until the start of an endless stream. */
   readonly duration_ms: number
   readonly request_bytes: number
   /** Bytes of the response; 0 for an endless stream. */
@@ -179,7 +179,7 @@ const anyIsSame = (given: ReadonlyArray<string>, right: string): boolean =>
 export interface Delivery {
   readonly source: string
   readonly kind: SourceKind
-  /** The sender's id for the delivery. */
+  /** The sender's id for the delivery; for generic sources the SHA-256 of its body. */
   readonly delivery_id: string
   readonly received_at: string
 }

@@ -53,7 +53,7 @@ const standardOf = Effect.fnUntraced(function* (order: PurchaseOrderRow, setting
   )
 })
 
-/** Subject and text of the mail: as given, else from the layouts, else the default. */
+/** Subject and text of the mail: the text as given, both else from the layouts, else the default. */
 const textsOf = Effect.fnUntraced(function* (
   mail: PurchaseOrderMail,
   order: PurchaseOrderRow,
