@@ -68,7 +68,7 @@ const isNamed = (catalogue: Catalogue): string =>
     )
     .join(" or ")})`
 
-/** Deletes downloads expired and content unreferenced for a day as of an instant; returns the number of blobs removed. */
+/** Deletes expired downloads, and content unreferenced for a day, as of an instant; returns the number of blobs. */
 export const collectFiles = Effect.fnUntraced(function* (
   now_millis: number
 ): Effect.fn.Return<number, Failure | BlobStoreFailure, Store | CommandRuntime> {
