@@ -152,7 +152,7 @@ interface StoreOptions {
 }
 interface OpenedStore {
   readonly store: BlobStore
-  /** Whether the store exists for this process only, and is deleted with it: for a database in memory. */
+  /** Whether the store is deleted on closing: a temporary folder, if there is neither a data folder nor a bucket. */
   readonly is_passing: boolean
   readonly close: () => void
 }

@@ -161,7 +161,7 @@ const reportToSystemd: Effect.Effect<void, never, Scope.Scope> = Effect.gen(func
 const attempt = <A>(body: () => A | Promise<A>): Effect.Effect<A, unknown> =>
   Effect.tryPromise({ try: async () => body(), catch: (cause) => cause })
 
-/** Ends the process after a while, whatever hangs. */
+/** Ends the process after {@link patience_millis}, whatever hangs. */
 const cutOffLater = (log: Log): void => {
   setTimeout(() => {
     log.at("info", "stopped, some work was cut off")

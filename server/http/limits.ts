@@ -180,7 +180,7 @@ export const makeSharedRateLimiter = ({ take, ...failing }: SharedMinutes): Rate
   return {
     count: (who, limit, now) => {
       const share = shares.of(who, now)
-      // Units reserved under a higher limit may exceed the current one.
+      // Reservations made under a higher limit may exceed the current one.
       if (limit < share.limit) share.held = share.used
       share.limit = limit
       if (share.waiting.length === 0) {

@@ -1,6 +1,7 @@
 /**
- * Login codes: 140 random bits, sent by mail, stored as a hash, exchanged for one token (rules/conventions 11). A user
- * has one at most. It ends when used or replaced, and with the account, the e-mail address or the person's data.
+ * Login codes: 140 bits, random or, of invitations, derived from the key; sent by mail, stored as a hash, exchanged for
+ * one token (rules/conventions 11). A user has one at most, until it is used or replaced or expires, or until the
+ * account, the e-mail address or the person's data ends.
  */
 import { insert, integer, plainTable, remove, Store, text, timestamp, type RowOf } from "../../core/kernel/index.ts"
 import { hkdfSync, randomBytes } from "node:crypto"

@@ -54,7 +54,7 @@ const awaitReplay = (replica: StoreShape, position: string) =>
       Effect.retry({ ...replay_waits, while: (failure) => failure instanceof Behind })
     )
 
-/** Why a Postgres is no replica of the primary; else the bytes of the log that it has not replayed. */
+/** Returns as `fault` why a Postgres is no replica of the primary, else as `behind_bytes` the log not replayed. */
 const lookAt = Effect.fnUntraced(function* (primary: StoreShape, replica: StoreShape) {
   const [wanted] = yield* primary.run<{ readonly database: string; readonly position: string }>(
     `select ${same_database} as database, ${written_position} as position`
@@ -88,7 +88,7 @@ const openReplica = (url: string, connections_max: number) =>
     (sql) => makeStore(sql)
   )
 
-/** Why the second URL names no replica of the first; else the bytes of the log that it has not replayed. */
+/** Looks at the Postgres of the second URL as a replica of the first, as {@link lookAt} does. */
 export const checkReplica = (url: string, replica_url: string) =>
   Effect.gen(function* () {
     return yield* lookAt(yield* openReplica(url, 1), yield* openReplica(replica_url, 1))
@@ -156,7 +156,7 @@ const readFrom = (replica: StoreShape, state: ReplicaState, next: ServerEndpoint
     )
   })
 
-/** Looks at the replica again and again: reads go to it while it keeps up. */
+/** Looks at the replica every second; reads go to it while it keeps up. */
 const watch = (replica: StoreShape, state: ReplicaState) =>
   Effect.gen(function* () {
     const primary = yield* Store

@@ -222,7 +222,7 @@ const makeSession = (client: pg.PoolClient, endpoint: PgEndpoint): Session => {
     Effect.suspend(() => {
       if (!is_begin_due) return turn.withPermit(run(given))
       is_begin_due = false
-      // Where a statement cannot be parsed, what is sent with it does not run, either: locks always can.
+      // A BEGIN sent with a statement that cannot be parsed would not run either; locks can always be parsed.
       return given.values === undefined && given.text.startsWith("select pg_advisory_xact_lock")
         ? turn.withPermit(run({ ...given, text: `BEGIN; ${given.text}` }))
         : Effect.andThen(turn.withPermit(run({ text: "BEGIN" })), turn.withPermit(run(given)))

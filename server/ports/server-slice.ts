@@ -23,8 +23,8 @@ export interface Measurement {
 export type { Headers } from "./server-context.ts"
 
 /**
- * An HTTP call that is authenticated, within its rate limit, and matched to an endpoint. Rows, permission and body are
- * not checked yet.
+ * An HTTP call that is authenticated unless the endpoint is public, within its rate limit, and matched to an endpoint.
+ * Rows, permission and body are not checked yet.
  */
 export interface ServerCall extends EndpointCall {
   readonly headers: Headers

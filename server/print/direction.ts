@@ -111,7 +111,7 @@ export interface Drawing {
   readonly families: ReadonlyArray<Family>
   readonly is_rtl: boolean
   readonly accent: string
-  /** Height available for blocks on a page. */
+  /** Height available for blocks on a page, in points. */
   readonly page_height: number
   /** Content of pictures, by name in the definition. */
   readonly images: { [name: string]: string }

@@ -19,7 +19,7 @@ export interface StoreFont {
   readonly normal: Uint8Array
   readonly bold?: Uint8Array
   readonly italic?: Uint8Array
-  /** `first`: used for all text; `missing`: only for characters that other fonts lack (Chinese, Thai). */
+  /** `first`: preferred for all text; `missing`: only for characters that other fonts lack (Chinese, Thai). */
   readonly use: "first" | "missing"
 }
 
@@ -179,7 +179,7 @@ const storeFamily = (folder: FontFolder, font: StoreFont, at: number): Family =>
   }
 }
 
-/** Font families of a document; the first is used for its text. */
+/** Font families of a document in order of preference: each character is drawn in the first that has it. */
 export const familiesFor = (folder: FontFolder, fonts: ReadonlyArray<StoreFont>): ReadonlyArray<Family> => {
   const given = fonts.map((font, at) => ({ font, family: storeFamily(folder, font, at) }))
   return [

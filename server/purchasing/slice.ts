@@ -53,7 +53,7 @@ const standardOf = Effect.fnUntraced(function* (order: PurchaseOrderRow, setting
   )
 })
 
-/** Subject and text of the mail: the text as given, both else from the layouts, else the default. */
+/** Subject and text of the mail by the layouts, else the default; a given text takes precedence. */
 const textsOf = Effect.fnUntraced(function* (
   mail: PurchaseOrderMail,
   order: PurchaseOrderRow,

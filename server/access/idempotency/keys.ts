@@ -1,6 +1,6 @@
 /**
- * The row of an idempotency key, from its reservation to the stored answer. Each step is one statement that is safe on
- * its own, whatever other requests do under the same key.
+ * The row of an idempotency key, from its reservation to the stored answer. Each change of it is one statement that is
+ * safe on its own, whatever other requests do under the same key.
  */
 import { Effect, Schema } from "effect"
 import { choice, insert, integer, isJsonObject, json, longText, plainTable } from "../../../core/kernel/index.ts"

@@ -1,4 +1,4 @@
-/** Builds an answer of an operation's schema from placeholders, for rows whose data was erased. */
+/** Builds an answer of an endpoint's schema from placeholders, for stored answers whose rows are gone. */
 import type { Part } from "../../../core/kernel/lists/answer-schema.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/index.ts"
 import { exampleOf } from "../../http/examples.ts"

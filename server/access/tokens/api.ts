@@ -88,7 +88,7 @@ interface IssueFacts {
   readonly is_administrator: boolean
 }
 
-/** Records in the journal who was issued a token with which abilities, but neither its secret nor the hash. */
+/** Issues a token. The journal records its user and abilities, but neither its secret nor the hash. */
 const issue = (abilities: () => ReadonlySet<string>) =>
   command("POST", "/api/v1/tokens", {
     answer: { token: Shown.row(() => issuedResource) },
@@ -164,7 +164,7 @@ const refusalToIssue = (
   return beyondViewer(viewer, user!, values.abilities)
 }
 
-/** 403 if a token of this user with these abilities may do more than the caller who issues, changes or revokes it. */
+/** 403 if a token of this user with these abilities may do more than the viewer who handles it; else undefined. */
 const beyondViewer = (viewer: Viewer, user: User, abilities: ReadonlyArray<string>): Rejection | undefined => {
   const lacked = user.user_id === viewer.user_id ? undefined : missingRight(viewer, user)
   if (lacked !== undefined) return forbidden(`This token's user holds ${lacked}, which you do not have.`)

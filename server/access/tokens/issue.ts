@@ -160,7 +160,7 @@ export const expiryOf = (
   return [asked, at_most, issuer?.expires_at ?? null].filter((one) => one !== null).sort()[0] ?? null
 }
 
-/** Runs in the caller's transaction, which also records `event`. The token has its user's permissions. */
+/** Issues a user a token of all abilities, in the caller's transaction, which must also record `event`. */
 export const issueOwnToken = Effect.fnUntraced(function* (
   { name, user_id }: { readonly name: string; readonly user_id: number },
   settings: Settings,

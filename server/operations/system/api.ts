@@ -1,4 +1,4 @@
-/** Endpoints about the server itself: health, OpenAPI, the endpoint catalogue, measurements. */
+/** Endpoints about the server itself: health, checks, OpenAPI, the endpoint catalogue, metrics. */
 import { monitorEventLoopDelay } from "node:perf_hooks"
 import { Clock, Context, Effect, Metric, Schedule } from "effect"
 import { formatUnsafe } from "effect/observability/PrometheusMetrics"

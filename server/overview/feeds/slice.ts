@@ -92,7 +92,7 @@ const open = {
 } as const satisfies SharedDraft
 
 /**
- * Feeds a user may currently subscribe to; links of others are invalid. Users who may see orders see everyone's orders;
+ * Feeds a user may currently subscribe to; links to others do not open. Users who may see orders see everyone's orders;
  * everyone's activities are for administrators.
  */
 const feedsOf = Effect.fnUntraced(function* (
