@@ -252,7 +252,7 @@ const listFiles = (owned: Draft, ownerOnly: OwnerOnly) =>
     summary: "List all referenced files by hash, for the owner's export",
     ...owned,
     fields: {
-      after: text({ default: "", max: 64, describe: "Cursor: end of the previous page" }),
+      after: text({ default: "", max: 64, describe: "Cursor: meta.after of the previous page" }),
       limit: integer({ default: per_page_max, min: 1, max: per_page_max, describe: "Rows per page" })
     },
     run: ({ viewer, values }) =>
