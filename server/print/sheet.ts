@@ -105,7 +105,7 @@ export const sheetNamed = (name: string): Sheet | undefined => {
   )?.[1]
 }
 
-/** Labels that cannot be drawn: `field` tells whether `skip` is too large or a label's code too long. */
+/** Labels that cannot be drawn: `field` says whether `skip` is too large or a label's code too long. */
 export class LabelsRefused extends Error {
   readonly field: "skip" | "code"
   constructor(field: "skip" | "code", message: string) {
