@@ -1,5 +1,5 @@
 /**
- * Reads what comes from outside: answers of servers, files people give, notes this program left itself.
+ * Types and decoders of data from outside: responses of servers, files of users, and state this program stored.
  *
  * Rows have the types their resources declare, and are not checked: a server of another release may give more keys or
  * a new status, and the command still works. What a command cannot do without is decoded by a Schema of its own.
@@ -86,7 +86,7 @@ interface Included {
   readonly transfer: Partial<KeysShown<typeof import("../../core/warehouse/transfers/api.ts").items_shown>>
   readonly stocktake: Partial<KeysShown<typeof import("../../core/warehouse/stocktakes/schema.ts").taken_shown>>
 }
-/** Objects in responses that are not rows of a resource. */
+/** Objects in responses, by keys that are no resource's own. */
 interface Objects
   extends
     BodyShown<typeof import("../../core/orders/availability/api/answers.ts").whatIfShown>,
@@ -188,16 +188,16 @@ export const metaIn = (body: Json | undefined): { readonly [Key in MetaKey]?: Js
 }
 /** Total number of rows of a list; 0 if the response has none. */
 export const totalOf = (body: Json | undefined): number => Number(metaIn(body).total ?? 0)
-/** Rows of a list; empty if it is absent. */
+/** Objects in a list; empty if the value is no list. */
 export const rowsOr = (value: Json | undefined): ReadonlyArray<JsonObject> =>
   Array.isArray(value) ? value.filter(isJsonObject) : []
 /** Whether a value is a list of objects. */
 export const isRows = (value: Json | undefined): value is ReadonlyArray<JsonObject> =>
   Array.isArray(value) && value.every(isJsonObject)
-/** The text; null if it is empty or absent. */
+/** A text that is not empty; null for any other value. */
 export const textOrNull = (value: Json | undefined): string | null =>
   typeof value === "string" && value !== "" ? value : null
-/** The number; null if it is absent. */
+/** The number; null for any other value. */
 export const numberOrNull = (value: Json | undefined): number | null => (typeof value === "number" ? value : null)
 
 // Types of a command's module and its arguments.

@@ -39,10 +39,10 @@ export class CliError extends Error {
   }
 }
 
-/** Error of wrong usage: exit 2, naming the flag. */
+/** Error of wrong usage: exit 2. */
 export const usageError = (message: string, way_out?: string): CliError =>
   new CliError(exit_codes.usage, message, { way_out })
-/** Error of --plan without a server or replica that could make the plan. */
+/** Error of --plan where this device cannot decide the command: exit 2. `names_server`: by flag or environment. */
 export const noPlan = (names_server: boolean, has_replica: boolean): CliError =>
   names_server
     ? usageError(
@@ -61,6 +61,6 @@ export const notLoggedIn = (profile: string): CliError =>
 export const refusePlan = ({ options }: { readonly options: { readonly plan?: boolean } }): void => {
   if (options.plan === true) throw usageError("There is no plan of this.", "Leave out --plan to do it.")
 }
-/** Error of a missing value when prompts are disabled: exit 2, naming the flag. */
+/** Error of a missing required value that no prompt supplied: exit 2, naming the flag. */
 export const missingFlagError = (flag: string, what: string): CliError =>
   new CliError(exit_codes.usage, `${what} is missing: give ${flag}.`, { errors: { [flag]: ["is required"] } })

@@ -25,7 +25,7 @@ export const jsonArgument = async (given: string | undefined, flag: string): Pro
   }
 }
 
-/** Lines of a file, or of standard input, as they arrive; without blank ones. */
+/** Trimmed lines of a file, or of standard input (also for `-`), as they arrive; without blank ones. */
 export async function* linesOf(file: string | undefined): AsyncGenerator<string> {
   const input = file === undefined || file === "-" ? process.stdin : (await import("node:fs")).createReadStream(file)
   for await (const typed of typedLinesIn(input)) {

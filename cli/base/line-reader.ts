@@ -2,7 +2,7 @@
  * Lines and bytes of a stream. Not by `node:readline`, which also ends lines at U+2028 and U+2029, and JSON and names
  * may contain these.
  */
-/** Bytes of a Node stream, in chunks. */
+/** Chunks of a Node stream as bytes; throws for chunks that are neither bytes nor text. */
 export async function* bytesOf(stream: AsyncIterable<unknown>): AsyncGenerator<Uint8Array> {
   for await (const part of stream) {
     if (part instanceof Uint8Array) yield part

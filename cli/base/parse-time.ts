@@ -12,7 +12,7 @@ const day_forms = "2026-07-01, today, tomorrow, yesterday, fri, next fri, +3d or
 
 /** A parsed time. */
 interface Typed {
-  /** The instant, with the zone's offset at that time. */
+  /** The instant, with the typed offset, else the zone's at that time. */
   readonly at: string
   /** The day, if no time was typed; its first moment is meant for a start, and its last for an end. */
   readonly day: string | undefined
@@ -66,7 +66,7 @@ export const typedMoment = (text: string, zone: string, flag: string, now: numbe
 export const parseMomentIn = (text: string, zone: string, flag: string, now?: number): string =>
   typedMoment(text, zone, flag, now).at
 
-/** Parses a day, or a word for one as of `now` in the zone; a time is cut to its day. */
+/** Parses a day, or a word for one as of `now` in the zone; a time is cut to its day. Exit 2 for other texts. */
 export const parseDay = (text: string, flag: string, zone: string = "UTC", now: number = Date.now()): string => {
   const trimmed = text.trim()
   const [, day = "", time, offset] = written.exec(trimmed) ?? []
@@ -84,7 +84,7 @@ const noTime = (text: string, flag: string): CliError =>
     `Write ${day_forms}, each also with a time (fri 9:00); 9:00, now, +2h, 2026-07-01T09:00 or 2026-07-01T09:00+02:00.`
   )
 
-/** Day, and time as `hh:mm` if given; undefined for other texts. */
+/** Day, and time as `hh:mm` or `hh:mm:ss` if given; undefined for other texts. */
 const dayAndTime = (
   text: string,
   zone: string,
@@ -134,7 +134,7 @@ const withOffset = (instant: number, zone: string): string => {
   const size = Math.abs(offset)
   return `${wall}${offset < 0 ? "-" : "+"}${two(Math.floor(size / 60))}:${two(size % 60)}`
 }
-/** Formats an instant with the zone's offset: `2026-07-01T09:00:00+02:00`; unchanged if it has milliseconds. */
+/** An instant with the zone's offset: `2026-07-01T09:00:00+02:00`; unchanged if it has milliseconds or is no time. */
 export const offsetIn = (instant: string, zone: string): string => {
   const at = Date.parse(instant)
   return Number.isNaN(at) || at % second_ms !== 0 ? instant : withOffset(at, zone)
@@ -146,7 +146,7 @@ const dayExists = (day: string): boolean => {
 }
 const timeExists = (time: string): boolean => /^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?$/.test(time)
 
-/** Formats an instant in a zone: `2026-07-01 09:00`. */
+/** Formats an instant in a zone: `2026-07-01 09:00`; days and other texts are unchanged. */
 export const formatIn = (instant: string, zone: string): string => {
   const at = Date.parse(instant)
   return Number.isNaN(at) || !instant.includes("T")

@@ -50,8 +50,8 @@ export interface ServerChoice {
 }
 
 /**
- * Chooses server and token. The replica is used if its own server is meant: by `--profile`, by an environment with its
- * URL, or by default. `sha256` returns hex.
+ * Chooses server and token. A logged-in profile's replica is used without `--url`, `--remote` and `--token`, unless
+ * FLIGHTCASE_URL names another server and `--profile` is not given. `sha256` returns hex.
  */
 export const chooseServer = (asked: Asked, sha256: (text: string) => string): ServerChoice => {
   const { environment, flags, login } = asked
@@ -188,7 +188,7 @@ export const homeFolder = (env: Environment): string => {
   return join(data !== undefined && data !== "" ? data : join(homedir(), ".local", "share"), "flightcase")
 }
 
-/** Name of the profile: the given one, `FLIGHTCASE_PROFILE`, or `default`. */
+/** Name of the profile: the given one, `FLIGHTCASE_PROFILE`, or `default`. Exit 2 if it is no valid name. */
 export const profileName = (given: string | undefined, env: Environment): string => {
   const name = given ?? env["FLIGHTCASE_PROFILE"] ?? "default"
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name)) {
@@ -234,7 +234,7 @@ export const loginOf = (name: string, env: Environment): Login | undefined => {
   }
 }
 
-/** Creates a folder that only its owner can read. */
+/** Creates a folder that only its owner can read, with missing parents; returns its path. */
 export const privateFolder = (...parts: ReadonlyArray<string>): string => {
   const folder = join(...parts)
   mkdirSync(folder, { recursive: true, mode: 0o700 })

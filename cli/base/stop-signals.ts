@@ -1,4 +1,4 @@
-/** Stop signals for commands that run until stopped: the first ends them gracefully, the second at once. */
+/** Stop signals for commands that run until stopped: the first ends them gracefully, a second of its kind at once. */
 import { exit_codes } from "./exit-codes.ts"
 
 interface StopSignals {

@@ -91,7 +91,7 @@ const amounts = [
   ["outstanding_quantity", "TO COME"],
   ["returned_quantity", "RETURNED"]
 ] as const
-/** Columns of lines: dates only if a line has its own, and totals only if one has a cost. */
+/** Columns of lines: dates only if a line has its own, costs only if visible, returned only if any were. */
 const columnsOf = (
   order: Row<"purchase_order">,
   rows: NonNullable<Row<"purchase_order">["items"]>
