@@ -73,7 +73,7 @@ const carryOut = async (context: CommandContext, path: string, what: string, bod
   printBrief(context, answer)
 }
 
-/** Amount outstanding to pay, or the credit balance to refund; exit 5 if it is zero. */
+/** Amount outstanding to pay, or the credit balance to refund. Exit 5 if nothing is to pay, 2 if nothing to refund. */
 const amountDue = (verb: "pay" | "refund", invoice: Row<"invoice">): string => {
   const outstanding = exact(invoice.amount_outstanding)
   if (verb === "pay" && outstanding.gt(0)) return invoice.amount_outstanding

@@ -19,7 +19,7 @@ export const declare = (program: Command): void => {
     .command("inbox")
     // `inbox read` has its own --all.
     .enablePositionalOptions()
-    .description("Your notifications; offline, as last listed")
+    .description("Your unread notifications; offline, as last listed")
     .option("--all", "include read notifications")
     .option("--type <type>", "only this type, such as invoice.overdue")
     .option("--limit <n>", "number to show, newest first (default: 20)")
@@ -28,13 +28,13 @@ export const declare = (program: Command): void => {
   withAction(
     inbox
       .command("read")
-      .description("Mark as read")
+      .description("Mark notifications as read")
       .argument("[ids...]", "ids from the list")
       .option("--all", "all notifications"),
     async (context, ids, flags) => markRead(context, ids, flags)
   )
   withAction(
-    inbox.command("unread").description("Mark as unread again").argument("<ids...>", "ids from the list"),
+    inbox.command("unread").description("Mark notifications as unread").argument("<ids...>", "ids from the list"),
     async (context, ids, flags) => markUnread(context, ids, flags)
   )
   withAction(
@@ -65,7 +65,7 @@ const agoText = (instant: string, now: number): string => {
 // Copy of the last list from the server, in the profile's folder, for `inbox` without a network.
 
 interface KeptInbox {
-  /** Time the server sent it. */
+  /** Time the list was received, by this machine's clock. */
   readonly at: string
   /** Notifications, read or not, newest first. */
   readonly notifications: ReadonlyArray<JsonObject>

@@ -15,7 +15,7 @@ export const declare = (program: Command): void => {
       .description("Send a message to test the mail settings")
       .argument("[address]", "recipient (default: your own address)")
       .option("--store <store>", "send as this store, by id or name")
-      .option("--wait [seconds]", "wait for the result, for at most this long (default: 60)"),
+      .option("--wait [seconds]", "wait for the result, at most this many seconds (60 if omitted)"),
     testMail
   )
 }
@@ -56,7 +56,7 @@ const testMail: CommandAction = async (context, [to], flags) => {
   return read.status === "done" ? exit_codes.ok : exit_codes.failed
 }
 
-/** Id of a store, resolved by the server, which may have stores unknown to this machine. */
+/** Id of a store given by id or name; a name is looked up in the replica, if there is one, else at the server. */
 const storeId = async (context: CommandContext, text: string): Promise<number> => {
   const { looksLikeId, resolveStore } = await import("../../context/resolve-id.ts")
   return looksLikeId(text) ? Number(text) : (await resolveStore(context, text)).id
@@ -69,7 +69,7 @@ const waitOf = (flags: Flags): number | undefined => {
   return seconds * 1_000
 }
 
-/** Waits for a job; returns it done or failed, or as it is at the timeout. */
+/** Waits for a job; returns it once done or failed, or as it is at the timeout. */
 const ended = async (context: CommandContext, job_id: string, wait_millis: number): Promise<Row<"job">> => {
   const path = `/api/v1/system/jobs/${encodeURIComponent(job_id)}`
   const until = performance.now() + wait_millis

@@ -17,7 +17,7 @@ import { resolveId } from "../../context/resolve-id.ts"
 const channels = [
   ["database", "in the inbox"],
   ["email", "by e-mail"],
-  ["broadcast", "at once, where sync --watch runs"]
+  ["broadcast", "at once, where sync --watch or inbox --watch runs"]
 ] as const
 
 export const declare = (program: Command): void => {
@@ -84,7 +84,7 @@ const setNotifications: CommandAction = async (context, types, flags) => {
   notePending(context, answer)
 }
 
-/** Changes for the named types. Exit 2 if there are none, or if flags are of the other list. */
+/** Changes for the named types. Exit 2 if there are none, or if flags contradict each other or the list. */
 const changeOf = (flags: Flags, is_house: boolean): JsonObject => {
   const given = channels.flatMap(([one]) => (typeof flags[one] === "boolean" ? [[one, flags[one]] as const] : []))
   const { enabled, muted } = flags

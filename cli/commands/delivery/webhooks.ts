@@ -168,7 +168,7 @@ export const declare = (program: Command): void => {
   withAction(
     webhooks
       .command("listen")
-      .description("Receive and print deliveries here; uses a temporary webhook if the server can reach this machine")
+      .description("Receive and print deliveries here, by a temporary webhook unless --secret is given")
       .option("--port <port>", "port to listen on (default: 4490; 0 for any free port)")
       .option("--events <names>", "events to subscribe to, separated by commas (default: all)")
       .option("--secret <secret>", "verify with an existing webhook's secret, and do not subscribe")

@@ -94,7 +94,7 @@ const attachOne = async (
   return row
 }
 
-/** Attaches photos to the unit with a scanned code. */
+/** Attaches photos to a unit, given by its stock level id. */
 export const attachPhotos = async (
   context: CommandContext,
   asset_id: number,

@@ -39,7 +39,7 @@ export const declare = (program: Command): void => {
   withAction(
     documents
       .command("batch")
-      .description("Create documents for up to 100 orders or invoices, in one job")
+      .description("Create documents for up to 100 orders, invoices or other sources, in one job")
       .requiredOption("--type <type>", "type of document, as for generate")
       .addOption(repeatable("--order <order>", "source order; repeatable"))
       .addOption(repeatable("--invoice <invoice>", "source invoice; repeatable"))
@@ -121,7 +121,7 @@ const generateDocument = async (context: CommandContext, flags: Flags): Promise<
 }
 
 const patience_millis = 60_000
-/** Sends pending commands, and downloads the document once the server has rendered it. */
+/** Syncs, and returns the document's row once the server has drawn it, or as it is after `patience_millis`. */
 const drawnAtServer = async (context: CommandContext, recorded: Row<"document">): Promise<Row<"document">> => {
   await (await context.device()).sync()
   const path = `/api/v1/documents/${recorded.id}`
@@ -151,7 +151,7 @@ const generateBatch = async (context: CommandContext, flags: Flags): Promise<voi
   return batchDone(context, String(job_id), documentable_ids.length)
 }
 
-/** Prints progress until the batch has ended. */
+/** Prints progress until the batch has ended, then its result. Exit 1 if it failed. */
 const batchDone = async (context: CommandContext, job_id: string, total: number): Promise<void> => {
   const progress = progressOf(context)
   const path = `/api/v1/system/jobs/${encodeURIComponent(job_id)}`
