@@ -17,7 +17,7 @@ import { type CommandAction, textFlag, withAction } from "../../../context/progr
 import { resolveStore } from "../../../context/resolve-id.ts"
 import { responseError } from "../../../base/response-errors.ts"
 
-// Lists data that an export leaves on the server, as it holds secrets: webhooks and their sources, secret settings.
+// Lists data that an export leaves on the server, as it holds secrets: webhooks, inbound sources, secret settings.
 
 /** Names of data that stays on the server; null if unknown, without permission or connection. */
 interface LeftBehind extends JsonObject {

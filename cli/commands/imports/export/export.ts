@@ -208,7 +208,7 @@ const exportAll: CommandAction = async (context, [folder = ""], flags) => {
 }
 
 type Tell = Progress["at"]
-/** Writes every list of the API with its nested lists (`products`, then `products.rates`); returns the files. */
+/** Writes every list of `core/` with its nested lists (`products`, then `products.rates`); returns the files. */
 const writeLists = async (
   context: CommandContext,
   folder: string,

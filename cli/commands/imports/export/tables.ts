@@ -40,7 +40,7 @@ const left_out: ReadonlySet<number> = new Set([exit_codes.not_allowed, exit_code
 
 /**
  * Writes rows to `path.ndjson` and `path.csv`, with one page in memory at a time. Returns their number, or the reason
- * there are none.
+ * why the list was left out.
  */
 export const writeRows = async (
   path: string,

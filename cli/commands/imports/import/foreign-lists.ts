@@ -272,7 +272,7 @@ const namesAlone = (rows: ReadonlyArray<SourceRow>, sources: Sources): ((name: s
   const keys = Map.groupBy(rows, ({ cells }) => nameIn(cells, sources))
   return (name) => new Set(keys.get(name)?.map(({ cells }) => keyOf(cells, sources))).size === 1
 }
-/** Products with the stock of each store in columns, one row for each product. */
+/** Products with the stock of each store in columns; where rows stand for units, one row for each product. */
 const withStock = (
   rows: ReadonlyArray<SourceRow>,
   sources: Sources,

@@ -3,11 +3,11 @@
  * others follow the names of their fields. Several are given where they may differ; the first that a file has is read.
  */
 
-/** Headings by column of ours; `{A} {B}` joins cells. */
+/** The file's headings by column of the import; `{A} {B}` joins cells. */
 type Headings = { readonly [column: string]: ReadonlyArray<string> }
 // Private customers become organisations, as contacts hire only where a setting lets them.
 
-/** Our words by their words, in lower case, by column of ours. */
+/** Values of the import by the file's words in lower case, by column of the import. */
 type Words = { readonly [column: string]: { readonly [word: string]: string } }
 
 interface ForeignList {
@@ -40,7 +40,7 @@ export interface ForeignSystem {
   }
 }
 
-/** Matches a list's name, with a date or number behind it: `products`, `products 2026 11 28`. */
+/** Matches a list's name, also with `export`, `list`, `all` or numbers behind it: `products 2026 11 28`. */
 const called = (name: string): RegExp => new RegExp(`^(${name})( (export|list|all|\\d+))*$`, "i")
 
 const address: Headings = {

@@ -23,7 +23,7 @@ const chunk_max = 500
 export const declare = (program: Command): void => {
   const bring = program
     .command("import")
-    .description("Import products, rates or members from CSV or JSON (repeatable), or an export into an empty server")
+    .description("Import products, rates or members from CSV or JSON, or an export into an empty server")
     .addArgument(
       withValues(new Argument("<kind>", "products, rates, members or all"), { words: [...Object.keys(kinds), "all"] })
     )
@@ -31,7 +31,7 @@ export const declare = (program: Command): void => {
       "[file]",
       "CSV with a header row, or JSON; - for standard input; for all: the folder of an export, or with --from of lists"
     )
-    .option("--example", "write a small example file")
+    .option("--example", "print a small example file")
     .option("--dry-run", "check the rows and write nothing; same as --plan")
     .addOption(
       repeatable(
@@ -43,7 +43,7 @@ export const declare = (program: Command): void => {
     .addOption(repeatable("--set <column=value>", "fixed value for every row"))
     .option("--create-stores", "create missing stores named in stock columns")
     .option("--verdicts <file>", "write each row's verdict as a line of JSON")
-    .option("--refused <file>", "write refused rows with reasons, to be corrected and imported again")
+    .option("--refused <file>", "write refused rows with reasons, to correct and import again; with --from, a folder")
     .option("--raw", "take CSV cells as they are: keep a leading ' before what looks like a formula")
     .option(
       "--locale <locale>",
@@ -193,7 +193,7 @@ const stateOf = (context: CommandContext, told: Json, restart: boolean): ReturnT
 
 /**
  * Finds stores named by columns such as `stock.Northern Depot`. Missing ones are reported before any row is sent, or
- * created with `make`; a dry run returns them, to be treated as existing.
+ * created with `make`, whose dry run returns them, to be treated as existing.
  */
 const prepareStores = async (
   context: CommandContext,

@@ -38,7 +38,7 @@ export const writingOf = (locale: string | undefined, comma_decimals: boolean): 
   }
 }
 
-/** Converts `31.12.2026`, in the locale's order, to `2026-12-31`; undefined for other texts. */
+/** Converts `31.12.2026`, in the locale's order, to `2026-12-31`; undefined for other texts, and without a locale. */
 export const dateWritten = (text: string, { date_order }: Writing): string | undefined => {
   const parts = /^(\d{1,4})[./-](\d{1,2})[./-](\d{1,4})$/.exec(text)?.slice(1)
   if (parts === undefined || date_order === undefined) return undefined
@@ -63,7 +63,7 @@ const countryNamed = (text: string, { locale }: Writing): string | undefined => 
 /** Name of the column with reasons; imports ignore it. */
 const reason_column = "refused_because"
 
-/** Writes rejected rows as they occur; `going_on` appends to the file of an interrupted import. */
+/** Writer of rejected rows; undefined without a file. `going_on` appends to the file of an interrupted import. */
 export const refusedRows = (
   file: string | undefined,
   { headers, separator, raw }: Source,
@@ -334,7 +334,7 @@ const filled = (source: string, cells: JsonObject): Json => {
     .trim()
 }
 
-/** Parses structured cells: JSON, and short forms for spreadsheets. */
+/** Value of a cell for the API: parses JSON, lists of units, country names, dates of custom fields, and numbers. */
 const valued = (target: string, value: Json, unit: string | undefined, writing: Writing): Json => {
   if (typeof value !== "string") return value
   const text = value.trim()

@@ -51,7 +51,7 @@ interface OrderLists {
   readonly flags: Flags
 }
 
-/** An id; null for a row that this dry run would have created. */
+/** A row's id and name; the id is null for a row that this dry run would have created. */
 type Found = { readonly id: number | null; readonly name: string }
 
 type Send = (
@@ -74,7 +74,7 @@ const senderOf =
 
 /** Column and text to find a row by. */
 type Named = readonly [column: string, text: string]
-/** Finds the only row with one of some names, each read once; several or none are errors. */
+/** Finds the row of the first name that the server has, and caches it; several rows or none are errors. */
 const finderOf = (send: Send, { dry_run, known }: Importing) => {
   const seen = new Map<string, Found>()
   const only = async (list: "members" | "products", [column, text]: Named, more: Query): Promise<Found | undefined> => {
@@ -122,7 +122,7 @@ interface Created {
 }
 type Prepared = Pick<TriedOrder, "header" | "lines">
 
-/** Bodies of an order and its lines. */
+/** Makes the bodies of an order and its lines; unknown stores, customers and products are errors. */
 const preparerOf = async (context: CommandContext, send: Send, importing: Importing) => {
   const { dry_run, known, writing } = importing
   const find = finderOf(send, importing)
@@ -167,7 +167,7 @@ const discard = async (send: Send, id: number): Promise<void> => {
     if (!isRefusal(error)) throw error
   }
 }
-/** Creates an order with its lines, as a quotation unless it is a draft; nothing of it stays if a line is refused. */
+/** Creates an order with its lines, as a quotation unless it is a draft; deletes it if a step is refused. */
 const createOrder = async (send: Send, { header, lines }: Prepared, begun: string, state: ForeignState) => {
   const { id } = rowIn(await send("POST", "/opportunities", { ...header, reference: begun }), "opportunity")
   try {
@@ -199,7 +199,7 @@ const finishOrder = async (
   return warnings
 }
 
-/** Imports one order; returns undefined if it was imported before. */
+/** Imports one order, or only prepares it in a dry run; returns undefined if it was imported before. */
 const importerOf = async (
   context: CommandContext,
   { label, orders: { states } }: ForeignSystem,

@@ -42,7 +42,7 @@ const rowsNamed = (rows: ReadonlyArray<JsonObject>, columns: ReadonlyArray<strin
 }
 
 type Ids = ReadonlyMap<string, number>
-/** Requests that create what the orders name and the server lacks, and the ids that result; undefined if refused. */
+/** Imports of the stores, members and products that the orders name, and the resulting ids; undefined if refused. */
 const promisedFor = async (context: CommandContext, orders: ReadonlyArray<TriedOrder>, { rows, stores }: Known) => {
   const listed = rowsIn(await context.read("/api/v1/stores", [["per_page", "100"]]), "stores")
   const there = new Set(listed.map(({ name }) => foldCase(name)))
@@ -92,7 +92,7 @@ export const triedOrders = async (
   let at = 0
   return given.map((order) => (order === undefined ? undefined : found[at++]))
 }
-/** Ids are the same in each plan, as nothing takes them. */
+/** Plans all orders, again without those refused until no more are; ids stay the same, as plans use up none. */
 const decided = async (
   context: CommandContext,
   orders: ReadonlyArray<TriedOrder>,
@@ -125,7 +125,7 @@ const decided = async (
   }
 }
 
-/** A body without what is unknown. */
+/** A body without undefined values. */
 const sent = (body: { readonly [key: string]: Json | undefined }): JsonObject =>
   Object.fromEntries(Object.entries(body).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])))
 const headerOf = ({ customer, header, store }: TriedOrder, ids: Ids): Post =>

@@ -7,7 +7,7 @@ const isBlank = (value: Json | undefined): boolean =>
   value === undefined || value === null || (typeof value === "string" && value.trim() === "")
 
 interface Several {
-  /** Part that a column without a suffix is. */
+  /** Part that a column without a suffix holds. */
   readonly main?: string
   /** Part without which a record is skipped, as price lists have gaps. */
   readonly needs?: string
@@ -35,7 +35,7 @@ export const fieldOf = (column: string, { aliases }: Columns): string => {
   return namedIn(aliases, name) ?? name
 }
 
-/** The row with repeatable columns as lists; a column without a suffix stays a plain value. */
+/** The row with repeatable columns as lists; a list, an object or a `rate` without suffix stays as it is if alone. */
 export const withParts = (row: { readonly [column: string]: Json }): JsonObject => {
   const rest: { [column: string]: Json } = {}
   const found = new Map<string, Map<number, { [part: string]: Json }>>()
@@ -60,7 +60,7 @@ export const withParts = (row: { readonly [column: string]: Json }): JsonObject 
       .sort(([one], [other]) => one - other)
       .map(([, part]) => part)
       .filter((part) => needs === undefined || part[needs] !== undefined)
-      // Without a suffix a cell may hold several values, separated by semicolons.
+      // A record of its main part alone is the plain cell, in which the server separates several values.
       .map((part) => (Object.keys(part).length === 1 ? (part[main] ?? part) : part))
     const others = alone.get(head)
     const all = [
@@ -73,7 +73,7 @@ export const withParts = (row: { readonly [column: string]: Json }): JsonObject 
   return { ...rest, ...Object.fromEntries(alone) }
 }
 
-/** A value of a row, and the file's column it is from. */
+/** A value of a row, with its column of the import (`target`) and the file's heading. */
 export interface Told {
   readonly target: string
   readonly heading: string

@@ -200,7 +200,7 @@ interface SendResult {
 
 /** Maximum size of a row: a request's, less its fixed parts. */
 const row_bytes_max = json_body_bytes_max - 65_536
-/** Maximum size of several rows in a request, and of the names that a dry run adds. */
+/** Maximum size of several rows in a request; names that a dry run adds are in these rows, and no longer. */
 const rows_bytes_max = 500_000
 const bytesOf = (value: Json): number => Buffer.byteLength(JSON.stringify(value))
 /** A mapped row, or an error naming the column that makes it too long for a request. */

@@ -85,7 +85,7 @@ const decode = (bytes: Uint8Array, encoding: Encoding): string =>
   new TextDecoder(encoding, { ignoreBOM: true }).decode(bytes)
 const head_bytes = 65_536
 
-/** Reads the file once for its hash, size, and whether it is UTF-8 (old spreadsheets write Windows-1252). */
+/** Reads the file once for its hash, size, first bytes and encoding (old spreadsheets write Windows-1252). */
 const examine = async (
   stream: Readable
 ): Promise<{
@@ -208,7 +208,7 @@ const wellQuoted = (separator: string): ((row: string) => boolean) => {
   const whole = new RegExp(`^${cell}(?:${between}${cell})*$`)
   return (row) => whole.test(row)
 }
-/** Whether a record may result from an open quote: only if it has quoted cells. */
+/** Whether a parsed cell still begins with a quote, as after a stray one. */
 const isDoubtful = (record: ReadonlyArray<string>): boolean => record.some((cell) => cell.startsWith('"'))
 /** Counts line ends in a text, as the parser counts a CRLF inside quotes twice. */
 const lineEndsIn = (text: string): number => text.match(/\r\n|\r|\n/g)?.length ?? 0
@@ -336,7 +336,7 @@ export const headingIn = (headers: ReadonlyArray<string>, candidates: ReadonlyAr
 export const cell = (cells: JsonObject, heading: string | undefined): string =>
   heading === undefined || cells[heading] === undefined || cells[heading] === null ? "" : String(cells[heading]).trim()
 
-/** A CSV list with its headings; `-` and JSON have none. */
+/** Opens a CSV list with its headings. Exit 2 for JSON, which has none. */
 export const openList = async (file: string, flags: Flags): Promise<List> => {
   const source = await openSource(file, textFlag(flags, "delimiter"), flags.raw === true)
   if (source.headers === undefined) throw usageError(`${file} is JSON; lists of another system are CSV files.`)
