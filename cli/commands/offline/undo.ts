@@ -1,4 +1,4 @@
-/** `undo`: undoes commands of this device, the last ones or named ones. */
+/** `undo`: undoes this device's last run, or the command with a number; `--list` and `--redo`. */
 import type { Command } from "commander"
 import type { JsonObject } from "../../../core/kernel/index.ts"
 import type { UndoFailure, UndoListed, UndoPlan, UndoResult, UndoStep } from "../../../sync/device/undo/undo.ts"
@@ -17,7 +17,7 @@ export const declare = (program: Command): void => {
       .argument("[command]", "number of the command, from undo --list")
       .description(
         "Undo the last run of this machine, or the command with this number. " +
-          "Unsent commands are withdrawn; sent ones are reversed by new commands, which the server decides."
+          "Unsent commands are withdrawn, sent ones reversed by new commands."
       )
       .option("--list", "list the last commands, and what undoing each would do")
       .option("--limit <n>", "with --list: number of commands", "20")

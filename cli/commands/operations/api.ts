@@ -1,4 +1,4 @@
-/** `api`: calls any operation by method and path, and prints the response as the server gives it. */
+/** `api`: calls any operation by method and path, and prints the response's body unchanged, also of errors. */
 import { metaIn } from "../../base/answers.ts"
 import { Argument, type Command, Option } from "commander"
 import type { Json } from "../../../core/kernel/index.ts"
@@ -20,7 +20,7 @@ export const declare = (program: Command): void => {
     .argument("<path>", "path such as /api/v1/products; /api/v1 may be omitted")
     .addOption(repeatable("-q, --q <name=value>", "query parameter, such as name_cont=truss or page=2; repeatable"))
     .addOption(new Option("-d, --data <json>", "body as JSON, @FILE or @-"))
-    .addOption(new Option("-o, --output <file>", "write the response to this file"))
+    .addOption(new Option("-o, --output <file>", "write a response that is no JSON, such as a PDF, to this file"))
   withAction(api, async (context, [given = "", where = ""], flags) => {
     const method = given.toUpperCase()
     if (!methods.includes(method))

@@ -1,4 +1,4 @@
-/** `backup`: backs up a server on its own machine, its database and files, into a folder or a bucket. */
+/** `backup`: creates, lists, verifies, restores, moves and prunes backups of a server, on its own machine. */
 import { type Command, Option } from "commander"
 import type { CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes, refusePlan, usageError } from "../../base/exit-codes.ts"
@@ -10,7 +10,7 @@ import type { Backup, BackupPlace } from "../../../server/operations/backups/bac
 const machine = () => import("../../../server/host/recover-owner.ts")
 const backupsModule = () => import("../../../server/operations/backups/backup.ts")
 
-/** Runs work on this machine, with errors for users; the network is never used. */
+/** Runs work on the server's own machine, never through its API, with errors for users. */
 const atTheMachine = async <A>(
   context: CommandContext,
   work: (backups: Awaited<ReturnType<typeof backupsModule>>) => Promise<A>

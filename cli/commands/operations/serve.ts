@@ -1,4 +1,4 @@
-/** `serve`: runs the server. All settings come from the environment, whatever way it is started. */
+/** `serve` and `upgrade`: run the server, or check its next start; configured by environment variables alone. */
 import type { Command } from "commander"
 import { variablesText } from "../../../server/host/environment.ts"
 import type { CommandContext } from "../../context/context.ts"
@@ -29,7 +29,7 @@ export const declare = (program: Command): void => {
       .command("recover-owner")
       .description(
         "Issue a new owner token, shown once. Needs access to the server's data folder (FLIGHTCASE_DATA) or " +
-          "database (DATABASE_URL). Other tokens stay valid; the journal records the reset."
+          "database (DATABASE_URL). Other tokens stay valid."
       ),
     recover
   )

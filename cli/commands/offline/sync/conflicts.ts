@@ -10,7 +10,7 @@ import { column, columnsNamed, tableText } from "../../../output/table.ts"
 import { cellText, minuteText, oneLine, sentenceText, styled, type Terminal, toType } from "../../../output/text.ts"
 import type { CommandAction } from "../../../context/program.ts"
 
-// Availability for resolving conflicts, from the server or, if unreachable, the replica.
+// Facts for resolving conflicts, from the server or, if it is unreachable or refuses, from the replica.
 
 export const factsFor = (context: CommandContext, device: Device): AskFacts => {
   let reachable = !context.offline
@@ -168,7 +168,7 @@ const reportLine = (row: JsonObject, zone?: string): string => {
   if (there === null) return `${of}${deed(here)} here; the server did not do that.`
   return `${of}${deed(there)} by the server, ${deed(here)} here.`
 }
-/** Name of the order, if the row itself lacks it. */
+/** Order, if the row itself lacks it, and customer in brackets; empty without either. */
 const whoseText = ({ customer, order, subject, what }: JsonObject): string => {
   const named = subject === null || String(what).includes(String(subject))
   const parts = [

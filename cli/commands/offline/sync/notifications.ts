@@ -1,4 +1,4 @@
-/** Prints notifications during `sync --watch`, without ever disturbing the sync. */
+/** Prints notifications during `sync --watch` and `inbox --watch`; their faults never end the sync. */
 import type { WatchEvent } from "../../../../sync/device/exchange/watch.ts"
 import type { FollowEnd, Notification } from "../../../../sync/notification-stream.ts"
 import type { CommandContext } from "../../../context/context.ts"
@@ -26,7 +26,7 @@ const warningOf = (end: FollowEnd): string | undefined =>
     ? `Notifications are not shown here: ${end.message || "the server refuses it to this token."}`
     : undefined
 
-/** Follows notifications. Resolves when stopped, or if the server has no stream; never rejects. */
+/** Prints notifications until stopped, refused by the server (with a warning on 403), or if it has no stream. */
 export const tellNotifications = async (
   context: CommandContext,
   { token, url }: { readonly url: string; readonly token: string },

@@ -63,7 +63,7 @@ const openOf = (conflicts: ReadonlyArray<Conflict>, given: string): OpenConflict
   return all.find(({ id, n }) => id === given || String(n) === given)
 }
 
-/** Applies the resolution; throws error responses. */
+/** Applies the resolution, or plans it with --plan, and prints the answer; throws error responses. */
 const settled = async (
   context: CommandContext,
   device: Device,
@@ -184,7 +184,7 @@ const put = (value: Json | undefined, [step, ...rest]: ReadonlyArray<string>, by
   return { ...(isJsonObject(value) ? value : {}), [step]: put(isJsonObject(value) ? value[step] : undefined, rest, by) }
 }
 
-/** Opens the body in an editor until the command is accepted or abandoned; a rejected text is opened again. */
+/** Opens the body in an editor until the command is accepted or given up; a rejected body is opened as last edited. */
 const settledInEditor = async (
   context: CommandContext,
   device: Device,

@@ -124,7 +124,7 @@ const declareBundle = (sync: Command): void => {
       .command("in")
       .description("Apply a returned bundle; with --to, deliver another device's bundle and write the one to return")
       .argument("<file>", "bundle to apply or deliver")
-      .option("--to <url>", "deliver the bundle to this server (default token: the profile's)")
+      .option("--to <url>", "deliver the bundle to this server, by --token, FLIGHTCASE_TOKEN or the profile's token")
       .option("-o, --output <file>", "file for the bundle to return (default: FILE with .back)"),
     takeIn
   )

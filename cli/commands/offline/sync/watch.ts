@@ -87,7 +87,7 @@ const follow = async (context: CommandContext): Promise<number> => {
     throw new CliError(exit_codes.conflict, "This profile is being watched already.", {
       way_out: "systemctl --user status shows the unit, if one runs it."
     })
-  // Ends with exit code 0 at a signal, after a sync in progress.
+  // A signal ends it after a sync in progress: with exit code 130 at SIGINT, else 0.
   const { code, stop } = stopOnSignals()
   // Loaded now, not when needed, as another release may replace the program meanwhile.
   await (await import("../../../../sync/device/exchange/remote.ts")).loadShapeReader()
@@ -105,7 +105,7 @@ const follow = async (context: CommandContext): Promise<number> => {
   }
 }
 
-/** Syncs at news from the server and at local commands, until stopped. The caller holds the lock. */
+/** Syncs at news from the server and at local commands, until stopped or replaced. The caller holds the lock. */
 export const keptInSync = async (
   context: CommandContext,
   device: Device,
@@ -128,7 +128,7 @@ export const keptInSync = async (
   })
 }
 
-/** Calls `look` when files of the profile change, so that new commands are sent at once. */
+/** Calls `look` when the profile's outbox or replica changes, until the returned function is called. */
 export const onRecorded =
   (folder: string) =>
   (look: () => void): (() => void) => {

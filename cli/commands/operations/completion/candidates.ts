@@ -48,8 +48,8 @@ export const forBash = (candidate: string, { quote, words }: Line): string => {
 }
 
 /**
- * Prints candidates for the last word, one per line; none after an error. Never uses the network. `given`: the typed
- * words, or bash's line, after a `--` so that its flags are not parsed as this command's.
+ * Lines with candidates for the last word; none after an error. Never uses the network. `given`: the typed words, or
+ * bash's line, after a `--` so that its flags are not parsed as this command's.
  */
 export const complete = async (
   shell: "words" | "line",

@@ -14,7 +14,7 @@ export const declare = (program: Command): void => {
   const doctor = program
     .command("doctor")
     .description("Check the replica, the outbox and the server")
-    .option("--repair", "rebuild the replica where it differs from the journal; the outbox stays")
+    .option("--repair", "rebuild or refill a replica that is damaged or differs; the outbox stays")
     .option("--accept-loss", "continue without the commands the outbox has lost")
     .option("--server", "check the running server instead: database, clock, disk, mail, jobs, webhooks, backups")
   withAction(doctor, async (context, _args, flags) => {
@@ -124,7 +124,7 @@ const failure = async (work: () => Promise<unknown>): Promise<Failure | undefine
   }
 }
 
-/** Moves the damaged replica aside and fills a new one from the server; returns a description of both. */
+/** Moves the damaged replica aside and, unless offline, fills a new one from the server; returns a description. */
 const refilled = async (context: CommandContext): Promise<string> => {
   const { moveReplicaAside } = await import("../../../../sync/device/outbox/folder.ts")
   const { openDevice } = await import("../../../../sync/device/device.ts")
@@ -181,7 +181,7 @@ const outboxFile = (folder: string): Finding => {
   }
 }
 
-/** Checks that the server responds and clocks agree. An unreachable server is no fault of the device. */
+/** Checks the server's health, its jobs and the clocks; empty offline. An unreachable server is no fault here. */
 const withServer = async (context: CommandContext, device: Device): Promise<ReadonlyArray<Finding>> => {
   if (context.offline) return []
   const asked_at = Date.now()

@@ -11,7 +11,7 @@ import { wordsOf } from "../../../derived/names.ts"
 /** Whether a query may change something without an event, as redeeming a login code and restoring a journal do. */
 const hasEffects = (one: Endpoint): boolean =>
   one.kind === "query" && one.method !== "GET" && !coreEndpoints.includes(one)
-/** Operations by resource: those with a command, so neither the sync protocol nor feeds, and without `hasEffects`. */
+/** Operations by resource: those that the command line has, so no sync protocol and feeds, without `hasEffects`. */
 const operationsOf = async (): Promise<ReadonlyMap<string, ReadonlyArray<Endpoint>>> =>
   Map.groupBy(
     (await allEndpoints()).filter((one) => wordsOf(one) !== undefined && !hasEffects(one)),

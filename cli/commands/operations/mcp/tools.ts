@@ -130,7 +130,7 @@ const rowsThatFit = (body: JsonObject, page: number, per_page: number): Json => 
   let length = 2_000
   const fitting = rows.findIndex((row) => (length += JSON.stringify(row).length + 1) > answer_max)
   if (fitting < 0) return has_more ? { ...body, next: { page: page + 1, per_page } } : body
-  // Pages of this size begin after the rows that are shown.
+  // Shown rows are reduced until the next page of as many begins right behind them.
   let shown = Math.max(1, fitting)
   while (before % shown !== 0) shown--
   return { ...body, [plural]: rows.slice(0, shown), next: { page: before / shown + 2, per_page: shown } }
@@ -156,7 +156,7 @@ const plan = async (call: Call): Promise<Json> => {
     events: events.map(({ data, stream, type }) => ({ type, stream, data }))
   })
 }
-/** Checks the form of a command that only the server decides. */
+/** Checks the form of a command that is not decided here: without a replica, or by the server only. */
 const checked = async (context: CommandContext, endpoint: Endpoint, asking: ApiRequest): Promise<Json> => {
   const sent = objectOf(asking.body)
   const company = await context.request({ method: "GET", path: "/api/v1/settings/company" })
@@ -202,7 +202,6 @@ const windowIn = async ({ context, note, values }: Call) => {
   return { store, from, to }
 }
 
-/** The tools by name. */
 const all_tools: { readonly [name: string]: Tool } = {
   describe: {
     describe:
@@ -320,7 +319,7 @@ const all_tools: { readonly [name: string]: Tool } = {
     }
   },
   plan: {
-    describe: "Tells what a command would do, with the rules' refusals, and records nothing",
+    describe: "Tells what a command would do, recording nothing; if it is not decided here, only checks its form",
     fields: command_fields,
     effect: "plan",
     run: plan
