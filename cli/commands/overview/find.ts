@@ -1,6 +1,6 @@
 /**
- * `find`: searches members, orders, products, documents and units by words or code, with their location, and prints a
- * table per kind; exit 3 without any.
+ * `find`: searches orders, members, products, units, cases, invoices and purchase orders by words or code, and prints
+ * a table per kind, units and cases with their location; exit 3 if nothing is found.
  */
 import type { Command } from "commander"
 import { type CommandAction, type Flags, textFlag, withAction } from "../../context/program.ts"
@@ -94,7 +94,7 @@ const printFound = (context: CommandContext, found: Search): void => {
   const lists = found_kinds
     .map((kind) => listOf(found, kind))
     .filter(({ is_empty }) => !is_empty)
-    // Kinds with exact matches of a code come first.
+    // Kinds with an exact match of a code, number or name come first.
     .toSorted((one, other) => Number(other.has_exact) - Number(one.has_exact))
   for (const { kind, table } of lists) {
     const heading = styled(colour, "bold", search_kinds[kind])

@@ -76,7 +76,7 @@ export const declare = (program: Command): void => {
     .argument("<url>", "server URL")
     .option("--token <token>", "your token; - reads it from standard input")
     .option("--code <code>", "login code from your mail; - reads it from standard input")
-    .option("--name <device>", "name of this device (default: its host name)")
+    .option("--name <device>", "name of this device (default: as before, else its host name)")
     .option(
       "--set-aside",
       "start over if the profile is unreadable or holds unsent commands; its folder is kept as a backup"

@@ -43,7 +43,7 @@ const reset = decoderOf(() =>
   Schema.Struct({ message: Schema.String, sent_to: Schema.String, expires_at: Schema.String })
 )
 
-/** Invites a user: through the server if reachable, so that the mail is sent at once, else with the next sync. */
+/** Invites a user at the server, which mails at once; with --offline records it here, for the next sync to send. */
 const inviteUser = async (context: CommandContext, email: string, flags: Flags): Promise<void> => {
   const { name, role = [], send } = flags
   const body = {

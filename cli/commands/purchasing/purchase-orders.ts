@@ -26,7 +26,7 @@ export const declare = (program: Command): void => {
       .argument("<purchase-order>", "purchase order, by id or number")
       .argument("[product]", "product, by id, SKU or barcode")
       .option("--quantity <number>", "number of pieces (default: 1)")
-      .option("--cost <amount>", "cost of one piece over the whole hire (default: the product's)")
+      .option("--cost <amount>", "cost of one piece, for a sub-hire over its whole time (default: the product's)")
       .option("--discount <percent>", "supplier's discount")
       .option("--name <text>", "name of the line (default: the product's)")
       .option("--description <text>", "text below the name"),

@@ -141,7 +141,7 @@ export const declare = (program: Command): void => {
       )
       .argument("<purchase-order>", "purchase order, by id or number")
       .option("--file <file>", "read codes from this file")
-      .option("--reference <text>", "the supplier's delivery note"),
+      .option("--reference <text>", "reference of the supplier's delivery note"),
     async (context, [named = ""], flags) => receiveGoods(context, named, flags)
   )
 }

@@ -34,7 +34,7 @@ const scanned = async (context: CommandContext, asked: ApiRequest, answer: Query
   )
 }
 
-/** Sends a scan, and prints the result. */
+/** Sends a scan, and returns its result. */
 const scanOne = async (context: CommandContext, asked: ApiRequest): Promise<ScanResult> =>
   scanned(context, asked, await context.request(asked))
 

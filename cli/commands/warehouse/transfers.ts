@@ -169,7 +169,7 @@ export const declare = (program: Command): void => {
   withAction(scanning(one("receive", "Record that goods arrive: all that is left, or these")), step("receive"))
   withAction(one("cancel", "Cancel a transfer; what was sent goes back to the sending store"), step("cancel"))
   withAction(
-    one("show", "Show goods and state").option("--html <file>", "as a delivery note to print, with weights"),
+    one("show", "Show a transfer's goods and state").option("--html <file>", "write a delivery note, with weights"),
     (context, [named], flags) => show(context, named, flags)
   )
 }

@@ -13,8 +13,6 @@ import { countedFrom, formatIn, readMoment, typedMoment } from "../../../base/pa
 import { type Command, Option } from "commander"
 import { withOrderNumbers } from "../../../context/order-numbers.ts"
 
-// `availability why`.
-
 // Flags for time and store of the `availability` verbs.
 
 const as_of_text = "compute from events recorded by this time"
@@ -55,7 +53,7 @@ const hireMoment = (context: CommandContext, flags: Flags, store: ResolvedStore,
   name === "to"
     ? readMoment(context, String(flags.to), store.zone, "--to", beginOf(flags, store))
     : plainOr(String(flags.from), store, "--from")
-/** A time with the store's offset; a day without a time is sent as a date. */
+/** A time with the typed offset or the store's; a day without a time is sent as a date. Exit 2 for other texts. */
 const plainOr = (text: string, store: ResolvedStore, flag: string, begins?: string): string => {
   const { at, day } = typedMoment(text, store.zone, flag, countedFrom(text, begins))
   return day ?? at
@@ -144,7 +142,7 @@ const planLines = async (
   }
   return lines
 }
-/** Time of a flag; a day without a time is sent as a date, and as an end includes all of it. Exit 2 if missing. */
+/** Time of a flag; a day without a time is sent as a date, or for `to` as its last second. Exit 2 if missing. */
 const momentGiven = (
   context: CommandContext,
   flags: Flags,

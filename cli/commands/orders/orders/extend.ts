@@ -175,7 +175,7 @@ export const returnEarly: CommandAction = async (context, [named = "", ...goods]
     path: `${path}/return_early`,
     body: present({
       items: await partsMeant(context, itemsOf(order), goods),
-      // The time is set here, as a server may receive it hours later.
+      // Without --at it is the time of the units' check-in, else of the command.
       returned_at: at !== undefined ? readMoment(context, at, zone, "--at") : undefined,
       already_back: flags.bookedIn === true ? true : undefined,
       condition: flags.good === true ? 0 : flags.damaged === true ? 1 : undefined,

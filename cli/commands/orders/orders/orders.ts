@@ -45,7 +45,7 @@ export const declare = (program: Command): void => {
   )
   const print = orders
     .command("print")
-    .description("Print a pick list, delivery note or other document of an order, from the replica")
+    .description("Print a pick list, delivery note or other document of an order, also offline")
     .argument("<order>", "order, by id or number")
     .addOption(
       new Option("--type <type>", "type of document")
@@ -150,13 +150,13 @@ interface Step {
 const status_names = Object.keys(statuses) as ReadonlyArray<StatusName>
 const shownWord = (name: string): string => name.replaceAll("_", "-")
 const state_words = ["draft", "quotation", "order"] as const
-/** Values of `--to`, for its help. */
+/** Values of `--to`, for the error of others. */
 const status_words = [...state_words, ...status_names.filter((word) => word !== "open").map(shownWord)]
 
 const labelOf = (status: { readonly state: number; readonly status: number }): string =>
   statusLabelOf(status)?.toLowerCase() ?? `status ${status.status}`
 
-/** Command that changes the state: from order to quotation or back. */
+/** Command that moves to a state, or that reopens or reinstates an opportunity that is in it. */
 const toState = (word: (typeof state_words)[number], { state, status }: { state: number; status: number }): Step => {
   const reasoned = (operation: string): Step => ({ operation, body: {} })
   const is_closed = isClosed({ state, status })
@@ -169,7 +169,7 @@ const toState = (word: (typeof state_words)[number], { state, status }: { state:
   return reasoned(is_closed && status === statuses.complete.status ? "reopen" : "reinstate")
 }
 
-/** Command that changes the current status to the target. Exit 2 if the target belongs to another state. */
+/** Command that changes the current status to the target. Exit 2 if that is unknown, or of another state. */
 const stepTo = (word: string, header: { readonly state: number; readonly status: number }): Step => {
   const { state } = header
   const number = /^\d+$/.test(word) ? Number(word) : undefined

@@ -30,7 +30,7 @@ const known = (context: CommandContext, { id, is_on_stop, name }: Customer): Cus
   return { member: String(id) }
 }
 
-/** Members found by a text; contacts are shown with their organisations. */
+/** Active organisations and contacts found by a text; of contacts their organisations instead, if they have any. */
 const customersFound = async (context: CommandContext, part: string): Promise<ReadonlyArray<Customer>> => {
   const customers = new Map<number, Customer>()
   for (const one of await membersFound(context, part, found_max)) {

@@ -27,7 +27,6 @@ const findProduct = async (
   return { item_id, name: product.name }
 }
 
-/** Adds a line to a quote. */
 const addLine: CommandAction = async (context, [named = "", code = ""], flags) => {
   const path = await opportunityPath(context, named)
   const { item_id, name } = await findProduct(context, code)
@@ -80,7 +79,7 @@ export const convert: CommandAction = async (context, [named = ""], flags) => {
   if (to === "order" && !(await agreed(context, path, flags))) throw usageError("Nothing was changed.")
   for (const [at, step] of steps.entries()) {
     const answer = await context.ask({ method: "POST", query: [["include", order_parts]], ...step })
-    // With two commands only the first can be planned, as the second depends on its result.
+    // With two commands, --plan shows the first alone.
     if (context.options.plan === true) return printAnswer(context, answer)
     if (at === steps.length - 1) {
       await showOpportunity(context, path)
@@ -90,7 +89,7 @@ export const convert: CommandAction = async (context, [named = ""], flags) => {
   }
 }
 
-/** On a terminal, prints warnings before converting to an order, such as a customer on stop or a shortage. */
+/** On a terminal, prints warnings of a conversion to an order, such as a shortage, and asks; otherwise true. */
 const agreed = async (context: CommandContext, path: string, flags: Flags): Promise<boolean> => {
   if (!context.interactive || flags.yes === true || context.options.plan === true) return true
   const actions = await context.read(`${path}/available_actions`)
@@ -193,7 +192,7 @@ const readLines = async (context: CommandContext, given: ReadonlyArray<string>):
   return lines
 }
 
-/** Creates the customer of `--new-customer`, with e-mail and phone if given; returns the id. */
+/** Creates the customer of `--new-customer`, or takes one of that name; returns the id, if the flag is given. */
 const newCustomer = async (context: CommandContext, answers: Flags, ask: Ask): Promise<number | undefined> => {
   const name = textFlag(answers, "newCustomer")
   const contacts = [
@@ -263,7 +262,7 @@ export const declare = (program: Command): void => {
     withKindAndPrice(
       quote
         .command("add")
-        .description("Add a line")
+        .description("Add a line to a quote")
         .argument("<quote>", "quote, by id or number")
         .argument("<product>", "product, by id, SKU or barcode")
         .option("--quantity <n>", "number of pieces", "1"),
@@ -312,9 +311,9 @@ const declareChanges = (quote: Command): void => {
     .option("--name <text>", "name of the line")
     .option("--optional", "leave the line out of the total")
     .option("--no-optional", "include the line in the total")
-    .option("--notes <text>", "notes on the line, or on the quote")
+    .option("--notes <text>", "notes on the line")
     .option("--subject <text>", "subject of the quote")
-    .option("--reference <text>", "customer's reference for the quote")
+    .option("--reference <text>", "the customer's own reference")
     .option("--member <member>", "customer of the quote, by id or name")
     .option("--venue <member>", "venue of the quote, by id or name")
   withAction(update, async (context, args, flags) => (await import("./lines.ts")).updateQuote(context, args, flags))

@@ -227,7 +227,7 @@ const priced = async (
   return { total: breakdown.total, currency: breakdown.currency, resolved: metaIn(body).resolved === true }
 }
 
-/** Describes how many are missing during the hire; undefined if none or unknown. */
+/** Number missing during the hire, or `too_far`, as a sentence; undefined if nothing is missing or known. */
 const shortOf = async (
   context: CommandContext,
   hire: Hire | undefined,

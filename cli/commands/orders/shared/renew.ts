@@ -1,4 +1,4 @@
-/** `quote duplicate` copies a quotation to other dates, `reprice` updates an order: both to the prices of today. */
+/** `quote duplicate` copies a quote or order to other dates, `reprice` updates one: both to the prices of today. */
 import { rowIn, rowsIn } from "../../../base/answers.ts"
 import { readMoment } from "../../../base/parse-time.ts"
 import { notePending, noteWarnings, printAnswer } from "../../../context/print.ts"

@@ -47,11 +47,11 @@ export const showOpportunity = async (context: CommandContext, path: string, ask
   await noteToReplace(context, path, opportunity)
 }
 
-/** Notes each unit of a response in a line. */
+/** Notes each allocated unit of a response that will be out of service, one per line. */
 export const tellToReplace = (context: CommandContext, body: JsonObject): void => {
   for (const { says } of rowsIn(body, "to_replace")) context.note(`! ${String(says)}`)
 }
-/** Notes units of the orders in a list of shortages, once per order. */
+/** Notes, for each order in a list of shortages, how many of its allocated units are out of service. */
 export const tellOrdersToReplace = (context: CommandContext, rows: ReadonlyArray<RowOfList<"shortages">>): void => {
   const orders = new Map(rows.map(({ opportunity }) => [opportunity.id, opportunity]))
   for (const { id, number, to_replace } of orders.values()) {
@@ -61,7 +61,7 @@ export const tellOrdersToReplace = (context: CommandContext, rows: ReadonlyArray
       context.note(`! ${named}: ${to_replace} ${are} out of service; orders shortages ${id} names them.`)
   }
 }
-/** Notes units of one order, for users who may see shortages. */
+/** Notes the allocated units of one order that will be out of service, for users who may see its shortages. */
 const noteToReplace = async (context: CommandContext, path: string, order: Row<"opportunity">): Promise<void> => {
   const units = (order.items ?? []).flatMap((line) => line.assets ?? [])
   if (units.length === 0) return

@@ -69,7 +69,7 @@ const house_keys: { readonly [part: string]: ReadonlyArray<string> } = {
   people: Object.keys(person.fields),
   mail: Object.keys(mail.fields)
 }
-/** Kinds of documents whose numbers have a prefix. */
+/** Kinds of documents whose numbers can have a prefix. */
 export const numbered = ["opportunity", "invoice", "proforma", "credit_note", "purchase_order", "document"] as const
 
 /** Default prefixes of short numbers. */
@@ -115,7 +115,7 @@ export const example: House = {
 }
 
 const decode = decoderOf<House>(() => house)
-/** Parses a setup file. Exit 5 naming each fault with its place. */
+/** Parses a setup file. Exit 5 naming the first fault with its place. */
 export const houseFrom = (name: string, content: string): House => {
   let value: unknown
   try {

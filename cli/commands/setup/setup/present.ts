@@ -17,7 +17,7 @@ export interface Present {
   readonly stores: ReadonlyArray<RowOfList<"stores">>
   readonly users: ReadonlyArray<RowOfList<"users">>
   readonly roles: ReadonlyArray<RowOfList<"roles">>
-  /** Whether orders, invoices or purchase orders have numbers already. */
+  /** Whether there are opportunities, invoices or purchase orders, drafts included. */
   readonly has_numbers: boolean
   /** Attachment of the logo; undefined without one. */
   readonly logo: Row<"attachment"> | undefined
@@ -35,14 +35,14 @@ export const classed_kinds = {
   products: { column: "tax_class_id", classes: "product_tax_classes", only: [], words: ["product", "products"] }
 } as const
 export type ClassedKind = keyof typeof classed_kinds
-/** First rows of a kind without a tax class, and their number. */
+/** Up to 100 rows of a kind without a tax class, and the number of all. */
 export const withoutClass = async (context: CommandContext, kind: ClassedKind) => {
   const { column, only } = classed_kinds[kind]
   const query: Query = [["per_page", "100"], [`q[${column}_null]`, "1"], ...only]
   const answer = await atServer(context, "GET", kind, undefined, { query })
   return { rows: rowsIn(answer, kind), total: totalOf(answer) }
 }
-/** Describes rows without tax class: "3 customers and 12 products have no tax class"; undefined if none. */
+/** Text such as "Untaxed, because they have no tax class: 3 customers and 12 products"; undefined if none lack one. */
 export const withoutClassText = ({ without_class }: Present): string | undefined => {
   const found = (Object.keys(classed_kinds) as ReadonlyArray<ClassedKind>).filter((kind) => without_class[kind] > 0)
   const text = found.map((kind) => {
@@ -141,7 +141,7 @@ const main_zones: { readonly [country: string]: string } = {
   UA: "Europe/Kyiv",
   US: "America/New_York"
 }
-/** Time zone in a country: the machine's if it is one of these, or the only one; undefined if there are several. */
+/** Time zone in a country: the machine's if it is one there, else the main or only one; undefined otherwise. */
 const zoneIn = (country: string, machine: string): string | undefined => {
   // Not yet in the types of this language version.
   const locale = new Intl.Locale("und", { region: country }) as { readonly getTimeZones?: () => ReadonlyArray<string> }

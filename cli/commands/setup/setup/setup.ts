@@ -24,7 +24,7 @@ export const declare = (program: Command): void => {
       .command("setup")
       .description(
         "Set up a server: company, time zone, currency, taxes, stores, people, logo, numbering and mail. Asks on a " +
-          "terminal; settings that exist are kept, so it can be run again."
+          "terminal; keeps what is not given, and can be run again."
       )
       .option("--file <file>", "setup as JSON; - reads standard input")
       .option("--example", 'print an example of the file; "logo" names an image in the same folder')
@@ -46,7 +46,7 @@ export const declare = (program: Command): void => {
       )
       .option("--assign-tax-classes", "give the default tax class to existing customers and products without one")
       .addOption(repeatable("--store <name>", "store to create; on a new server the first renames the existing one"))
-      .addOption(repeatable("--person <person>", 'person to invite, such as "Ann Reed <ann@example.com>: Sales"'))
+      .addOption(repeatable("--person <person>", 'person to add, such as "Ann Reed <ann@example.com>: Sales"'))
       .option("--logo <file>", "PNG or JPEG, for documents")
       .addOption(repeatable("--prefix <kind=text>", "prefix of document numbers, such as invoice=INV-"))
       .option("--short-numbers", "number documents like Q-0001; default on a new server")
@@ -112,7 +112,7 @@ const offerClasses = (context: CommandContext, present: Present): void => {
   if (found !== undefined) context.note(`! ${found}; flightcase setup --assign-tax-classes gives them the default one.`)
 }
 
-/** Runs the remaining steps one by one; after an error, those done are listed. */
+/** Runs one of the steps due; its error lists those done before. */
 const carriedOut = async (one: SetupStep, at: number, due: ReadonlyArray<SetupStep>): Promise<void> => {
   try {
     await one.carryOut?.()

@@ -117,7 +117,7 @@ export const declare = (program: Command): void => {
       .description("Show a container's contents, nested cases included, as a list, a page or labels")
       .argument("<container>", "container, by id, barcode, or its housing's asset or serial number")
       .option("--html <file>", "write a page to print and put into the case; - for standard output")
-      .addOption(new Option("--labels <kind>", "print labels instead of the list").choices(["code128", "qr"]))
+      .addOption(new Option("--labels <kind>", "make labels instead; needs --html").choices(["code128", "qr"]))
       .option(
         "--sheet <sheet>",
         "on A4: 3x8, 3x7, 3x9, 2x7, 2x4, 5x13 or avery-NUMBER; zpl for label printers (default: 3x8)"

@@ -115,7 +115,7 @@ export const drawManifest = async (
   )
 }
 
-/** Labels for the container and its units; a nested case has only its container's label. */
+/** Labels for the container, nested ones and all units; a unit that is a nested case has only that case's label. */
 export const labelsOf = (whole: Manifest, position?: string | null): ReadonlyArray<Label> => [
   { code: whole.code, title: whole.name, more: position ?? null, is_case: true },
   ...whole.containers
