@@ -1,6 +1,6 @@
 /**
- * Background sync, started by commands without waiting for it: one at a time, none while `sync --watch` runs, and none
- * for a while after a failure.
+ * Background sync, started by commands: one at a time, none while `sync --watch` runs, and none for a while after a
+ * failure. Commands wait for it only before they read an old replica, and briefly.
  */
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -171,7 +171,7 @@ const occasionOf = async (device: Device, { env, folder, offline, profile }: Pla
   const { synced_at } = await device.place()
   return { folder: folder(), profile: profile(), env, offline, pending: device.lastPending() > 0, synced_at }
 }
-/** Reports rejected commands, and starts a background sync; neither delays nor changes the output. */
+/** Notes rejected commands and an old replica's age, and starts a background sync if due; faults are ignored. */
 export const afterAnswering = async (device: Device, place: Place, is_refreshing: boolean): Promise<void> => {
   const { folder, note, written } = place
   try {
@@ -194,6 +194,6 @@ const zoneHere = async (device: Device): Promise<string | undefined> => {
   return clocks.zoneHere()
 }
 
-/** Refreshes an old replica for a limited time, and returns whether that continues. Never fails the command. */
+/** Refreshes an old replica for a limited time, and returns whether that continues; false if it fails. */
 export const refreshBefore = async (device: Device, place: Place): Promise<boolean> =>
   refreshFirst(await occasionOf(device, place), Date.now()).catch(() => false)

@@ -10,7 +10,7 @@ interface Clocks {
   readonly look: () => Promise<void>
   readonly storeName: (id: unknown) => string | undefined
   readonly zoneOf: (row: JsonObject) => string | undefined
-  /** Zone of the default store, for typed times without a store. */
+  /** Zone of the default store, else of the company; undefined if unknown. */
   readonly zoneHere: () => string | undefined
   /** An error response with times in the zone of the store concerned; other responses are unchanged. */
   readonly refusal: (asking: Asking, answer: QueryResult) => Promise<QueryResult>

@@ -201,7 +201,7 @@ class ScanRun {
 
 /**
  * Handles codes line by line, and counts them on a terminal. Rejected codes ring the bell and are reported, and the run
- * continues; exit 6 if there were any. An unreachable server ends the run with its error, after the summary.
+ * continues; exit 6 if there were any. An unreachable server or a missing permission ends it, after the summary.
  */
 export const scanAll = async (
   context: CommandContext,

@@ -49,9 +49,9 @@ export interface CommandContext {
   readonly note: (text: string) => void
   /** Rings the terminal's bell; nothing if standard error is no terminal. */
   readonly ring: () => void
-  /** Sends a request, and returns the response of any status. Throws only if neither server nor replica can answer. */
+  /** Returns the response of any status. Throws if nothing can answer or plan it, or after `refuseWrites`. */
   readonly request: (asking: ApiRequest) => Promise<QueryResult>
-  /** Sends a request to the server even if the replica could answer it; with --offline like `request`. */
+  /** Sends a request to the server even if the replica could answer it; `request` with --offline, and for plans. */
   readonly requestAtServer: (asking: ApiRequest) => Promise<QueryResult>
   /** URL and token of the server; rejected if the network may not be used. */
   readonly server: () => Promise<ServerPlace>
@@ -65,7 +65,7 @@ export interface CommandContext {
   readonly refuseWrites: (refusal: CliError) => void
   /** Loads time zones for `terminal.zoneOf`; does nothing if the output is for programs. */
   readonly lookUpClocks: () => Promise<void>
-  /** Whether this machine's replica is used; false if a flag or the environment names a server. */
+  /** Whether the replica is used: after a login, without --url, --token, --remote and another FLIGHTCASE_URL. */
   readonly isDevice: () => boolean
   /** The chosen server, by flag, environment or login. */
   readonly serverChoice: () => ServerChoice
@@ -76,7 +76,7 @@ export interface CommandContext {
   readonly device: () => Promise<Device>
   /** Reports that a command was recorded without `request`, so that a background sync may follow. */
   readonly recordedHere: () => void
-  /** Numbers of commands recorded since the last call, for output that says they are pending; `close` omits them. */
+  /** Numbers of commands recorded since the last call, for output that says they are pending; `close` then does not. */
   readonly toldPending: () => ReadonlyArray<number>
   readonly profile: () => string
   readonly folder: () => string
@@ -202,7 +202,7 @@ export const openContext = (
 interface Replica {
   readonly exists: () => boolean
   readonly device: () => Promise<Device>
-  /** Whether it answered or recorded something, so that there may be something to send. */
+  /** Marks that it answered or recorded something, so that `close` looks whether a sync is due. */
   readonly wasUsed: () => void
   /** Refreshes an old replica once before the first read, if the server is reachable. */
   readonly refreshed: () => Promise<void>
@@ -341,7 +341,7 @@ const requestsOver = (place: Place, replica: Replica): Pick<CommandContext, "req
         if (answer.command !== undefined)
           Object.assign(written, { here: true, commands: [...written.commands, answer.command.n] })
         if (asking.method === "GET") written.was_read = true
-        // The server is not asked for plans, as it does not make those of server-only decisions.
+        // Not for plans of writes, which the server would carry out.
         const may_ask = !offline && (options.plan !== true || asked.method === "GET")
         return may_ask && isOnServerOnly(answer) ? serverInstead(asked, answer) : withSecrets(asked, answer)
       }

@@ -1,4 +1,4 @@
-/** Prints errors on standard error: as text for people, with --json as `{message, errors}`. */
+/** Prints errors on standard error: as text for people, with --json as `{message, errors, way_out}`. */
 import { CliError, exit_codes } from "../base/exit-codes.ts"
 import type { AskFacts, WayOut } from "../../core/offline/conflicts/ways.ts"
 import { isJsonObject, type Request } from "../../core/kernel/index.ts"

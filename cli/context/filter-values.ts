@@ -1,7 +1,7 @@
 /**
- * Converts typed filter values (`-q`): days on the store's clock, names where ids are compared, labels of codes. The
- * API returns no rows for a value it cannot read; here it is refused, so that an empty result is not mistaken for the
- * answer.
+ * Converts typed filter values (`-q`): times on the default store's clock, names where ids are compared, labels of
+ * codes. The API returns no rows for a value it cannot read; here it is refused, so that an empty result is not
+ * mistaken for the answer.
  */
 import { splitPredicate, type Field, type Query } from "../../core/kernel/index.ts"
 import { nearest } from "../../core/values/nearest.ts"
@@ -16,7 +16,7 @@ import { looksLikeId, resolveId, resolveStore } from "./resolve-id.ts"
 
 const single = new Set(["eq", "not_eq", "lt", "lteq", "gt", "gteq"])
 const several = new Set(["in", "not_in"])
-/** Matches times with an offset; others are in the store's zone. */
+/** Matches times with an offset; others are in the default store's zone. */
 const with_offset = /^\d{4}-\d{2}-\d{2}[Tt ].*([Zz]|[+-]\d{2}:?\d{2})$/
 
 /** The query of a list with its filter values parsed. Exit 2 for an invalid one, with the valid forms. */
@@ -96,7 +96,7 @@ const valueRead = async (context: CommandContext, flag: string, { type }: Field,
   }
 }
 
-/** The key for a label, or for a key in other case. */
+/** The key for a label, or for a key in other case. Exit 2 if there is none. */
 const labelled = (flag: string, labels: { readonly [key: string]: string }, value: string): string => {
   const plain = (text: string): string =>
     text

@@ -6,7 +6,7 @@ import type { CommandContext } from "./context.ts"
 
 const ids_per_request = 100
 
-/** Rows with the order's number in `opportunity_id`, or `id:N` if the number is not visible. Unchanged in pipes. */
+/** Rows with the order's number in `opportunity_id`, or `id:N` without a visible number. Unchanged in pipes. */
 export const withOrderNumbers = async <R extends JsonObject & { readonly opportunity_id: Json }>(
   context: CommandContext,
   rows: ReadonlyArray<R>

@@ -13,11 +13,11 @@ import { inWords } from "../output/labels.ts"
 
 interface Rendered {
   readonly text: string
-  /** Note "N of M" if there are more rows; undefined otherwise. */
+  /** Note such as "1 to 20 of 57; …" if there are more rows, or "Nothing found."; undefined otherwise. */
   readonly more: string | undefined
 }
 
-/** Formats a body. `words`: rows under this key have labels instead of codes. */
+/** Formats a body. `words`: puts labels in place of codes into the rows under a key. */
 export const bodyText = (
   body: Json | undefined,
   terminal: Terminal,
@@ -138,7 +138,7 @@ export const printAnswer = async (context: CommandContext, answer: QueryResult, 
 
 /** Warnings printed by a command, as a write and the following read may have the same. */
 const noted_by = new WeakMap<CommandContext, Set<string>>()
-/** Prints warnings of a write (`meta.warnings`), one per line. */
+/** Prints the warnings of a response (`meta.warnings`), one per line, each once per command. */
 export const noteWarnings = (context: CommandContext, body: Json | undefined): void => {
   const zone = context.terminal.zoneOf?.(rowWithStore(body))
   const is_read = context.terminal.is_tty && context.options.json !== true
@@ -153,7 +153,7 @@ export const noteWarnings = (context: CommandContext, body: Json | undefined): v
 }
 /** Matches `POST /api/v1/… {…} (flightcase …)` in texts, of which only the command is printed. */
 const request_to_send = /(?:POST|PUT|PATCH|DELETE) \/api\/v1\/\S+ \{.*?\} \((flightcase [^()]+)\)/g
-/** The row of a response, which has the store. */
+/** First row of a response that has a `store_id`; empty if there is none. */
 const rowWithStore = (body: Json | undefined): JsonObject =>
   Object.values(isJsonObject(body) ? body : {})
     .filter(isJsonObject)

@@ -224,7 +224,7 @@ const writesShortNumbers = async (context: CommandContext, among: NameableTable)
 }
 /**
  * Warns that a number taken as an id is also another order's number, as people read numbers without zeros. On a
- * terminal the user chooses before anything is changed.
+ * terminal writes are refused, until `#` or `id:` says which is meant.
  */
 export const noteOtherNumber = async (context: CommandContext, table: string, text: string): Promise<void> => {
   if (table !== "opportunities" || !context.isDevice()) return

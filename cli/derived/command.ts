@@ -32,7 +32,7 @@ export const addDerivedCommands = (program: Command, verbs: ReadonlyArray<Verb>)
   }
   return booleans
 }
-/** In help, lists a noun's everyday verbs first, and those that only follow the API after them. */
+/** In help of nouns with over 20 verbs, lists handwritten ones before those that only follow the API. */
 const setApart = (noun: Command, by_hand: ReadonlySet<Command>): void => {
   if (noun.commands.length <= 20 || !noun.commands.some((one) => by_hand.has(one))) return
   for (const one of noun.commands) if (!by_hand.has(one)) one.helpGroup("Other operations:")
@@ -54,7 +54,7 @@ const path_words: { readonly [path: string]: ReadonlyArray<string> | undefined }
 }
 const listsArchived = (endpoint: Endpoint): boolean =>
   catalogue.resources.some((resource) => resource.lists_archived && resource.plural === resourceOf(endpoint))
-/** Name of a path parameter in usage: the row's table for `{id}`, or `ID` if the path has several parameters. */
+/** Name of a path parameter in usage: its own, for `{id}` the row's table, or `id` if the path has several. */
 const argumentName = (endpoint: Endpoint, param: string): string => {
   const table = endpoint.params[param]?.table
   if (param !== "id") return kebab(param)
@@ -91,7 +91,7 @@ const addVerb = (command: Command, verb: Verb): ReadonlyArray<Flag> => {
   withAction(command, (context, args, given) => runDerivedCommand(context, verb, flags, args, given))
   return flags
 }
-/** Names of other flags, which fields cannot have. */
+/** Flags of all commands, whose names a flag cannot take when shortened by `-id`. */
 const reserved: ReadonlySet<string> = new Set("--token --profile --url --json --plan --remote --data".split(" "))
 
 /** Description of a flag; `~` stands for the text by its name. Updates require no flag: absent ones keep values. */

@@ -1,7 +1,7 @@
 /** Texts of flags, arguments and groups that declare none, from their names. Only help loads them. */
 import type { Argument, Command, Option } from "commander"
 
-/** Texts by flag or argument. `{}` is the noun: "of the order" for `orders create`, nothing for other verbs. */
+/** Texts by flag or argument. `{}` is the noun, as in "of the order", for `create`, `update` and `add`; else nothing. */
 const texts: { readonly [name: string]: string } = {
   "abilities": "abilities of the token, such as products:read",
   "accent": "colour of headings and rules, such as #1f4e79",
@@ -13,7 +13,7 @@ const texts: { readonly [name: string]: string } = {
   "asset": "allocated unit, by the id of its assignment",
   "asset-ids": "ids of the units' assignments, such as 4,7",
   "auto-apply": "whether the rule applies without being chosen",
-  "binding": "pool: parts come from stock; fixed: they are built in",
+  "binding": "pool: parts come from stock; fixed: they are always in its case",
   "charge-ends-at": "end of the period that is charged",
   "charge-starts-at": "start of the period that is charged",
   "chargeable-days": "number of days to charge, with use-chargeable-days",
@@ -31,16 +31,16 @@ const texts: { readonly [name: string]: string } = {
   "enabled-modifiers": "modifiers of the rate, by name",
   "external-description": "description that the customer sees",
   "filters": "conditions of the view, as JSON",
-  "finalise": "also check the returned goods, with the given condition",
-  "from": "start, or the first of the two to compare",
+  "finalise": "also check the returned goods, as good unless condition is given",
+  "from": "start of the period",
   "group": "group of settings, such as company",
   "include": "related records to include",
   "invoiced": "whether the order counts as invoiced",
   "is-cash": "whether the customer pays at once, without credit",
   "is-on-stop": "whether new orders of the customer are stopped",
-  "item": "line, by id or name",
+  "item": "line, by id",
   "item-id": "product of the line, by id or name",
-  "items": "lines, as a JSON list",
+  "items": "lines or rows, as a JSON list",
   "itemable-id": "the same as item-id",
   "itemable-type": "kind of what item-id names: Product",
   "keys": "keys of the documents, from accounting postings",
@@ -66,12 +66,12 @@ const texts: { readonly [name: string]: string } = {
   "principal-item-id": "id of the line that the accessory belongs to",
   "prune-orphans": "remove lines that the new order leaves out",
   "quote-invalid-at": "time the quotation expires",
-  "rating": "chance of winning the order, 0 to 5",
+  "rating": "rating of the member, or chance of winning the order, 0 to 5",
   "reason": "reason, kept in the history",
   "regarding-id": "id of the record it is about",
   "regarding-type": "type of the record it is about, such as Member",
   "scanned": "codes scanned at check-in, such as A-1,A-2",
-  "secondary-id": "record to merge into this one, by id or name",
+  "secondary-id": "id of the record to merge into this one",
   "sent-via": "way it was sent, such as email",
   "settings": "settings as JSON",
   "shortage-notes": "note kept with the shortages",
@@ -79,8 +79,8 @@ const texts: { readonly [name: string]: string } = {
   "sort": "sort by this field; -field to reverse",
   "sort-order": "position in lists; lower numbers come first",
   "stackable": "whether the rule combines with other discounts",
-  "to": "end, or the second of the two to compare",
-  "transaction-type": "rental, sale, service or sub-rental",
+  "to": "end of the period",
+  "transaction-type": "kind of transaction",
   "use-chargeable-days": "charge chargeable-days instead of the days of the hire",
   "view": "id of a saved view",
   "visibility": "who sees the view",
@@ -146,7 +146,7 @@ const purposes: { readonly [word: string]: string } = {
   "revenue-groups": "Groups of revenue, for accounting",
   "roles": "Roles of users, and their permissions",
   "scan-in": "Check-in by code, without naming the order",
-  "search": "Search in all records",
+  "search": "Search by words, codes and numbers",
   "service-records": "Repairs, losses and quarantines of units",
   "settings": "Settings of the company and the server",
   "shortage-waits": "Lines on the waiting list for stock",
@@ -182,7 +182,7 @@ const plainText = (made: Option | Argument, command: Command, parent: Command | 
   const phase = phases.exec(name)
   if (phase !== null) return `${phase[2]} of the ${phase[1]} phase`
   const words = name.replace(/-(id|at)$/, "").replaceAll("-", " ")
-  if (!is_option) return name === "id" ? `id of the ${noun}` : `${words}, by id or by its name, number or code`
+  if (!is_option) return name === "id" ? `id of the ${noun}` : `${words}, by id, or by name, number or code if any`
   if (/^(start|end)s-at$/.test(name)) return `${words.slice(0, -1)}${of}`
   if (made.flags.endsWith("<id>")) return `${words}${of}, by id or name`
   if (name.startsWith("is-")) return `whether the ${noun} is ${words.slice(3)}`

@@ -171,7 +171,7 @@ export interface FlagContext {
   readonly currency: (field: string | undefined) => Promise<string>
 }
 
-/** Parses a flag's value. An empty text stays empty, which clears the field. */
+/** Parses a flag's value. An empty text stays empty, or is an empty list, which clears the field. */
 export const readFlag = async ({ flag, field }: Flag, text: string, reading: FlagContext): Promise<Json> => {
   const type = field.type
   if (text === "") return type.kind === "list" ? [] : ""
@@ -242,7 +242,7 @@ const documentOf = (text: string, flag: string, lenient: boolean): Json => {
 
 /**
  * Rewrites `--is-active` and `--no-is-active` to `--is-active=true` and `=false`, so that the next word is never taken
- * as the value unless it is true or false.
+ * as the value unless it is true, false, yes or no.
  */
 export const normalizeFlags = (argv: ReadonlyArray<string>, booleans: ReadonlySet<string>): Array<string> => {
   const out: Array<string> = []

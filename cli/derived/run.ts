@@ -179,7 +179,7 @@ const briefOf = ({ options }: CommandContext, { method, path }: Endpoint, body?:
 const isSpoken = ({ options }: CommandContext, { name }: Endpoint, given: Flags): boolean =>
   options.json !== true && given.include === undefined && given.view === undefined && spokenNeeds(name) !== undefined
 
-/** Includes needed by the columns of a list, except with saved views, which have their own columns. */
+/** Includes needed by brief output or columns; none with --json, --include or saved views, which have own columns. */
 const includesShown = (context: CommandContext, endpoint: Endpoint, given: Flags): Query => {
   const brief = briefOf(context, endpoint)?.needs
   if (brief !== undefined && given.include === undefined) return [["include", brief]]
@@ -225,7 +225,8 @@ const textGiven = ({ flag, field }: Flag, given: Flags): string | undefined => {
 }
 
 /**
- * Resolves codes and names in the arguments to ids. A text that may be an id is only looked up as a name after a 404.
+ * Sends the request with ids for codes and names in the arguments; returns the answer and its path, throws refusals. A
+ * text that may be an id is only looked up as a name after a 404.
  */
 const askNamed = async (
   context: CommandContext,

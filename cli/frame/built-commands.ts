@@ -9,7 +9,7 @@ import { printErr, printOut } from "../output/out.ts"
 interface BuiltValue {
   /** Usage as in commander: `--name <name>`, `[words...]`. */
   readonly flags: string
-  /** A leading ~ stands for the text that follows from the name; without a text, it is all of it. */
+  /** Description, in which a leading ~ stands for the text by the name; absent if that is all of it. */
   readonly text?: string
   readonly heading?: string | undefined
   readonly default?: readonly [value: unknown, text: string | undefined]

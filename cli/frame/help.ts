@@ -95,7 +95,7 @@ Everywhere:
   --json      data only, as JSON with stable fields     --plan          what a write would do, writing nothing
   --offline   never touch the network (or set           --no-input      never ask
               FLIGHTCASE_OFFLINE=1)
-  --profile   which replica                             --remote        ask the server, not the replica
+  --profile   profile to use                            --remote        ask the server, not the replica
   --help      of any command                            --version
 
 Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 not allowed, 5 invalid, 6 conflict or shortage, 7 needs the network,

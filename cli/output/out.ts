@@ -50,11 +50,11 @@ export const printContent = (content: string | Uint8Array, seen: boolean): void 
 /** Whether all output was written. */
 export const isPrinted = (): boolean => process.stdout.writableLength === 0 && process.stderr.writableLength === 0
 
-/** Replaces the previous line on standard error. */
+/** Replaces the current line on standard error. */
 export const showMoving = (text: string): void => {
   process.stderr.write(`\r\u001b[K${printableLine(text)}`)
 }
-/** Replaces the previous screen; earlier lines stay above. */
+/** Clears the screen, and prints the text at its top. */
 export const showInPlace = (text: string): void => {
   process.stdout.write(`\u001b[H\u001b[2J${escapeForTerminal(text)}`)
 }

@@ -10,10 +10,10 @@ const globals: ReadonlyArray<readonly [flags: string, text: string]> = [
   ["--offline", "never touch the network"],
   ["--no-input", "never ask; a missing value is an error that names its flag"],
   ["--plan", "print what a write would do, write nothing"],
-  ["--profile <name>", "which replica (default: default)"],
-  ["--remote", "answered by the server, not by the replica"],
-  ["--url <url>", "a server to ask directly"],
-  ["--token <token>", "its token"]
+  ["--profile <name>", "profile with its login and replica (default: default)"],
+  ["--remote", "ask the server, not the replica"],
+  ["--url <url>", "server to ask directly"],
+  ["--token <token>", "token for the server"]
 ]
 /** Adds the global flags, except those with the name of a verb's own flag. */
 export const withGlobals = (command: Command): Command => {
@@ -60,7 +60,7 @@ const refuseFlagsAsValues = ({ commands, options }: Command, words: ReadonlyArra
   }
 }
 
-/** Removes twins with underscores from help; they are accepted, too. */
+/** Removes aliases with underscores from help; they are accepted all the same. */
 const withoutTwin = (term: string): string => term.replaceAll(/\|[a-z]+(?:_[a-z]+)+/g, "")
 
 export const makeProgram = (): Command =>

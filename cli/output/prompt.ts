@@ -34,7 +34,7 @@ export const promptText = async (
     ])
   ).answer.trim()
 
-/** Asks for a line that is not displayed. */
+/** Asks for a line that is displayed as asterisks. */
 export const promptSecret = async (message: string, check?: Check): Promise<string> =>
   (
     await prompt([

@@ -10,7 +10,7 @@ export interface Column<in R = JsonObject> {
   /** Whether values are ids of stores, displayed by name on a terminal. */
   readonly is_store?: boolean
 }
-/** Column for a key. */
+/** Column with the value of a key; ids of stores (`store_id`) are displayed by name on a terminal. */
 export const column = (key: string, title: string = titleOf(key)): Column => ({
   title,
   of: (row) => row[key],
@@ -153,7 +153,7 @@ export const recordText = (
 /** Columns left out of lists without configured columns. */
 const minor_columns = new Set(["created_at", "updated_at", "custom_fields", "description", "uuid"])
 const columns_max = 8
-/** Columns of lists without configured ones: ids and names first, then those with any value. */
+/** Columns of lists without configured ones, at most eight: ids and names first, then those with any value. */
 export const columnsSeen = (rows: ReadonlyArray<JsonObject>): ReadonlyArray<Column> => {
   const keys = [...new Set(rows.flatMap((row) => Object.keys(row)))]
   const hasValues = (key: string): boolean =>

@@ -6,7 +6,7 @@ import { printableLine } from "../../core/values/text.ts"
 import type { Environment } from "../base/server-choice.ts"
 import { styleMark } from "./out.ts"
 
-/** Text of a cell: yes and no for booleans, names for records, "" for null. */
+/** Text of a cell: yes or no, a record's name or JSON, a list with commas or, of records, its length; "" for null. */
 export const cellText = (value: Json | undefined): string => {
   if (value === null || value === undefined) return ""
   if (typeof value === "string") return value
@@ -22,7 +22,7 @@ export const cellText = (value: Json | undefined): string => {
   return ""
 }
 
-/** Formats an instant for a cell, to the minute: in the zone, or in UTC and marked so. */
+/** An instant for a cell, to the minute: in the zone, or in UTC and marked so; other texts are unchanged. */
 export const minuteText = (text: string, zone?: string): string => {
   const instant = /^(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}):\d{2}\.\d{3}Z$/.exec(text)
   return instant === null ? text : zone === undefined ? `${instant[1]} ${instant[2]}Z` : formatIn(text, zone)
@@ -106,7 +106,7 @@ export const padded = (text: string, width: number, right: boolean): string => {
 // Properties of the terminal: whether streams are terminals or pipes, width, and color (clig.dev, NO_COLOR, CLICOLOR).
 
 export interface Terminal {
-  /** Whether standard output is a terminal. */
+  /** Whether standard output is a terminal, or is treated as one by FLIGHTCASE_TTY. */
   readonly is_tty: boolean
   /** Whether standard error is a terminal, so that a progress line may move. */
   readonly progress: boolean

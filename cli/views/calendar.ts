@@ -85,7 +85,7 @@ const rangeOf = (dates: ReadonlyArray<string>): string => {
 const nameOf = (product: CalendarProduct): string => product.product_name ?? `Product ${product.product_id} (deleted)`
 const minus = (value: number): string => (value < 0 ? `\u2212${-value}` : String(value))
 
-/** Classes of a table by number and length of its numbers, and the width of its days on a screen. */
+/** Classes of a table by its number of days and the length of its figures, and the width of a day on a screen. */
 const cellsIn = (
   rows: ReadonlyArray<Row>,
   dates: ReadonlyArray<string>

@@ -24,7 +24,7 @@ export const drawCalendar = async (
   if (context.options.json === true) context.printJson(body)
 }
 
-/** Writes the page of `availability gantt PRODUCT --html FILE`. */
+/** Writes the page of `availability gantt PRODUCT --html FILE`; with `--json` also prints the data. */
 export const drawGantt = async (
   context: CommandContext,
   store: ResolvedStore,
@@ -80,7 +80,7 @@ const sceneAt = async (context: CommandContext, store: ResolvedStore): Promise<S
   }
 }
 
-/** Reads a path; undefined if the user may not see it, as the page is drawn without it. */
+/** Reads a path; undefined for an error, such as a missing permission: the page is drawn without it. */
 const readIfAllowed = async (context: CommandContext, path: string, query: Query): Promise<JsonObject | undefined> => {
   const answer = await context.request({ method: "GET", path, query })
   return answer.status < 400 ? objectBody(answer.body) : undefined
@@ -124,7 +124,7 @@ const daysOf = async (
 }
 
 const moments_max = 40
-/** Order of each demand and whether it is overdue, from `why` at the fewest times that cover every demand. */
+/** Order of each demand and whether it is overdue, by `why` at the first 40 of the times that cover all demands. */
 const ordersBehind = async (
   context: CommandContext,
   product_id: number,

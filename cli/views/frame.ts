@@ -1,4 +1,4 @@
-/** Common parts of availability pages: heading, source and time, and colors. */
+/** Common parts of pages, such as calendars, manifests and count sheets: heading, colors, and writing to a file. */
 import { randomBytes } from "node:crypto"
 import { html, type Markup, nothing, words } from "../../server/print/markup.ts"
 import { momentText } from "../output/days.ts"
@@ -7,7 +7,7 @@ import { dirname, join } from "node:path"
 import type { CommandContext } from "../context/context.ts"
 import { usageError } from "../base/exit-codes.ts"
 
-/** Source and time of a page. */
+/** Store, time zone, time and source of a page. */
 export interface Scene {
   readonly store: string
   readonly zone: string
@@ -64,7 +64,7 @@ a { color: inherit; }
 
 // Writes a page to a file, all or nothing.
 
-/** Exit 2 if page and JSON would both be written to standard output. */
+/** Exit 2 for an empty file name, or if page and JSON would both be written to standard output. */
 export const checkOutputPath = (context: CommandContext, file: string, flag = "--html"): void => {
   if (file === "") throw usageError(`${flag}: give a file, or - for standard output.`)
   if (file === "-" && context.options.json === true)
@@ -73,7 +73,7 @@ export const checkOutputPath = (context: CommandContext, file: string, flag = "-
 
 /**
  * Writes a page to a file, or standard output for `-`. Renames a temporary file, so that readers see the old or the new
- * one.
+ * one. Exit 2 if it cannot be written.
  */
 export const writeView = async (
   context: CommandContext,

@@ -98,7 +98,7 @@ interface GanttFacts {
   readonly product: string
   readonly is_bulk: boolean
   readonly chart: Gantt
-  /** Lowest availability of each day; empty if it is not counted, as for kits. */
+  /** Lowest availability of each day; empty if it is not counted, as for kits without --kits. */
   readonly days: ReadonlyArray<CalendarDay>
   readonly behind: ReadonlyMap<number, DemandOfBar>
   readonly units: ReadonlyArray<Unit>

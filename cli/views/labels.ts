@@ -12,7 +12,7 @@ interface LabelRequest {
   /** Undefined for ZPL. */
   readonly sheet: NonNullable<ReturnType<typeof sheetNamed>> | undefined
   readonly skip: number
-  /** Size of a label in ZPL. */
+  /** Size of a label in ZPL, and resolution of its printer. */
   readonly size: { readonly width_mm?: number; readonly height_mm?: number; readonly dots_per_mm?: number }
 }
 
