@@ -1,7 +1,7 @@
 /** Texts of flags, arguments and groups that declare none, from their names. Only help loads them. */
 import type { Argument, Command, Option } from "commander"
 
-/** Texts by flag or argument. `{}` is the noun, as in "of the order", for `create`, `update` and `add`; else nothing. */
+/** Texts by flag or argument; `{}` is the noun, as in "of the order", for `create`, `update` and `add`. */
 const texts: { readonly [name: string]: string } = {
   "abilities": "abilities of the token, such as products:read",
   "accent": "colour of headings and rules, such as #1f4e79",

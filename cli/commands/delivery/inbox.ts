@@ -22,7 +22,7 @@ export const declare = (program: Command): void => {
     .description("Your unread notifications; offline, as last listed")
     .option("--all", "include read notifications")
     .option("--type <type>", "only this type, such as invoice.overdue")
-    .option("--limit <n>", "number to show, newest first (default: 20)")
+    .option("--limit <n>", "notifications to show, newest first (default: 20)")
     .option("--watch", "print notifications as they arrive, until stopped")
   withAction(inbox, async (context, _args, flags) => showInbox(context, flags))
   withAction(

@@ -85,7 +85,7 @@ export const declare = (program: Command): void => {
     .description("Put a short line on the waiting list, or all of an order")
     .argument("<order>", "order, by id or number")
     .argument("[line]", "id or name of the line")
-    .option("--note <text>", "note for the waiting list, shown when goods become available")
+    .option("--note <text>", "note for the waiting list, listed with the line")
   withAction(wait, async (context, args, flags) => waitFor(context, args, flags))
   const leave = command
     .command("leave")

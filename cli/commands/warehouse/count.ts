@@ -282,7 +282,7 @@ export const declare = (program: Command): void => {
   )
   withAction(
     verb("close", "Close the count and record missing units, found units and bulk differences").addOption(
-      new Option("--missing <how>", "how to record missing units").choices(["lost", "written-off"])
+      new Option("--missing <how>", "how to record missing units (default: lost)").choices(["lost", "written-off"])
     ),
     (context, [named], flags) => close(context, named, flags)
   )

@@ -156,9 +156,9 @@ export const declare = (program: Command): void => {
     scanning(transfers.command("create").description("Plan a transfer of these goods"))
       .option("--from <store>", "id or name of the store that sends (default: the default store)")
       .requiredOption("--to <store>", "id or name of the store that receives")
-      .option("--starts <time>", "when the goods leave (default: now)")
-      .option("--arrives <time>", "when the goods arrive (default: when they leave)")
-      .option("--ends <time>", "when the goods go back (default: they stay)")
+      .option("--starts <time>", "time the goods leave (default: now)")
+      .option("--arrives <time>", "time the goods arrive (default: when they leave)")
+      .option("--ends <time>", "time the goods go back (default: they stay)")
       .option("--order <order>", "order the goods are for, by id or number")
       .option("--notes <text>", "notes on the transfer"),
     create

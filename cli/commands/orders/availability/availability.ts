@@ -313,10 +313,10 @@ const declarePlans = (availability: Command): void => {
     listed(
       availability
         .command("what-if")
-        .description("Check how a list of products would affect availability, without ordering it")
+        .description("Check which of a list of products would be short for a hire, without ordering")
     )
-      .option("--from <time>", "start of the window: a date, or a time on the store's clock")
-      .option("--to <time>", "end of the window"),
+      .option("--from <time>", "start of the hire: a date, or a time on the store's clock")
+      .option("--to <time>", "end of the hire"),
     whatIf
   )
   withAction(

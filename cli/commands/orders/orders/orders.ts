@@ -38,7 +38,7 @@ export const declare = (program: Command): void => {
   })
   const shortages = orders
     .command("shortages")
-    .description("Show an order's shortages by day, and its lines on the waiting list")
+    .description("Show an order's short lines with dates, and those on the waiting list")
     .argument("<order>", "order, by id or number")
   withAction(shortages, async (context, [order = ""]) =>
     (await import("../shortages.ts")).showShortages(context, order)
@@ -111,10 +111,10 @@ const declareMoves = (orders: Command): void => {
     .description("Check in goods before the hire ends, and charge them only until their return")
     .argument("<order>", "order, by id or number")
     .argument("<goods...>", "line=quantity, codes of units, or lines for all of them: Lamp=4, LP-001")
-    .option("--at <time>", "when the goods came back (default: now, or when their units were checked in)")
+    .option("--at <time>", "time the goods came back (default: now, or when their units were checked in)")
     .option("--booked-in", "bulk goods are checked in already; only shorten their charge")
     .option("--good", "check them at once, in good condition")
-    .addOption(new Option("--damaged", "came back damaged: they go to quarantine").conflicts("good"))
+    .addOption(new Option("--damaged", "check them as damaged; they go to quarantine").conflicts("good"))
     .option("--note <text>", "description of the damage, with --damaged")
   withAction(early, async (context, args, flags) => (await import("./extend.ts")).returnEarly(context, args, flags))
   const credit = orders
