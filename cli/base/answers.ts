@@ -200,7 +200,7 @@ export const textOrNull = (value: Json | undefined): string | null =>
 /** The number; null for any other value. */
 export const numberOrNull = (value: Json | undefined): number | null => (typeof value === "number" ? value : null)
 
-// Types of a command's module and its arguments.
+// Types of command modules and of global flags.
 
 /** Access to all commands, for completion. */
 export interface AllCommands {

@@ -19,7 +19,7 @@ export interface CalendarProduct {
 
 /** Maximum cells of a page, as browsers scroll slowly through more. */
 const cells_max = 60_000
-/** Days next to each other on paper; longer windows continue below, by whole months. Wide numbers need more room. */
+/** Maximum days in one band; longer windows continue below, by whole months. The second is for wide numbers. */
 const band_days_max = 62,
   wide_band_days_max = 31
 const shortages_shown = 30

@@ -63,7 +63,7 @@ const list = async (context: CommandContext, flags: Flags): Promise<void> => {
   )
 }
 const listedJson = (one: UndoListed) => plainJson(stepJson(one))
-/** A step for output, without the fields that the server compares. */
+/** A step for output: without its guard, and with the names of its requests alone. */
 const stepJson = ({ guard: _guard, ...one }: UndoStep) => ({ ...one, requests: one.requests.map(({ name }) => name) })
 const meaning = ({ instead, says }: UndoStep): string =>
   oneLine(instead === null ? says : `${says} Instead: ${instead}.`)

@@ -148,7 +148,7 @@ const printScan = (context: CommandContext, one: Scanned, is_odd: boolean): void
 const columns = columnsNamed(
   `status, code, name=PRODUCT, location, expected, counted, opportunity_id=ORDER, on_close=CLOSING, way_out=WHAT TO DO`
 )
-/** Lines that differ, or that closing changes; with --all all. */
+/** Lines that differ, or that closing changes; all lines with --all. */
 const shownLines = (lines: Lines, flags: Flags): Lines =>
   flags.all === true
     ? lines

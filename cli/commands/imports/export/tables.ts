@@ -101,7 +101,7 @@ type ProjectedEvent = Pick<StoredEvent, "type" | "data"> & ProjectionContext
 
 type Run = <A>(effect: Effect.Effect<A, unknown, Store>) => Promise<A>
 
-/** Writes rows as stored: money in minor units, times in UTC. Returns `{file, rows}` for each table. */
+/** Writes every table's rows as stored: money in minor units, times in UTC. Returns `{file, rows}` for each table. */
 export const writeTables = async (
   folder: string,
   from: { readonly journal: string } | { readonly replica: string },

@@ -82,7 +82,7 @@ export const importFolder = async (
   }
 }
 
-/** Imports one list, and notes the names that it has or would create. */
+/** Imports one list, and collects in `known` the names and rows that were not refused. */
 const importList = (
   context: CommandContext,
   { flags, importRows }: FolderImport,
@@ -168,7 +168,7 @@ interface ListFiles {
   readonly stock_file: string | undefined
 }
 
-/** A list with our mapping: words translated, and of products the units and quantities of each store in columns. */
+/** A list in the import's columns, words translated; products have their units and each store's quantity in columns. */
 const mappedList = async (
   system: ForeignSystem,
   list: ForeignList,

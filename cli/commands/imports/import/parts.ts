@@ -119,7 +119,7 @@ export const placesIn = (told: ReadonlyArray<Told>, columns: Columns): ReadonlyM
   }
   return places
 }
-/** Names of a record's fields: rates are counted from 0, others from 2. */
+/** Names of a record's fields: rates are counted from 0, others from 2, as the first has no number. */
 const namesOfRecord = (head: string, at: number): ReadonlyArray<string> => [
   ...(head === "rate" ? [`rate.${at}`] : at === 0 ? [] : [`${head}${at + 1}`]),
   ...(at === 0 ? [head] : [])
@@ -139,7 +139,7 @@ const placeOf = (target: string, columns: Columns): string => {
   return dot >= 0 && columns.spread.has(field) ? `${field}.${target.slice(dot + 1).trim()}` : field
 }
 
-/** A text with the file's heading, and its words for true and false. */
+/** An error text with the file's heading, and with yes and no for true and false. */
 const inItsWords = (text: string, heading: string): string =>
   text
     .replace(/^The [a-z0-9 .]+ field /, () => `The ${heading} field `)
