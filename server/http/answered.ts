@@ -301,7 +301,7 @@ export const streamedReply = Effect.fnUntraced(function* (
     const body = { message: `The file has ${size_bytes} bytes; the part asked for lies beyond.` }
     return replyOf({ status: 416, body, headers: { "content-range": `bytes */${size_bytes}` } }, trace)
   }
-  const opened = yield* Effect.exit(streamed.open(range))
+  const opened = trace.asked.method === "HEAD" ? Exit.succeed(Stream.empty) : yield* Effect.exit(streamed.open(range))
   if (Exit.isFailure(opened)) return replyOf(answerTo(opened.cause), trace)
   if (range === undefined || size_bytes === undefined)
     return { status: answer.status, headers, body: { size_bytes, stream: opened.value } }

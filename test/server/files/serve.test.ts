@@ -98,6 +98,11 @@ describe.each(engines)("downloaded files on %s", (engine) => {
     expect((await ask(address, { range: "bytes=0-1", "if-range": '"other"' })).status).toBe(200)
     expect((await ask(address, { range: "bytes=0-1", "if-range": part.headers["etag"]! })).status).toBe(206)
   })
+  it("are not read to answer HEAD", async () => {
+    const address = await addressOf(await keep(pdf, "p.pdf"))
+    const got = await server.ask(address, { method: "HEAD", token: null, from: "192.0.2.250" })
+    expect([got.status, got.headers["content-type"], got.bytes.length]).toEqual([200, "application/pdf", 0])
+  })
   it("answer 304 to a client that has the current ETag", async () => {
     const address = await addressOf(await keep(pdf, "p.pdf"))
     const { headers } = await ask(address)
