@@ -3,13 +3,13 @@ import { Effect, Result, Schema } from "effect"
 import { credit_notes, invoices } from "../billing/state/tables.ts"
 import { boolean, choice, command, CommandRuntime, created, get, hasOnePermission, integer } from "../kernel/index.ts"
 import { list, listOf, longText, ok, ref, renderById, renderOne, resource, Shown, Store } from "../kernel/index.ts"
-import { text, timestamp, viewContext, visibleColumnsOf, wholeNumber } from "../kernel/index.ts"
+import { mapValues, text, timestamp, viewContext, visibleColumnsOf, wholeNumber } from "../kernel/index.ts"
 import type { Answer, AnyRow, Endpoint, Id, Input, Settings, Status, Table, Viewer } from "../kernel/index.ts"
 import { opportunities } from "../orders/opportunities/tables/index.ts"
 import { purchase_orders } from "../purchasing/schema.ts"
 import type { Asked, Batched, FinaliseFacts, Source, SourceFacts } from "./decide.ts"
 import { finaliseDocument, requestBatch, requestDocument, seesDocument, voidDocument } from "./decide.ts"
-import type { DocumentableType, DocumentLinkRow, DocumentRow, DocumentType } from "./schema.ts"
+import type { DocumentableType, DocumentLinkRow, DocumentRow } from "./schema.ts"
 import {
   document_links,
   document_statuses,
@@ -136,7 +136,7 @@ const labelled = <L extends { readonly [key: string]: string }>(column: string, 
   Object.entries(labels).flatMap(([value, label]) =>
     [value, label].map((name) => ({ name, where: { [column]: value } }))
   )
-const type_names = Object.fromEntries(Object.entries(document_types).map(([key, { name }]) => [key, name]))
+const type_names = mapValues(document_types, ({ name }) => name)
 
 export const documentResource = resource({
   singular: "document",
@@ -198,11 +198,8 @@ const documentShown = { document: Shown.row(() => documentResource) }
 const answerOf = (status: Status) => (result: Id, input: Input) =>
   Effect.map(renderById(documentResource, result.id, input.query, viewContext(input)), status)
 
-const labels = Object.fromEntries(Object.entries(document_types).map(([key, { name }]) => [key, name])) as {
-  readonly [T in DocumentType]: string
-}
 const about = {
-  document_type: choice(labels, { required: true, any_case: true }),
+  document_type: choice(type_names, { required: true, any_case: true }),
   documentable_type: choice(documentable_types, {
     required: true,
     any_case: true,

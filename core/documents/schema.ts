@@ -5,7 +5,7 @@
 import type { InvoiceRow } from "../billing/state/tables.ts"
 import { boolean, choice, eventType, full_read_permission, hasOnePermission, insertRow } from "../kernel/index.ts"
 import { integer, longText, newRow, newRowWith, recordEvents, ref, remove, settingText } from "../kernel/index.ts"
-import { table, text, timestamp } from "../kernel/index.ts"
+import { mapValues, table, text, timestamp } from "../kernel/index.ts"
 import type { AnyEventType, AnyRow, NewRow, RowOf, Settings, SomeColumns, Viewer } from "../kernel/index.ts"
 import { Schema } from "effect"
 
@@ -83,10 +83,7 @@ export const document_statuses = {
   voided: "Voided",
   failed: "Failed"
 } as const
-const labelsOf = (types: typeof document_types) =>
-  Object.fromEntries(Object.entries(types).map(([key, { name }]) => [key, name])) as {
-    readonly [K in keyof typeof document_types]: string
-  }
+const labelsOf = (types: typeof document_types) => mapValues(types, ({ name }) => name)
 const seen = { all_columns: ["documents.*"] } as const
 
 export const documents = table(
@@ -126,7 +123,7 @@ export const documents = table(
     file: { uuid: "uuid", sha256: "sha256", name: "file_name", mime_type: "mime_type", size_bytes: "file_size" },
     references: Object.entries(documentable_tables).map(([type, name]) => ({
       column: "documentable_id",
-      where: { documentable_type: type as DocumentableType },
+      where: { documentable_type: type },
       table: name,
       rule: { on_delete: "keep", on_merge: "follow" } as const
     })),

@@ -220,7 +220,7 @@ export const planContacts = (
     for (const [field, texts] of Object.entries(read.errors)) errors[errorPath(kind, at, field)] = texts
     const one = found ?? { before: undefined, row: initialRow(kind.table, kind.fields) }
     // A matched e-mail address, phone number or URL keeps its stored spelling.
-    const kept = found !== undefined && kind.main !== "street" ? { [kind.main]: found.row[kind.main] } : {}
+    const kept = found !== undefined && kind.main !== "street" ? { [kind.main]: found.row[kind.main] ?? null } : {}
     one.row = { ...one.row, ...read.values, ...kept }
     if (found === undefined) now.push(one)
     if (first === undefined || read.values["is_primary"] === true) first = one

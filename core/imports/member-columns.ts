@@ -133,7 +133,7 @@ export const readMember = (cells: JsonObject, before: MemberRow | undefined, bas
   const read = readFields(ownColumns, body, {
     mode: before === undefined ? "create" : "update",
     base_currency,
-    ...(before === undefined ? {} : { current: before as Values })
+    ...(before === undefined ? {} : { current: before })
   })
   const custom = cells["custom_fields"]
   return {

@@ -1,7 +1,7 @@
 /** Facts of a member import for the whole batch: about a dozen queries, whatever the number of rows. */
 import { Effect } from "effect"
 import { list_names } from "../setup/custom-fields/schema.ts"
-import { columnList, createdEvent, customFieldFacts, foldCase, initialRow, list_values } from "../kernel/index.ts"
+import { columnList, createdEvent, customFieldFacts, foldCase, list_values } from "../kernel/index.ts"
 import { lockStreams, quote, readFields, Store, updatedEvent } from "../kernel/index.ts"
 import type { CustomFieldFacts, DecideContext, FieldErrors, Input, JsonObject, NewEvent } from "../kernel/index.ts"
 import type { Table, Viewer } from "../kernel/index.ts"
@@ -10,7 +10,7 @@ import { contact_kinds, contactTables, members, relationshipFields, relationship
 import { countries } from "../setup/reference-data/currencies.ts"
 import { assignedClass, organisation_tax_classes } from "../setup/reference-data/tax.ts"
 import type { memberImportFields } from "./fields.ts"
-import { type ImportContext, readRows, type Row, textCell } from "./rows.ts"
+import { draftRow, type ImportContext, readRows, type Row, textCell } from "./rows.ts"
 import { type ContactFacts, contactKinds, type ContactRecord, type ListValue } from "./contact-rows.ts"
 import { memberColumns, organisationsIn, peopleIn } from "./member-columns.ts"
 import { relationshipProblem } from "../people/members/decide.ts"
@@ -137,9 +137,8 @@ const promisedMembers = ({ values }: MemberInput): ReadonlyArray<MemberRow> => {
     ...(values.promised_numbers ?? []).map((number) => ({ name: "", account_number: number })),
     ...(values.promised_names ?? []).map((name) => ({ name }))
   ]
-  return named.map(
-    (one, at) =>
-      ({ ...initialRow(members, {}), ...one, id: promised_from - at, membership_type: "organisation" }) as MemberRow
+  return named.map((one, at) =>
+    draftRow(members, {}, { ...one, id: promised_from - at, membership_type: "organisation" })
   )
 }
 
@@ -211,13 +210,12 @@ export const relate = (
     relations.add({ ...before, relationship_type: type ?? null })
     return [updated]
   }
-  const row = {
-    ...initialRow(relationships, relationshipFields),
+  const row = draftRow(relationships, relationshipFields, {
     relationship_type: type ?? null,
     id: context.id(relationships),
     member_id: member.id,
     related_member_id: to.id
-  } as RelationshipRow
+  })
   relations.add(row)
   return [createdEvent(relationships, row)]
 }

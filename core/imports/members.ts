@@ -1,6 +1,6 @@
 /** POST /members/import: many members with addresses, e-mails, phones, links and the people of organisations. */
 import { baseCurrency, createdEvent, foldCase, hasOnePermission, initialRow } from "../kernel/index.ts"
-import { readCustomFields, updatedEvent } from "../kernel/index.ts"
+import { keysOf, readCustomFields, updatedEvent } from "../kernel/index.ts"
 import type { AnyRow, DecideContext, FieldErrors, JsonObject, NewEvent, Viewer } from "../kernel/index.ts"
 import { memberProblems } from "../people/members/decide.ts"
 import type { ContactKind, MemberRow } from "../people/members/schema.ts"
@@ -214,8 +214,6 @@ const typeProblems = (next: MemberRow, before: MemberRow | undefined): FieldErro
     : memberProblems(next, before, [])
 }
 
-type NamedColumn = keyof typeof named_columns
-
 /** Ids of named tax classes and payment terms. */
 const namedRows = (
   cells: JsonObject,
@@ -223,7 +221,7 @@ const namedRows = (
 ): { readonly set: AnyRow; readonly errors: FieldErrors } => {
   const set: { [field: string]: number } = {}
   const errors: { [field: string]: ReadonlyArray<string> } = {}
-  for (const column of Object.keys(named_columns) as ReadonlyArray<NamedColumn>) {
+  for (const column of keysOf(named_columns)) {
     if (cells[column] === undefined) continue
     const among = column === "invoice_term" ? (lists.get("Invoice Term") ?? []) : tax_classes
     const wanted = textCell(cells, column) ?? ""

@@ -1,8 +1,8 @@
 /** The columns of a product import, and its column `components`: the parts of a kit, by sku. */
-import { initialRow, isJsonObject, readFields } from "../kernel/index.ts"
+import { isJsonObject, readFields } from "../kernel/index.ts"
 import type { FieldErrors, Fields, Json, JsonObject, Values } from "../kernel/index.ts"
 import { product_types, productFields, type ProductRow, products } from "../products/products/schema.ts"
-import { cellValue, type Columns, namedIn, textCell } from "./rows.ts"
+import { cellValue, type Columns, draftRow, namedIn, textCell } from "./rows.ts"
 import { type Composed, saveComponent } from "../products/kits/decide.ts"
 import { componentFields, type ComponentRow, product_components } from "../products/kits/schema.ts"
 import { Result, Struct } from "effect"
@@ -224,14 +224,9 @@ const written = (one: JsonObject): JsonObject =>
 
 /** Errors of the kit rules for a new part, as for a single request; undefined if it is allowed. */
 const refusal = (part: Part, product: ProductRow | undefined, around: PartFacts): ReadonlyArray<string> | undefined => {
-  const parent = product ?? ({ ...initialRow(products, productFields), id: 0 } as ProductRow)
+  const parent = product ?? draftRow(products, productFields, { id: 0 })
   const { present: _present, ...values } = part
-  const row = {
-    ...initialRow(product_components, componentFields),
-    ...values,
-    id: 0,
-    product_id: parent.id
-  } as ComponentRow
+  const row = draftRow(product_components, componentFields, { ...values, id: 0, product_id: parent.id })
   const facts = { product: parent, siblings: around.present, edges: around.edges, depth_max: around.depth_max }
   const saved = saveComponent(row, undefined, facts)
   return Result.isFailure(saved) ? Object.values(saved.failure.errors ?? {}).flat() : undefined

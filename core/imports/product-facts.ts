@@ -14,7 +14,7 @@ import { stock_levels, type StockLevelRow } from "../products/stock/schema.ts"
 import { type StoreRow, stores } from "../setup/stores.ts"
 import { partsIn, productColumns } from "./part-rows.ts"
 import type { importFields } from "./fields.ts"
-import { type ImportContext, readRows, type Row, textCell } from "./rows.ts"
+import { draftRow, type ImportContext, readRows, type Row, textCell } from "./rows.ts"
 
 // The `group` column: product groups by name or path ("Lighting / Moving heads"); missing ones are made.
 
@@ -171,7 +171,7 @@ const unitsNumbered = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>) {
     stock === undefined ? [] : isJsonObject(stock) ? Object.values(stock) : [stock]
   )
   const units = lists
-    .flatMap((list) => (Array.isArray(list) ? (list as ReadonlyArray<Json>) : []))
+    .flatMap((list): ReadonlyArray<Json> => (Array.isArray(list) ? list : []))
     .map((unit) => (isJsonObject(unit) ? unit : { asset_number: unit }))
   const numbers = (name: string): ReadonlyArray<string> => [
     ...new Set(units.flatMap((unit) => textCell(unit, name) ?? []))
@@ -190,4 +190,4 @@ const unitsNumbered = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>) {
 const promisedStores = ({ values }: Input<{}, typeof importFields>): ReadonlyArray<StoreRow> =>
   values.dry_run !== true
     ? []
-    : (values.promised_stores ?? []).map((name, at) => ({ ...initialRow(stores, {}), id: -1 - at, name }) as StoreRow)
+    : (values.promised_stores ?? []).map((name, at) => draftRow(stores, {}, { id: -1 - at, name }))

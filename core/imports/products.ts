@@ -1,6 +1,6 @@
 /** POST /products/import: many products with their groups, stock, rates and components, in batches. */
 import { kitDepthIn, product_components } from "../products/kits/schema.ts"
-import { baseCurrency, createdEvent, foldCase, hasOnePermission, initialRow } from "../kernel/index.ts"
+import { baseCurrency, createdEvent, foldCase, hasOnePermission } from "../kernel/index.ts"
 import { readCustomFields, updatedEvent } from "../kernel/index.ts"
 import type { AnyRow, DecideContext, FieldErrors, Input, JsonObject, NewEvent, Viewer } from "../kernel/index.ts"
 import { type Composed, productTouched } from "../products/kits/decide.ts"
@@ -10,7 +10,7 @@ import { type GroupPlan, type GroupTree, groupTree, makeGroups, planGroup, type 
 import { type PartsPlan, planParts, type ReadProduct, readProduct } from "./part-rows.ts"
 import type { importFields } from "./fields.ts"
 import type { Plan, Row, VerdictsDecided } from "./rows.ts"
-import { decideRows, importContext, rejectedPlan, textCell } from "./rows.ts"
+import { decideRows, draftRow, importContext, rejectedPlan, textCell } from "./rows.ts"
 import { type Definitions, definitionsOf, planRates, rateEvents, type RatesPlan } from "./rate-rows.ts"
 import { planStock, stockEvents, type StockFacts, type StockPlan, type UnitNumbers, unitNumbers } from "./stock-rows.ts"
 
@@ -265,7 +265,7 @@ const saveProduct = (
     const updated = updatedEvent(products, before, set)
     return { product: { ...before, ...set }, events: updated === undefined ? [] : [updated] }
   }
-  const product = { ...initialRow(products, productFields), ...set, id: context.id(products) } as ProductRow
+  const product = draftRow(products, productFields, { ...set, id: context.id(products) })
   return { product, events: [createdEvent(products, product)] }
 }
 

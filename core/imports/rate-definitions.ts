@@ -1,6 +1,6 @@
 /** POST /rate_definitions/import: rate definitions from another system (rules/rates 6.1). */
 import { Effect, Result } from "effect"
-import { createdEvent, foldCase, initialRow, isJsonObject, lockStreams, parseJson } from "../kernel/index.ts"
+import { createdEvent, foldCase, isJsonObject, lockStreams, parseJson } from "../kernel/index.ts"
 import { readFields, Store, updatedEvent } from "../kernel/index.ts"
 import type { DecideContext, FieldErrors, Input, Json, JsonObject, NewEvent } from "../kernel/index.ts"
 import { composeMethod, presets, type SubmittedMethod, updateMethod } from "../pricing/pricing/definition.ts"
@@ -9,7 +9,8 @@ import { basePeriods, strategies } from "../pricing/pricing/modifiers.ts"
 import { rate_definitions, rateDefinitionFields, type RateDefinitionRow } from "../products/rates/product-rates.ts"
 import type { importFields } from "./fields.ts"
 import type { ImportContext, Plan, Row, VerdictsDecided } from "./rows.ts"
-import { decideRows, importContext, methodColumns, rateColumns, readRows, rejectedPlan, textCell } from "./rows.ts"
+import { decideRows, draftRow, importContext, methodColumns, rateColumns, readRows, rejectedPlan } from "./rows.ts"
+import { textCell } from "./rows.ts"
 import { type Definitions, definitionsOf, sourceEngineSlug } from "./rate-rows.ts"
 
 const described = { name: rateDefinitionFields.name, description: rateDefinitionFields.description }
@@ -77,12 +78,7 @@ const planDefinition = (row: Row, working: Working, context: DecideContext): Pla
     ...(Result.isFailure(method) ? method.failure : {})
   }
   const saved = (id: number): RateDefinitionRow =>
-    ({
-      ...(before ?? initialRow(rate_definitions, rateDefinitionFields)),
-      ...text.values,
-      ...Result.getOrThrow(method),
-      id
-    }) as RateDefinitionRow
+    draftRow(rate_definitions, rateDefinitionFields, { ...before, ...text.values, ...Result.getOrThrow(method), id })
   // Two names of one preset (Daily Rate, Days Used Rate) may both be in a batch, but not with different contents.
   if (
     before !== undefined &&

@@ -106,7 +106,7 @@ export const planRates = (
     around.base_currency,
     Object.hasOwn(rateTransactionTypes, product_type) ? product_type : "rental"
   )
-  for (const [index, one] of (many ? (cell as ReadonlyArray<Json>) : [cell]).entries()) {
+  for (const [index, one] of (many ? cell : [cell]).entries()) {
     const path = many ? `rate.${index}` : "rate"
     if (!isJsonObject(one)) {
       errors[path] = ["The rate must be an object: preset, price, and what it holds for."]

@@ -2,8 +2,9 @@
  * Shared by imports: many rows in one request, a verdict for each. A rejected row changes nothing and does not stop the
  * others; importing the same rows again changes nothing; a dry run gives the same verdicts and writes nothing.
  */
-import { findUnstorableText, isJsonObject, isStorableText, json_levels_max } from "../kernel/index.ts"
+import { findUnstorableText, initialRow, isJsonObject, isStorableText, json_levels_max } from "../kernel/index.ts"
 import type { DecideContext, Decided, FieldErrors, Fields, Json, JsonObject, NewEvent } from "../kernel/index.ts"
+import type { RowOf, Table } from "../kernel/index.ts"
 import { Result } from "effect"
 import type { verdictsResult } from "./fields.ts"
 
@@ -54,7 +55,7 @@ export const recordsIn = (
 ): ReadonlyArray<JsonObject> | undefined => {
   if (cell === undefined) return []
   if (Array.isArray(cell)) {
-    const inner = (cell as ReadonlyArray<Json>).map((one) => recordsIn(one, main, separator))
+    const inner = cell.map((one: Json) => recordsIn(one, main, separator))
     return inner.some((one) => one === undefined) ? undefined : inner.flatMap((one) => one ?? [])
   }
   if (isJsonObject(cell)) return [cell]
@@ -263,3 +264,10 @@ export const rateColumns: Columns = {
   },
   spread: new Set(["strategy_config", "modifier_configs"])
 }
+
+/** A new row with its columns' defaults. Its stamps are null until it is recorded. */
+export const draftRow = <T extends Table>(
+  table: T,
+  fields: Fields,
+  set: Partial<RowOf<T>> & { readonly id: number }
+): RowOf<T> => ({ ...initialRow(table, fields), ...set }) as RowOf<T>

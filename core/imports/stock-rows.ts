@@ -1,5 +1,6 @@
 /** The `stock` column of a product import: the quantity, or the units, that each store holds. */
 import { createdEvent, initialRow, isJsonObject, readFields, updatedEvent, wholeNumberOf } from "../kernel/index.ts"
+import { draftRow } from "./rows.ts"
 import type { DecideContext, FieldErrors, Fields, Json, JsonObject, NewEvent, ValuesOf } from "../kernel/index.ts"
 import { bulk, type ProductRow } from "../products/products/schema.ts"
 import { firstStockLevel, openingEvents } from "../products/stock/decide.ts"
@@ -220,13 +221,12 @@ export const stockEvents = (
 }
 
 const newLevel = (product: ProductRow, store: StoreRow, over: Partial<StockLevelRow>, context: DecideContext) => {
-  const level = {
-    ...initialRow(stock_levels, stock_levels.columns),
+  const level = draftRow(stock_levels, stock_levels.columns, {
     ...over,
     id: context.id(stock_levels),
     product_id: product.id,
     store_id: store.id
-  } as StockLevelRow
+  })
   return { level, events: [createdEvent(stock_levels, level), ...openingEvents(level, context)] }
 }
 const newUnit = (

@@ -258,7 +258,7 @@ const actions = (query: Query, viewer: Viewer) =>
       `select ${columnList(journal)}${from} order by "position" ${order} limit ${per_page} ` +
         `offset ${(page - 1) * per_page}`,
       bound.values
-    )).map((row) => store.decode(journal, row) as StoredEvent)
+    )).map((row) => store.decode(journal, row))
     // If the first page is not full, its length is the total; otherwise rows are counted.
     const [counted] =
       page === 1 && events.length < per_page

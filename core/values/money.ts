@@ -303,7 +303,7 @@ const wideShares = (total: number, shares: ReadonlyArray<number>): Shared<bigint
 
 const inOrder = (values: ReadonlyArray<number | bigint>): Float64Array | ReadonlyArray<number | bigint> =>
   typeof values[0] === "number"
-    ? Float64Array.from(values as ReadonlyArray<number>).sort()
+    ? Float64Array.from(values).sort()
     : [...values].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0))
 /** Adds the remaining minor units, one each, to the parts with the largest remainders; ties go to the earlier part. */
 const handOut = (parts: Array<number>, remainders: ReadonlyArray<number | bigint>, left: number): void => {

@@ -12,6 +12,16 @@ export const itemAt = <A>(list: ReadonlyArray<A>, index: number): A => {
 export const firstOf = <A>(list: ReadonlyArray<A>): A => itemAt(list, 0)
 export const lastOf = <A>(list: ReadonlyArray<A>): A => itemAt(list, -1)
 
+// Declared records, such as word lists: nothing adds keys at run time, so that their type has all of them.
+
+export const keysOf = <R extends { readonly [key: string]: unknown }>(record: R): ReadonlyArray<keyof R & string> =>
+  Object.keys(record) as ReadonlyArray<keyof R & string>
+/** The same keys, each with another value. */
+export const mapValues = <R extends { readonly [key: string]: unknown }, V>(
+  record: R,
+  change: (value: R[keyof R], key: keyof R & string) => V
+) => Object.fromEntries(keysOf(record).map((key) => [key, change(record[key], key)])) as { readonly [K in keyof R]: V }
+
 /** The first names of a list and how many more there are: `A-1, A-2 and 3 more`. */
 export const namesText = (names: ReadonlyArray<string>, names_max = 10): string =>
   names.slice(0, names_max).join(", ") + (names.length > names_max ? ` and ${names.length - names_max} more` : "")

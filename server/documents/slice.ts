@@ -13,6 +13,7 @@ import {
   documentStream
 } from "../../core/documents/schema.ts"
 import { bodyOf, CommandRuntime, invalid, invalidField, isJsonObject, journal } from "../../core/kernel/index.ts"
+import { keysOf } from "../../core/kernel/index.ts"
 import { Rejection, renderOne, statusOf, Store, viewContext } from "../../core/kernel/index.ts"
 import type { Answer, FieldErrors, JsonObject } from "../../core/kernel/index.ts"
 import { authorizeCall } from "../../core/kernel/runtime/prepare.ts"
@@ -66,7 +67,7 @@ const layoutAfter = Effect.fnUntraced(function* ({ endpoint, params }: ServerCal
 const typeNamed = (given: unknown): DocumentType | null | undefined => {
   if (given === null || given === undefined || given === "") return null
   const word = String(given).trim().toLowerCase()
-  const keys = Object.keys(document_types) as ReadonlyArray<DocumentType>
+  const keys = keysOf(document_types)
   return keys.find((key) => key === word || document_types[key].name.toLowerCase() === word)
 }
 

@@ -150,7 +150,7 @@ const commandRuntimeLayer = (
         public_url: server.public_url,
         filesNamed,
         file_url: (uuid, now) => fileUrl(server.public_url(), key, uuid, now),
-        settings: settings_cache.settingsWithin as CommandRuntime["Service"]["settings"],
+        settings: settings_cache.settingsWithin,
         append: (events, recording) =>
           Effect.gen(function* () {
             const stored = yield* inner.append(events, recording)

@@ -1,6 +1,6 @@
 /** Caches of a server: settings and reference rows, used for less than a second and never after its own changes. */
 import type { Catalogue, Failure, Key, RowOf, Settings, Sql, Store, StoreShape } from "../../core/kernel/index.ts"
-import type { Table } from "../../core/kernel/index.ts"
+import { keyOf, type Table } from "../../core/kernel/index.ts"
 import { Clock, Effect, Option, Schema } from "effect"
 import { storedSettings } from "../../core/kernel/runtime/server-runtime.ts"
 import { endSharedCommit } from "../../sync/sqlite/shared-commits.ts"
@@ -130,18 +130,19 @@ const makeKept = () => {
     let known = rows.get(table)
     if (known === undefined) rows.set(table, (known = new Map()))
     const distinct = [...new Set(keys)]
-    const found: ReadonlyArray<unknown> = distinct.map((key) => known.get(key)).filter((row) => row !== undefined)
+    const held: ReadonlyArray<unknown> = distinct.map((key) => known.get(key)).filter((row) => row !== undefined)
+    const found = held as ReadonlyArray<RowOf<T>>
     const missing = distinct.filter((key) => !known.has(key))
-    if (missing.length === 0) return Effect.succeed(found as ReadonlyArray<RowOf<T>>)
+    if (missing.length === 0) return Effect.succeed(found)
     const begun = generation
     return Effect.map(readMissing(missing), (read) => {
       read.forEach(Object.freeze)
       if (begun === generation) {
         count += missing.length
         for (const key of missing) known.set(key, undefined)
-        for (const row of read) known.set((row as { readonly [column: string]: unknown })[table.key] as Key, row)
+        for (const row of read) known.set(keyOf(table, row), row)
       }
-      return [...(found as ReadonlyArray<RowOf<T>>), ...read]
+      return [...found, ...read]
     })
   }
   const listOf = <Row>(

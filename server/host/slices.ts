@@ -64,7 +64,7 @@ const serverSyncSlice: ServerSlice = {
       Context.add(DeviceTokens, deviceTokens),
       Context.add(DeviceFiles, deviceFiles),
       Context.add(BundleKey, { seed: seedFrom(server.key, "flightcase bundles") })
-    ) as Context.Context<never>
+    )
   }
 }
 

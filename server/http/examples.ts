@@ -84,7 +84,8 @@ export const exampleOf = (schema: JsonObject, schemas: Schemas, name = "", depth
   if (typeof ref === "string") return exampleOfComponent(ref.slice(ref.lastIndexOf("/") + 1), schemas, name, depth)
   const is_odd = typeof usual === "string" && typeof pattern === "string" && !matches(usual, pattern)
   if (usual !== undefined && !is_odd) return usual
-  if (Array.isArray(values)) return values[0] as Json
+  const [first]: ReadonlyArray<Json> = Array.isArray(values) ? values : []
+  if (first !== undefined) return first
   const either = anyOf as ReadonlyArray<JsonObject> | undefined
   if (either !== undefined)
     return either.some((one) => one["type"] === "null") ? null : exampleOf(firstOf(either), schemas, name, depth)
@@ -105,13 +106,10 @@ export const exampleOf = (schema: JsonObject, schemas: Schemas, name = "", depth
     case "array":
       return depth > 4 || (depth > 1 && refersTo(items) && !Number(schema["minItems"]))
         ? []
-        : [exampleOf(items as JsonObject, schemas, name, depth + 1)]
+        : [exampleOf(isJsonObject(items) ? items : {}, schemas, name, depth + 1)]
     case "object":
       return Object.fromEntries(
-        Object.entries((properties as Schemas | undefined) ?? {}).map(([key, one]) => [
-          key,
-          exampleOf(one, schemas, key, depth + 1)
-        ])
+        Object.entries(properties ?? {}).map(([key, one]) => [key, exampleOf(one, schemas, key, depth + 1)])
       )
     default:
       return null

@@ -226,10 +226,7 @@ const streamOver =
           Effect.map(
             fetch,
             ({ rows }) =>
-              [
-                select(rows as Array<object>),
-                rows.length < STREAM_CHUNK_ROWS ? Option.none() : Option.some(undefined)
-              ] as const
+              [select(rows), rows.length < STREAM_CHUNK_ROWS ? Option.none() : Option.some(undefined)] as const
           )
         )
       )

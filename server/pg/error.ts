@@ -32,7 +32,8 @@ export const makePlanNames = (limit: number): PlanNames => {
       const known = names.get(text)
       if (known !== undefined || names.size >= limit) return known
       if (newcomers.delete(text)) return name(text)
-      if (newcomers.size >= NEWCOMERS_KEPT) newcomers.delete(newcomers.values().next().value as string)
+      const [oldest] = newcomers
+      if (oldest !== undefined && newcomers.size >= NEWCOMERS_KEPT) newcomers.delete(oldest)
       newcomers.add(text)
       return undefined
     },

@@ -4,7 +4,7 @@
  */
 import { existsSync } from "node:fs"
 import { catalogue } from "../../core/catalogue.ts"
-import { isJsonObject, type Fields } from "../../core/kernel/index.ts"
+import { isJsonObject } from "../../core/kernel/index.ts"
 import type { Verdict, WireError } from "../protocol/wire.ts"
 import type { Device } from "./device.ts"
 import { type SourceFiles, waitingPath as pathIn } from "./exchange/files.ts"
@@ -53,7 +53,7 @@ export const moveUnsent = async (
         method: endpoint.method,
         path: remapPath(endpoint, command, renamed),
         query: [],
-        body: remapBody(endpoint.fields as Fields, command.payload.body, renamed),
+        body: remapBody(endpoint.fields, command.payload.body, renamed),
         ...sourcesOf(command, waitingPath)
       })
       if (answer.status >= 400 || answer.command === undefined) {

@@ -5,7 +5,7 @@
 import { itemAt } from "../../core/values/text.ts"
 import { Effect } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
-import { columnList, quote, Store, type AnyRow, type Json, type Key, type Table } from "../../core/kernel/index.ts"
+import { columnList, quote, Store, type Key, type Table } from "../../core/kernel/index.ts"
 import { type Checksum, rowsDigest } from "../protocol/snapshot.ts"
 import { missing_advice, missingNow, missingText, revertProvisional, writeMeta } from "./outbox/replica-tables.ts"
 import { type Remote, RemoteError, Unreachable } from "./exchange/remote.ts"
@@ -99,8 +99,8 @@ const rowsOf = Effect.fnUntraced(function* (table: Table, { after, through }: Ch
     select ${sql.literal(columnList(table))} from ${sql(table.name)} where ${sql.and(conditions)}
     order by ${sql(table.key)}`
   return found.map((row) => {
-    const decoded = store.decode(table, row) as AnyRow
-    return Object.keys(table.columns).map((name) => decoded[name] as Json)
+    const decoded = store.decode(table, row)
+    return Object.keys(table.columns).map((name) => decoded[name] ?? null)
   })
 })
 const filledTables = Effect.gen(function* () {

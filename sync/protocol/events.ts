@@ -1,7 +1,7 @@
 /** Events about devices: verdicts on their commands, which reach them through the journal. */
 import { Schema } from "effect"
 import { caseFoldedName, eventType, foldStored, isJsonObject, isSearchable, sameJson } from "../../core/kernel/index.ts"
-import { settings_table, streamOf } from "../../core/kernel/index.ts"
+import { keyOf, settings_table, streamOf } from "../../core/kernel/index.ts"
 import type { AnyRow, Catalogue, DataOf, Json, JsonObject, Key, RowChange, Table } from "../../core/kernel/index.ts"
 
 const verdictError = () =>
@@ -60,8 +60,7 @@ export const touchesOf = (
       const { table } = change
       // Rows without an id are indexes of other rows and not shown; settings are.
       if (table.key !== "id" && table !== settings_table) return []
-      if (change.op === "insert")
-        return [{ table, key: change.row[table.key] as Key, op: "insert", columns: change.row }]
+      if (change.op === "insert") return [{ table, key: keyOf(table, change.row), op: "insert", columns: change.row }]
       if (change.op === "update") return [{ table, key: change.key, op: "update", columns: change.set }]
       return change.op === "delete" ? [{ table, key: change.key, op: "delete", columns: {} }] : []
     }
@@ -89,7 +88,7 @@ export const columnOf = (watched: string): string => watched.split(".", 1)[0] ??
 /** Value at a watched path in these columns; null if absent. */
 export const valueAt = (columns: AnyRow, watched: string): Json => {
   const column = columnOf(watched)
-  const value = (columns[column] ?? null) as Json
+  const value = columns[column] ?? null
   if (column === watched) return value
   return isJsonObject(value) ? (value[watched.slice(column.length + 1)] ?? null) : null
 }

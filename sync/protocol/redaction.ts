@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto"
 import { foldStored, full_read_permission, hasBusinessAbility, hasOnePermission } from "../../core/kernel/index.ts"
 import { isJsonObject, redacted_event, redactedEventData, redactedValue } from "../../core/kernel/index.ts"
-import { visibleColumnsOf } from "../../core/kernel/index.ts"
+import { keyOf, visibleColumnsOf } from "../../core/kernel/index.ts"
 import type { AnyRow, Catalogue, Json, JsonObject, Key, ProjectionContext, RowChange } from "../../core/kernel/index.ts"
 import type { Table, Viewer, VisibleColumns } from "../../core/kernel/index.ts"
 import { restrictToToken } from "../../core/kernel/endpoints/token-permissions.ts"
@@ -112,7 +112,7 @@ const readerOf = (catalogue: Catalogue, viewer: Viewer) => {
             name,
             isVisible(table, of, name)
               ? (row[name] ?? table.columns[name]!.default ?? null)
-              : redactedValue(table, name, row[table.key] as Key)
+              : redactedValue(table, name, keyOf(table, row))
           ])
         )
   }
@@ -131,7 +131,7 @@ const cutFor = ({ asks, blanked, isVisible, seen, seenRow, viewer, visible }: Re
         ? seen.get(table)
         : seenRow(
             table,
-            change.op === "insert" ? (change.row[table.key] as Key) : change.key,
+            change.op === "insert" ? keyOf(table, change.row) : change.key,
             change.op === "insert" ? change.row : change.op === "update" ? change.set : undefined
           )
     switch (change.op) {
@@ -235,7 +235,7 @@ export const redactionFor = (catalogue: Catalogue, person: Viewer, replica_id: n
         ? undefined
         : sentOf(table),
     row: (table, row) => {
-      const of = seenRow(table, row[table.key] as Key, row)
+      const of = seenRow(table, keyOf(table, row), row)
       return of === undefined ? undefined : of === "whole" ? row : blanked(table, of, row)
     },
     sees: (table, column) => isVisible(table, seen.get(table), column)

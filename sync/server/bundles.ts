@@ -303,10 +303,7 @@ const rememberedOf = Effect.fnUntraced(function* (replica_id: number, shown: Rea
 const pagesFor = Effect.fnUntraced(function* (given: Given, viewer: Viewer) {
   const { catalogue } = yield* CommandRuntime
   const pages: Array<Page> = []
-  let at =
-    given.handle === null
-      ? { offset: "-1", handle: undefined }
-      : { offset: given.offset, handle: given.handle as string | undefined }
+  let at = given.handle === null ? { offset: "-1", handle: undefined } : { offset: given.offset, handle: given.handle }
   let anew = given.handle === null
   for (let bytes = 0; ;) {
     const query: Query = [

@@ -5,7 +5,7 @@ import { appendEvents, bodyOf, canonicalJson, chunked, CommandRuntime } from "..
 import { decideInSavepoint, invalidField, isLongerThan, journal, json_body_bytes_max } from "../../core/kernel/index.ts"
 import { later, notFound, Rejection, retryOnConflict, statusOf, Store, streamOf } from "../../core/kernel/index.ts"
 import { streamsOfCommand, traced, update, wordsOf } from "../../core/kernel/index.ts"
-import type { AnyRow, CommandEndpoint, Failure, Json, RowChange, RowOf, StoredEvent } from "../../core/kernel/index.ts"
+import type { AnyRow, Failure, Json, RowChange, RowOf, StoredEvent } from "../../core/kernel/index.ts"
 import type { Viewer } from "../../core/kernel/index.ts"
 import { hasOwnIds } from "../../core/kernel/runtime/ids.ts"
 import { instantOf } from "../../core/values/time.ts"
@@ -70,7 +70,7 @@ const eventsOfOthers = Effect.fnUntraced(function* (replica_id: number, { rows, 
     for (const { position } of rows) found.push(Number(position))
   }
   const events = yield* store.getMany(journal, found)
-  return [...(events as ReadonlyArray<StoredEvent>)].sort((one, other) => one.position - other.position)
+  return [...events].sort((one, other) => one.position - other.position)
 })
 
 /** Description of a change with author and time; undefined if the reader may not see the row. */
@@ -286,7 +286,7 @@ const attempt = Effect.fnUntraced(function* (
   if (gone !== undefined) return lostFile(...gone)
   const files = yield* receivedFiles(user_id, command.payload, instantOf(yield* Clock.currentTimeMillis))
   const call = {
-    endpoint: endpoint as CommandEndpoint,
+    endpoint: endpoint,
     params: command.payload.params,
     viewer,
     request: { method: endpoint.method, path: endpoint.path, query: [], body: command.payload.body, ...files }
@@ -328,7 +328,7 @@ const otherRow = Effect.fnUntraced(function* ({
       table,
       named.filter(({ name }) => name === table.name).map(({ id }) => id)
     ))
-      rows.set(`${table.name}/${String((row as AnyRow)["id"])}`, row)
+      rows.set(`${table.name}/${String(row["id"])}`, row)
   }
   for (const { id, made, name, row } of named) {
     const [made_at, made_by] = made.split(" ")

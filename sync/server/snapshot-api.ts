@@ -2,8 +2,8 @@
 import { lastOf } from "../../core/values/text.ts"
 import { Effect } from "effect"
 import { columnList, CommandRuntime, eventsAfter, get, integer, invalidField } from "../../core/kernel/index.ts"
-import { journal, lastPosition, quote, redacted_event, scrubsOf, Store, text } from "../../core/kernel/index.ts"
-import type { Answer, AnyRow, Catalogue, Endpoint, Failure, Input, Json, Key } from "../../core/kernel/index.ts"
+import { journal, keyOf, lastPosition, quote, redacted_event, scrubsOf, Store, text } from "../../core/kernel/index.ts"
+import type { Answer, Catalogue, Endpoint, Failure, Input, Key } from "../../core/kernel/index.ts"
 import type { Rejection, SharedDraft, StoreShape, Table, Viewer } from "../../core/kernel/index.ts"
 import type { Checksum, ChecksumPage, Section, SnapshotPage, SnapshotPlan } from "../protocol/snapshot.ts"
 import { checksumPage, cursorOf, rowsDigest, snapshotPage, snapshotPlan, splitCursor } from "../protocol/snapshot.ts"
@@ -228,7 +228,7 @@ const sectionsAfter = Effect.fnUntraced(function* (
   )) {
     const columns = redaction.columns(table)
     if (columns === undefined) continue
-    const key = start?.table === table.name && start.key !== "" ? yield* keyOf(table, start.key) : undefined
+    const key = start?.table === table.name && start.key !== "" ? yield* keyNamed(table, start.key) : undefined
     const { head, rows } = yield* rowsAfter(store, table, key, left)
     if (position !== undefined && head !== position) return { position, sections, next: cursorOf(table.name, key) }
     position = head
@@ -238,14 +238,14 @@ const sectionsAfter = Effect.fnUntraced(function* (
     sections.push({
       table: table.name,
       columns,
-      rows: visible.map((row) => columns.map((name) => row[name] as Json)),
+      rows: visible.map((row) => columns.map((name) => row[name] ?? null)),
       done
     })
-    if (!done) return { position, sections, next: cursorOf(table.name, lastOf(rows)[table.key] as Key) }
+    if (!done) return { position, sections, next: cursorOf(table.name, keyOf(table, lastOf(rows))) }
   }
   return { position: position ?? (yield* lastPosition(store)), sections, next: null }
 })
-const keyOf = (table: Table, text: string): Effect.Effect<Key, Rejection> =>
+const keyNamed = (table: Table, text: string): Effect.Effect<Key, Rejection> =>
   table.columns[table.key]?.type.kind === "text"
     ? Effect.succeed(text)
     : Number.isSafeInteger(Number(text))
@@ -264,7 +264,7 @@ const rowsAfter = Effect.fnUntraced(function* (store: StoreShape, table: Table, 
   const rows = found
     .map((row) => {
       delete row.page_head
-      return store.decode(table, row) as AnyRow
+      return store.decode(table, row)
     })
     .filter((row) => row[table.key] !== null)
   return { head, rows }

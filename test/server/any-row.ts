@@ -55,5 +55,5 @@ export const anyBody = (fields: Fields): JsonObject =>
   Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, anyValue(name, field)]))
 export const anyRow = (table: Table): AnyRow => ({
   ...anyBody(table.columns),
-  deleted_at: table.columns["deleted_at"] === undefined ? undefined : null
+  ...(table.columns["deleted_at"] === undefined ? {} : { deleted_at: null })
 })

@@ -140,7 +140,7 @@ describe.each(engines)("every endpoint on %s", (engine) => {
       undescribed: (problem) => problems.push(problem)
     })
     endpoints = server.app.catalogue.endpoints
-    const tables = new Map<string, { readonly table: Table; readonly set: { [column: string]: unknown } }>()
+    const tables = new Map<string, { readonly table: Table; readonly set: { [column: string]: number } }>()
     for (const endpoint of endpoints) {
       for (const param of Object.values(paramsOf(endpoint))) {
         const entry = tables.get(param.table.name) ?? { table: param.table, set: {} }

@@ -5,7 +5,6 @@
 import { beforeAll, describe, expect, it } from "vitest"
 import { catalogue } from "../../core/catalogue.ts"
 import type { Endpoint, Params } from "../../core/kernel/endpoints/endpoint.ts"
-import type { JsonObject } from "../../core/kernel/fields/field.ts"
 import { hasOnePermission } from "../../core/kernel/fields/rejection.ts"
 import { permissionsOfRole, roles, systemRoles, users, viewerOf } from "../../core/people/users/permissions.ts"
 import { owner, plays_everything, viewerWith } from "../app.ts"
@@ -222,7 +221,7 @@ const fewRights = () => {
       if (said !== told) different.push({ [`${endpoint.name} ${path}?${query}`]: { there: said, here: told } })
     }
     for (const endpoint of questions) {
-      const fields = Object.keys(endpoint.fields as JsonObject).filter((name) => given[name] !== undefined)
+      const fields = Object.keys(endpoint.fields).filter((name) => given[name] !== undefined)
       for (const path of may(endpoint) ? paths(endpoint) : paths(endpoint).slice(0, 1)) {
         const query = new URLSearchParams({
           ...Object.fromEntries(fields.map((name) => [name, given[name]!])),

@@ -16,6 +16,8 @@ const sourcesFrom = (files: { readonly [file: string]: string }) =>
 
 describe("the count of a measure", () => {
   it.each([
+    ["casts", "const a = (b as C).d as E", 2],
+    ["casts", "const a = [b] as const, c = d satisfies E // as F", 0],
     ["as unknown as", "const a = b as unknown as string", 1],
     ["as unknown as", "const a = (b as unknown) as string", 1],
     ["as unknown as", "const a = b as unknown // as string", 0],

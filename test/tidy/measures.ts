@@ -18,6 +18,11 @@ const casts = new Set(["TSAsExpression", "TSTypeAssertion"])
 const castTo = (node: Node): string | undefined =>
   casts.has(node.type) ? part(node, "typeAnnotation")?.type : undefined
 
+/** `as const` says nothing that the compiler does not check. */
+const isCast = (node: Node, text: string): boolean => {
+  const to = casts.has(node.type) ? part(node, "typeAnnotation") : undefined
+  return to !== undefined && text.slice(to.start, to.end) !== "const"
+}
 const isJsonParse = (node: Node | undefined): boolean => {
   const callee = node?.type === "CallExpression" ? part(node, "callee") : undefined
   return (
@@ -70,6 +75,7 @@ export const measures: { readonly [name: string]: Measure } = {
   ),
   [`files over ${file_lines_max} lines`]: ({ text }) => (linesOf(text).length > file_lines_max ? [0] : []),
   [`lines over ${columns_max} columns`]: longLines,
+  casts: where(isCast),
   "as unknown as": where(isCastOverUnknown),
   "as never": where((node) => castTo(node) === "TSNeverKeyword"),
   "as any": where((node) => castTo(node) === "TSAnyKeyword"),

@@ -5,7 +5,7 @@
 import type { Command } from "commander"
 import { type CommandAction, type Flags, textFlag, withAction } from "../../context/program.ts"
 import { search_kinds, type SearchKind } from "../../../core/overview/search/kinds.ts"
-import { clockText, numberText } from "../../../core/values/text.ts"
+import { clockText, keysOf, numberText } from "../../../core/values/text.ts"
 import { dayOf } from "../../../core/values/time.ts"
 import { type Row, rowIn } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"
@@ -26,7 +26,7 @@ export const declare = (program: Command): void => {
   withAction(find, async (context, words, flags) => showFound(context, words, flags))
 }
 
-const found_kinds = Object.keys(search_kinds) as ReadonlyArray<SearchKind>
+const found_kinds = keysOf(search_kinds)
 const number: Column<{ readonly id: number; readonly number: string | null }> = {
   title: "NUMBER",
   of: (row) => numberText(row.number, row.id)

@@ -2,7 +2,7 @@
  * Postings: billing as debits and credits of accounts, for accounting programs. Derived from issued documents and
  * payments, one document at a time; every export is written from them. Pure (rules/billing 1.8).
  */
-import { settingText, type JsonObject, type Settings } from "../../kernel/index.ts"
+import { isJsonObject, type JsonObject, type Settings, settingText } from "../../kernel/index.ts"
 import type { CreditNoteItemRow, CreditNoteRow, InvoiceItemRow, InvoiceRow, PaymentRow } from "../state/tables.ts"
 import { dayOf } from "../../values/time.ts"
 import { Schema } from "effect"
@@ -28,7 +28,7 @@ export const accountsOf = (settings: Settings): Accounts => {
   const set = (key: string): string => settingText(settings, "accounting", key)
   const codes = (key: string): JsonObject => {
     const value = settings["accounting"]?.[key]
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : {}
+    return isJsonObject(value) ? value : {}
   }
   const coded = (key: string, fallback: string) => {
     const known = codes(key)

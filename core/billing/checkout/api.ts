@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { boolean, choice, command, created, customFieldFacts, decimal, forbidden } from "../../kernel/index.ts"
 import { hasOnePermission, integer, json, later, list, object, Store, withRules } from "../../kernel/index.ts"
-import type { Endpoint, Json } from "../../kernel/index.ts"
+import type { Endpoint } from "../../kernel/index.ts"
 import { opportunities, opportunity_costs, opportunity_items } from "../../orders/opportunities/tables/index.ts"
 import { opportunity_versions, type OpportunityRow } from "../../orders/opportunities/tables/index.ts"
 import { invoiceAnswer, invoiceShown } from "../invoices/query.ts"
@@ -133,7 +133,7 @@ const create = command("POST", "/api/v1/opportunities/{id}/invoices", {
         type: values.type ?? "standard",
         deduct_deposits: values.deduct_deposits ?? true,
         percent: values.percent ?? null,
-        amount: (values.amount ?? null) as Json,
+        amount: values.amount ?? null,
         lines: values.lines ?? null
       },
       context

@@ -29,7 +29,7 @@ const dated = (row: Pick<InvoiceItemRow, "starts_at" | "ends_at">): boolean =>
 const amountColumns = ["quantity", "unit_price", "discount_percent"] as const
 const taxColumns = ["tax_class_id", "tax_rate_id", "tax_rate"] as const
 const sameIn = (one: InvoiceItemRow, other: InvoiceItemRow, names: ReadonlyArray<keyof InvoiceItemRow>): boolean =>
-  names.every((name) => sameJson(one[name] as Json, other[name] as Json))
+  names.every((name) => sameJson(one[name], other[name]))
 
 /**
  * All rows of the draft in the order sent, with amounts and taxes. Existing rows keep omitted fields, and their rate

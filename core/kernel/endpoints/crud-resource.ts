@@ -4,18 +4,8 @@
  */
 import { Effect, Result } from "effect"
 import { type CustomFieldFacts, customFieldFacts, readCustomFields } from "../lists/custom-field.ts"
-import type {
-  Answer,
-  CommandRuntime,
-  DecideContext,
-  Endpoint,
-  Failure,
-  Input,
-  Params,
-  Slice,
-  StoreRead,
-  Streams
-} from "./endpoint.ts"
+import type { Answer, CommandRuntime, DecideContext, Endpoint, Failure, Input, Params, Slice } from "./endpoint.ts"
+import type { StoreRead, Streams } from "./endpoint.ts"
 import { command, get } from "./endpoint.ts"
 import type { NewEvent } from "../events/event-type.ts"
 import { type Fields, integer, type JsonObject, list, text } from "../fields/field.ts"
@@ -23,10 +13,11 @@ import { invalid, type Rejection } from "../fields/rejection.ts"
 import type { One, Resource, Status } from "./resource.ts"
 import { created, listOf, noContent, ok, renderById, renderOne, viewContext } from "./resource.ts"
 import * as Shown from "../lists/answer-schema.ts"
-import type { Defaults } from "../tables/field-schema.ts"
+import { initialRow } from "../tables/field-schema.ts"
 import { createdEvent, deletedEvent, type WhenDeleted, rowEvents, updatedEvent } from "../events/record-events.ts"
 import { Store } from "../store/store.ts"
-import { type AnyRow, articleOf, oneOf, type RowOf, type Stamped, type Table, wordsOf } from "../tables/table.ts"
+import { type AnyRow, articleOf, oneOf, present, type RowOf, type Stamped } from "../tables/table.ts"
+import { type Table, withId, wordsOf } from "../tables/table.ts"
 
 export * from "../events/record-events.ts"
 
@@ -68,50 +59,60 @@ export type SaveResult<T extends Table> = Result.Result<
   },
   Rejection
 >
-export interface SaveInput<T extends Table, F> {
+/** Input as rules see it: of create and update alike, so that values that were not sent are absent. */
+type RuleInput<B extends Fields, P extends string, PT extends Table> = Input<
+  { readonly [K in P]: { readonly table: PT } },
+  B,
+  "PUT"
+>
+export interface SaveInput<
+  T extends Table,
+  F,
+  B extends Fields = Fields,
+  P extends string = never,
+  PT extends Table = Table
+> {
   /** The row as the request would leave it. */
   readonly next: RowOf<T>
   /** The current row; undefined on create. */
   readonly before: RowOf<T> | undefined
   readonly facts: F
-  readonly input: Input<any, any>
+  readonly input: RuleInput<B, P, PT>
   readonly context: DecideContext
 }
-interface CrudRules<T extends Table, F> {
+/** Methods, so that what is shared by all resources accepts the rules of each. */
+interface CrudRules<T extends Table, F, B extends Fields, P extends string, PT extends Table> {
   /** Facts for the rules. `before` is undefined on create. */
-  readonly facts?: (
-    input: Input<any, any>,
-    before: RowOf<T> | undefined
-  ) => Effect.Effect<F, Failure, Store | CommandRuntime>
-  readonly save?: (given: SaveInput<T, F>) => SaveResult<T>
-  readonly delete?: (given: {
+  facts?(input: RuleInput<B, P, PT>, before: RowOf<T> | undefined): Effect.Effect<F, Failure, Store | CommandRuntime>
+  save?(given: SaveInput<T, F, B, P, PT>): SaveResult<T>
+  delete?(given: {
     readonly row: RowOf<T>
     readonly facts: F
-    readonly input: Input<any, any>
+    readonly input: RuleInput<B, P, PT>
     readonly context: DecideContext
-  }) => Result.Result<ReadonlyArray<NewEvent>, Rejection>
+  }): Result.Result<ReadonlyArray<NewEvent>, Rejection>
   /** `meta` of the responses to create and update, and its Schema; no `meta` where it is undefined. */
   readonly meta?: (row: RowOf<T>) => StoreRead<JsonObject | undefined>
   readonly meta_shows?: Shown.Shown
 }
-interface Parent {
-  readonly param: string
-  readonly table: Table
+interface Parent<P extends string = string, PT extends Table = Table> {
+  readonly param: P
+  readonly table: PT
   readonly column: string
 }
 
-interface CrudResourceDraft<T extends Table, F> {
+interface CrudResourceDraft<T extends Table, F, B extends Fields, P extends string, PT extends Table> {
   readonly resource: Resource<T>
   /** Fields of the body; values of those without a column are not stored. */
-  readonly fields: Fields
+  readonly fields: B
   readonly path: string
   readonly access: Access
-  readonly parent?: Parent
+  readonly parent?: Parent<P, PT>
   /** Prefix of route names; the resource's plural by default. */
   readonly name?: string
   readonly update_method?: "PUT" | "PATCH"
   readonly only?: ReadonlyArray<"list" | "show" | "create" | "update" | "delete">
-  readonly rules?: CrudRules<T, F>
+  readonly rules?: CrudRules<T, F, B, P, PT>
   /** Streams to lock, if a rule depends on more than the row itself. */
   readonly streams?: Streams
   readonly unpaged?: boolean
@@ -121,22 +122,25 @@ interface CrudResourceDraft<T extends Table, F> {
   readonly weight?: number
 }
 
-type KeyedRow = AnyRow & { readonly id: number }
 interface CrudFacts<F> {
   readonly own: F
   readonly custom: CustomFieldFacts
 }
 
-type Draft<F extends Fields, X> = CrudResourceDraft<Table<F & Stamped>, X>
+type Draft<
+  F extends Fields,
+  X,
+  B extends Fields = Fields,
+  P extends string = string,
+  PT extends Table = Table
+> = CrudResourceDraft<Table<F & Stamped>, X, B, P, PT>
 type Made<F extends Fields> = Table<F & Stamped>
 type SavedBody = One<string> & { readonly meta?: JsonObject }
 type Operations = { readonly [operation: string]: () => Endpoint }
 
 /** The row named by the path parameter `id`. */
-const rowOf = <T extends Table>(input: Input): RowOf<T> =>
-  (input.rows as { readonly [name: string]: unknown })["id"] as RowOf<T>
-const parentId = ({ param }: Parent, input: Input): number =>
-  (input.rows as { readonly [name: string]: AnyRow })[param]?.["id"] as number
+const rowOf = <T extends Table>(input: Input): RowOf<T> => input.rows["id"] as RowOf<T>
+const parentId = ({ param }: Parent, input: Input): number => Number(input.rows[param]?.["id"])
 
 /** Facts for the rules, and custom field definitions where the body sets any or a row is created. */
 const factsOf = <F extends Fields, X>({ resource, rules }: Draft<F, X>, mode: "create" | "update") =>
@@ -159,7 +163,10 @@ const saveRow = <F extends Fields, X>(
   facts: CrudFacts<X>,
   input: Input,
   context: DecideContext
-): Result.Result<Omit<Saved, "id"> & { readonly row: KeyedRow; readonly also: ReadonlyArray<NewEvent> }, Rejection> => {
+): Result.Result<
+  Omit<Saved, "id"> & { readonly row: AnyRow & { readonly id: number }; readonly also: ReadonlyArray<NewEvent> },
+  Rejection
+> => {
   const current: AnyRow | undefined = before
   const custom =
     custom_module === undefined || (current !== undefined && !("custom_fields" in input.body))
@@ -170,18 +177,18 @@ const saveRow = <F extends Fields, X>(
           current && ((current["custom_fields"] ?? {}) as JsonObject)
         )
   if (custom !== undefined && Object.keys(custom.errors).length > 0) return Result.fail(invalid(custom.errors))
-  const values: AnyRow = input.values
+  const values: Partial<AnyRow> = input.values
   const next = {
     ...(before ?? initialRow(table, fields)),
     ...Object.fromEntries(Object.entries(values).filter(([column]) => table.columns[column] !== undefined)),
     ...(custom === undefined ? {} : { custom_fields: custom.stored }),
     ...(before === undefined && parent !== undefined ? { [parent.column]: parentId(parent, input) } : {}),
-    id: current === undefined ? context.id(table) : (current["id"] as number)
+    id: current === undefined ? context.id(table) : Number(current["id"])
   } as RowOf<Made<F>>
   const result: SaveResult<Made<F>> =
     rules?.save?.({ next, before, facts: facts.own, input, context }) ?? Result.succeed({})
   return Result.map(result, ({ set, also = [], ...warned }) => ({
-    row: { ...(next as KeyedRow), ...set },
+    row: withId({ ...next, ...present(set ?? {}) }),
     also,
     ...warned
   }))
@@ -220,9 +227,11 @@ const partsOf = <F extends Fields, X>({ name, parent, path, resource, rules }: D
   const words = wordsOf(resource.singular)
   const parents: Params = parent === undefined ? {} : { [parent.param]: { table: parent.table } }
   const of = parent === undefined ? {} : { of: { param: parent.param, column: parent.column } }
-  const row_shown: Shown.Keys = { [resource.singular]: Shown.row(() => resource) }
+  const row_shown: { readonly [key: string]: Shown.Part<JsonObject> } = {
+    [resource.singular]: Shown.row(() => resource)
+  }
   // The key is known at run time only.
-  const single = Shown.keys(row_shown) as Shown.Part<One<string>>
+  const single = Shown.keys(row_shown)
   const with_meta = rules?.meta_shows === undefined ? single : Shown.keys({ ...row_shown, meta: rules.meta_shows })
   return {
     name: name ?? resource.plural,
@@ -319,7 +328,7 @@ const writeEndpoints = <F extends Fields, X>(draft: Draft<F, X>, parts: CrudPart
         decide: (facts, input, context) => {
           const before = rowOf<T>(input)
           return Result.map(saveRow(draft, before, facts, input, context), ({ also, row, ...warned }) => {
-            const changed = updatedEvent(table, before as AnyRow & { id: number }, row)
+            const changed = updatedEvent(table, withId(before), row)
             return { events: [...(changed === undefined ? [] : [changed]), ...also], result: { id: row.id, ...warned } }
           })
         },
@@ -336,12 +345,10 @@ const writeEndpoints = <F extends Fields, X>(draft: Draft<F, X>, parts: CrudPart
         ...locked,
         facts: factsOf(draft, "update"),
         decide: (facts, input, context) => {
-          const row = rowOf<T>(input)
+          const row = rowOf<T>(input),
+            { id } = withId(row)
           const judged = rules?.delete?.({ row, facts: facts.own, input, context }) ?? Result.succeed([])
-          return Result.map(judged, (also) => ({
-            events: [...also, deletedEvent(table, (row as { id: number }).id, row as AnyRow)],
-            result: { id: (row as { id: number }).id }
-          }))
+          return Result.map(judged, (also) => ({ events: [...also, deletedEvent(table, id, row)], result: { id } }))
         },
         respond: () => Effect.succeed(noContent)
       })
@@ -349,7 +356,15 @@ const writeEndpoints = <F extends Fields, X>(draft: Draft<F, X>, parts: CrudPart
 }
 
 /** The table, events, projection and endpoints of a resource. */
-export const crudResource = <F extends Fields, X = undefined>(draft: Draft<F, X>): Slice => {
+export const crudResource = <
+  F extends Fields,
+  X = undefined,
+  const B extends Fields = Fields,
+  const P extends string = never,
+  PT extends Table = Table
+>(
+  draft: Draft<F, X, B, P, PT>
+): Slice => {
   const { on_delete, resource } = draft
   const parts = partsOf(draft)
   const endpoints = { ...readEndpoints(draft, parts), ...writeEndpoints(draft, parts) }
@@ -357,32 +372,8 @@ export const crudResource = <F extends Fields, X = undefined>(draft: Draft<F, X>
   return {
     name: parts.name,
     tables: [resource.table],
-    resources: [resource as Resource],
+    resources: [resource],
     events: rowEvents(resource.table, on_delete),
     endpoints: only.flatMap((operation) => endpoints[operation]?.() ?? [])
   }
-}
-
-const initials = new WeakMap<Table, WeakMap<Fields, AnyRow>>()
-/**
- * A row without its id, every column at its declared default or null; cached. The caller supplies columns that must not
- * be null.
- */
-export const initialRow = <T extends Table>(table: T, fields: Fields): Defaults<T> => {
-  let rows = initials.get(table)
-  if (rows === undefined) initials.set(table, (rows = new WeakMap()))
-  let row = rows.get(fields)
-  if (row === undefined) {
-    rows.set(
-      fields,
-      (row = Object.freeze(
-        Object.fromEntries(
-          Object.entries({ ...table.columns, ...fields })
-            .filter(([name]) => table.columns[name] !== undefined && name !== "id")
-            .map(([name, field]) => [name, field.default ?? null])
-        )
-      ))
-    )
-  }
-  return row as object as Defaults<T>
 }

@@ -267,8 +267,8 @@ export interface CommandEndpoint<
   readonly respond: (result: R, input: Input<P, B, M>) => StoreRead<Answer<A>>
 }
 // Any endpoint: lists hold endpoints of all types; each was type-checked where it was declared.
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
-export type Endpoint = QueryEndpoint<any, any, any> | CommandEndpoint<any, any, any, any, any, any>
+export type Endpoint = Held<QueryEndpoint<any, any, any>> | Held<CommandEndpoint<any, any, any, any, any, any>>
+type Held<E> = Omit<E, "params" | "fields"> & { readonly params: Params; readonly fields: Fields }
 
 /** A permission, `area.action`. Roles and users hold permissions by key. */
 export interface Permission {

@@ -2,6 +2,7 @@
  * Declares endpoints. Routes, OpenAPI, the endpoint catalogue, the nouns of the command line and the commands that a
  * replica keeps derive from these declarations.
  */
+import { mapValues } from "../../values/text.ts"
 import { Effect, Schema } from "effect"
 import type { Reaction, Reactions } from "../events/react.ts"
 import { answerSchema, inCatalogue, mayIgnore } from "../lists/answer-schema.ts"
@@ -91,9 +92,7 @@ const common = <P extends Params, B extends Fields>(
   error_answers: refusalsOf(error_answers)
 })
 const refusalsOf = (refuses: ErrorAnswers): Common<Params, Fields>["error_answers"] =>
-  Object.fromEntries(
-    Object.entries(refuses).map(([status, shown]) => [status, shown === null ? null : answerSchema(shown)])
-  )
+  mapValues(refuses, (shown) => (shown === null ? null : answerSchema(shown)))
 
 /** The response: the successful answer, or one of the declared refusals. */
 type Answered<A extends AnswerShown, X extends ErrorAnswers> = Answer<BodyShown<A>> | Answer<RefusalShown<X>>
@@ -275,12 +274,7 @@ const within = (composed: Composed, endpoint: Endpoint): Endpoint =>
           return endpoint.answer === undefined ? undefined : inCatalogue(endpoint.answer, composed)
         },
         get error_answers() {
-          return Object.fromEntries(
-            Object.entries(endpoint.error_answers).map(([status, shown]) => [
-              status,
-              shown === null ? null : inCatalogue(shown, composed)
-            ])
-          )
+          return mapValues(endpoint.error_answers, (shown) => (shown === null ? null : inCatalogue(shown, composed)))
         }
       }
 

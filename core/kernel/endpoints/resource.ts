@@ -1,4 +1,5 @@
 /** Declares resources, and answers lists of their rows. */
+import { itemAt } from "../../values/text.ts"
 import { Effect } from "effect"
 import { customFieldFacts, searchableCustomFields } from "../lists/custom-field.ts"
 import { requestedView, selectColumns, viewConditions, viewOrder, viewSql } from "../lists/custom-view.ts"
@@ -244,7 +245,7 @@ const viewsOf =
     const loading: StoreRead<X> = load === undefined ? Effect.succeed(undefined as X) : load(rows, context)
     return Effect.map(
       loading,
-      (loaded) => (base, row, related) => view(base, row, related as RelatedRows<L>, context, loaded)
+      (loaded) => (base, at, related) => view(base, itemAt(rows, at), related as RelatedRows<L>, context, loaded)
     )
   }
 

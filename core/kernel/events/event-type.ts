@@ -159,10 +159,10 @@ export const scrubsOf = (scrubs: Scrubs, events: ReadonlyArray<NewEvent>): Reado
 export const event = (stream: string, type: string, data: JsonObject): NewEvent => ({ stream, type, data })
 export const streamOf = (entity: string, id: number | string): string => `${entity}:${id}`
 /** The stream of a row's events: its own, or that of the row it belongs to (`Table.stream`). */
-export const streamOfRow = (table: Table, row: AnyRow & { readonly id: number }): string =>
+export const streamOfRow = (table: Table, row: Partial<AnyRow> & { readonly id: number }): string =>
   table.stream === undefined
     ? streamOf(table.entity, row.id)
-    : streamOf(table.stream.entity, row[table.stream.column] as number)
+    : streamOf(table.stream.entity, Number(row[table.stream.column]))
 
 /**
  * The row changes of a new event; none for types that this release does not know. These stay in the journal for a

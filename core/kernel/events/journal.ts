@@ -9,7 +9,8 @@ import { redactedValue } from "../tables/visibility.ts"
 import { jsonObject, type Stored } from "../tables/field-schema.ts"
 import { insert, type Key, plainTable, type RowChange, type Table, update } from "../tables/table.ts"
 import { itemAt } from "../../values/text.ts"
-import { integer, isJsonObject, type Json, json, type JsonObject, sameJson, text, timestamp } from "../fields/field.ts"
+import { integer, isJsonObject, type Json, json, type JsonObject, sameJson } from "../fields/field.ts"
+import { text, timestamp } from "../fields/field.ts"
 import { bindings } from "../store/statement.ts"
 import { Store, type StoreShape } from "../store/store.ts"
 import type { SqlError } from "effect/sql"
@@ -58,7 +59,7 @@ export const redactedEventData = (
   scrub: Scrub | undefined
 ): JsonObject => ({
   of,
-  changes: changes.map(({ table, ...rest }): Json => ({ ...(rest as JsonObject), table: table.name })),
+  changes: changes.map(({ table, ...rest }): Json => ({ ...rest, table: table.name })),
   ...(scrub === undefined
     ? {}
     : {
@@ -93,7 +94,7 @@ export const isWithheldIn =
   (tables: ReadonlyArray<Table>): IsWithheld =>
   (name, column, key, value) => {
     const table = tables.find((one) => one.name === name)
-    return table !== undefined && column in table.columns && sameJson(redactedValue(table, column, key) as Json, value)
+    return table !== undefined && column in table.columns && sameJson(redactedValue(table, column, key), value)
   }
 const nothingWithheld: IsWithheld = () => false
 
@@ -109,17 +110,17 @@ export const scrubbed = (
   const own = withPlaceholders(data, scrub)
   const changes = data["changes"]
   if (!Array.isArray(changes)) return own
-  const next = (changes as ReadonlyArray<JsonObject>).map((change) => {
+  const next = changes.map((change: JsonObject) => {
     const part = "row" in change ? "row" : "set"
-    const values = change[part] as JsonObject | undefined
-    if (values === undefined) return change
+    const values = change[part]
+    if (!isJsonObject(values)) return change
     const key = (change["key"] ?? values["id"]) as Key
     const hidden = withPlaceholders(values, scrub, (column, value) =>
       isWithheld(String(change["table"]), column, key, value)
     )
     return hidden === values ? change : { ...change, [part]: hidden }
   })
-  return next.every((change, at) => change === (changes as ReadonlyArray<Json>)[at]) ? own : { ...own, changes: next }
+  return next.every((change, at) => change === changes[at]) ? own : { ...own, changes: next }
 }
 const withPlaceholders = (
   values: JsonObject,
@@ -345,5 +346,5 @@ export const eventsAfter = (
       `select * from journal where position > ${store.dialect === "pg" ? "$1" : "?"} order by position limit ${limit}`,
       [after]
     ),
-    (rows) => rows.map((row) => store.decode(journal, row) as StoredEvent)
+    (rows) => rows.map((row) => store.decode(journal, row))
   )

@@ -2,11 +2,11 @@
 import { Schema } from "effect"
 import type { ActivityValues, AnyEventType, EventType, NewEvent } from "./event-type.ts"
 import { event, eventType, streamOf, streamOfRow } from "./event-type.ts"
-import { type Json, type JsonObject, sameJson, typed } from "../fields/field.ts"
+import { type JsonObject, sameJson, typed } from "../fields/field.ts"
 import type { KeyedColumns, NewRow, SomeColumns } from "../tables/field-schema.ts"
 import { keyedColumns, newRow, newRowWith, someColumns, without, withoutStamps } from "../tables/field-schema.ts"
 import type { AnyRow, RowChange, Table } from "../tables/table.ts"
-import { capitalised, insertRow, oneOf, remove, update, updateRow } from "../tables/table.ts"
+import { capitalised, insertRow, oneOf, present, remove, update, updateRow } from "../tables/table.ts"
 
 // Events of tables with plain rows: their declarations, and how rules create them.
 
@@ -42,7 +42,7 @@ export const rowUpdated = <T extends Table>(table: T): EventType<KeyedColumns<T>
   eventType(`${table.entity}.updated`, {
     meaning: `Columns of ${oneOf(table)} changed: their new values.`,
     data: () => keyedColumns(table),
-    project: ({ id, ...set }, { recorded_at }) => [updateRow(table, id, set, recorded_at)]
+    project: (row, { recorded_at }) => [alterRow(table, row, recorded_at)]
   })
 /** Declares `<entity>.deleted`: the row is deleted, or archived if the table keeps deleted rows. */
 export const rowDeleted = (table: Table, on_delete?: WhenDeleted): EventType<{ readonly id: number }> =>
@@ -61,11 +61,11 @@ export const rowEvents = (table: Table, on_delete?: WhenDeleted): ReadonlyArray<
 ]
 
 export const createdEvent = (table: Table, row: AnyRow & { readonly id: number }): NewEvent =>
-  event(streamOfRow(table, row), `${table.entity}.created`, withoutStamps(row) as JsonObject)
+  event(streamOfRow(table, row), `${table.entity}.created`, withoutStamps(row))
 /** Columns of `after` whose values differ from `before`. */
 export const changedColumns = <R extends AnyRow>(before: AnyRow, after: R): Partial<R> =>
   Object.fromEntries(
-    Object.entries(after).filter(([name, value]) => !sameJson((before[name] ?? null) as Json, (value ?? null) as Json))
+    Object.entries(after).filter(([name, value]) => !sameJson(before[name] ?? null, value ?? null))
   ) as Partial<R>
 /**
  * The event for an update: changed columns, or the full row for tables with row-level visibility; undefined if nothing
@@ -81,7 +81,7 @@ export const updatedEvent = (
   const { updated_at: _u, deleted_at: _d, ...whole } = { ...before, ...set }
   return event(streamOfRow(table, before), `${table.entity}.updated`, {
     id: before.id,
-    ...((table.visibility?.by_row === undefined ? changed : whole) as JsonObject)
+    ...(table.visibility?.by_row === undefined ? present(changed) : whole)
   })
 }
 /** `row` is needed if the table's events are in the stream of another row. */
@@ -101,7 +101,7 @@ type Changed<T extends Table, More extends Schema.Struct.Fields> = RecordChange<
 export const columnsBefore = <T extends Table>(row: AnyRow, set: SomeColumns<T>): SomeColumns<T> =>
   Object.fromEntries(Object.keys(set).map((name) => [name, row[name] ?? null])) as SomeColumns<T>
 /** Updates the columns given along with the row's id. */
-export const alterRow = (table: Table, row: AnyRow & { readonly id: number }, at: string): RowChange =>
+export const alterRow = (table: Table, row: Partial<AnyRow> & { readonly id: number }, at: string): RowChange =>
   updateRow(table, row.id, without(row, "id"), at)
 
 /** Items of a draft that were added, changed and removed; undefined if none were. */
@@ -125,7 +125,7 @@ export const itemsMoved = <R extends AnyRow & { readonly id: number }>(
 /** Event declarations for a table's records. `hidden`: columns left out of the activity. */
 export const recordEvents = <T extends Table>(table: T, ...hidden: ReadonlyArray<string>) => {
   const stream = (id: number): string => streamOf(table.entity, id)
-  const shown = (columns: AnyRow): JsonObject => without(columns, ...hidden) as JsonObject
+  const shown = (columns: Partial<AnyRow>): JsonObject => without(present(columns), ...hidden)
 
   /**
    * Declares a change of columns. `more`: further data; `rows`: further row changes; `shows`: new values besides `set`.

@@ -120,14 +120,14 @@ interface FieldTraits {
   readonly describe: string | undefined
 }
 /** `T`: the value in memory; `S`: the value in responses; `P`: true if bodies read in mode `create` always have one. */
-export interface Field<out T = unknown, out S = T, out P extends boolean = boolean> extends FieldTraits {
+export interface Field<out T = Json, out S = T, out P extends boolean = boolean> extends FieldTraits {
   readonly type: FieldType
   readonly _type?: T
   readonly _shown?: S
   readonly _present?: P
 }
 export type Fields = { readonly [name: string]: Field }
-export type ValueOf<F> = F extends Field<infer T, unknown> ? T : never
+export type ValueOf<F> = F extends Field<infer T extends Json, unknown> ? T : never
 export type ValuesOf<F extends Fields> = { -readonly [K in keyof F]: ValueOf<F[K]> }
 type ValuesShown<F extends Fields> = {
   readonly [K in keyof F]: F[K] extends Field<unknown, infer S> ? S : never
@@ -264,8 +264,8 @@ export const json = <
 ): Made<O, T> =>
   field<T, O>({ kind: "json", form: o?.form ?? "object", levels: o?.levels ?? json_levels_max, by_item: o?.by_item }, o)
 export const list = <
-  T,
-  S,
+  T extends Json,
+  S extends Json,
   const O extends Options & { readonly min_items?: number; readonly max_items?: number; readonly distinct?: boolean }
 >(
   of: Field<T, S>,
@@ -357,11 +357,10 @@ export const sameJson = (a: Json, b: Json): boolean => {
  */
 export const typed = <S>(schema: Schema.Top): S => schema as unknown as S
 
-export type AnyField = Field<unknown, unknown>
 /** Schemas of plain JSON, without transformations. */
 export type Part<T = unknown> = Schema.Codec<T>
 export type OptionalKey<T = unknown> = Schema.optionalKey<Schema.Codec<T>>
-export type Shown = AnyField | Part | OptionalKey
+export type Shown = Field | Part | OptionalKey
 export interface Keys {
   readonly [name: string]: Shown
 }

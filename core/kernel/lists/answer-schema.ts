@@ -4,18 +4,9 @@
  * on first use, as resources refer to each other and most processes need none.
  */
 import { Schema } from "effect"
-import type {
-  AnswerShown,
-  AnyField,
-  Json,
-  JsonObject,
-  Keys,
-  KeysShown,
-  OptionalKey,
-  Part,
-  Shown,
-  ValueShown
-} from "../fields/field.ts"
+import { mapValues } from "../../values/text.ts"
+import type { AnswerShown, Field, Json, JsonObject, Keys, KeysShown, OptionalKey, Part } from "../fields/field.ts"
+import type { Shown, ValueShown } from "../fields/field.ts"
 import { text, typed } from "../fields/field.ts"
 import { anyJson, schemaOfField, wholeNumber } from "../tables/field-schema.ts"
 import { as_declared, type Composed, type ShownResource } from "./resource-types.ts"
@@ -84,22 +75,17 @@ export const inCatalogue = (part: Part, composed: Composed): Part => {
   return schema
 }
 
-export const isField = (shown: Shown | AnswerShown): shown is AnyField => "type" in shown && "computed" in shown
+export const isField = (shown: Shown | AnswerShown): shown is Field => "type" in shown && "computed" in shown
 export const isSchema = (shown: Shown | AnswerShown): shown is Part => Schema.isSchema(shown)
 // Containers treat optional keys like any other Schema.
 const schemaOf = (shown: Shown, composed: Composed): Part =>
-  isField(shown) ? schemaOfField(shown) : inCatalogue(shown as Part, composed)
-const structOf = (of: Keys, composed: Composed): Part =>
-  Schema.Struct(Object.fromEntries(Object.entries(of).map(([name, one]) => [name, schemaOf(one, composed)])))
+  isField(shown) ? schemaOfField(shown) : inCatalogue(shown, composed)
+const structOf = (of: Keys, composed: Composed): Part => Schema.Struct(mapValues(of, (one) => schemaOf(one, composed)))
 const keysIn = (of: Keys, composed: Composed): Keys =>
-  composed === as_declared
-    ? of
-    : Object.fromEntries(
-        Object.entries(of).map(([name, one]) => [name, isField(one) ? one : inCatalogue(one as Part, composed)])
-      )
+  composed === as_declared ? of : mapValues(of, (one) => (isField(one) ? one : inCatalogue(one, composed)))
 
 /** The Schema of a response declared by its keys. */
-export const answerSchema = (answer: AnswerShown): Part => (isSchema(answer) ? answer : keys(answer as Keys))
+export const answerSchema = (answer: AnswerShown): Part => (isSchema(answer) ? answer : keys(answer))
 
 /** A row in the form of its resource, which is passed as a function, as resources refer to each other. */
 export const row = <const M extends More = {}>(resource: () => ShownResource, more?: M): Part<OrNull<M, JsonObject>> =>
@@ -152,7 +138,7 @@ export const anything = (describe?: string): Part<Json> =>
 export const optional = <const S extends Shown>(of: S): OptionalKey<ValueShown<S>> => {
   const build: Build = (composed) => {
     const schema = Schema.optionalKey(Schema.suspend(() => schemaOf(of, composed)))
-    if (!isField(of)) optionals.set(schema, inCatalogue(of as Part, composed))
+    if (!isField(of)) optionals.set(schema, inCatalogue(of, composed))
     return schema
   }
   return typed(rebuildable(build))
@@ -261,7 +247,7 @@ const fieldsOfRow = (resource: ShownResource, composed: Composed): Fields => {
           : [[name, includedKey(name, include, composed)] as const]
     ),
     ...Object.entries(shows).map(([name, one]) => [name, schemaOf(one, composed)] as const)
-  ]) as Fields
+  ])
 }
 type Embedded = Exclude<ShownResource["includes"][string], { readonly kind: "always" | "keys" }>
 const includedKey = (name: string, include: Embedded, composed: Composed) => {
@@ -322,11 +308,7 @@ const rowInViewSchema = byResource((resource, composed) =>
 const pageWithMeta = (resource: ShownResource, also: Keys, composed: Composed): Part =>
   Schema.Struct({
     [resource.plural]: Schema.Array(rowSchema(resource, composed)),
-    meta: Schema.Struct({
-      ...paging,
-      ...ignored_shown,
-      ...Object.fromEntries(Object.entries(also).map(([name, one]) => [name, schemaOf(one, composed)]))
-    })
+    meta: Schema.Struct({ ...paging, ...ignored_shown, ...mapValues(also, (one) => schemaOf(one, composed)) })
   })
 /** Annotation of a Union that OpenAPI describes by its first alternative, as the others only narrow it. */
 export const described_as_first = "describedAsFirst"

@@ -145,9 +145,7 @@ export const viewConditions = (
 const valuesOf = (value: Json, predicate: Predicate): ReadonlyArray<string> => {
   const many = predicate === "in" || predicate === "not_in"
   if (Array.isArray(value))
-    return (value as ReadonlyArray<Json>).flatMap((one) =>
-      one === null || typeof one === "object" ? [] : [String(one)]
-    )
+    return value.flatMap((one: Json) => (one === null || typeof one === "object" ? [] : [String(one)]))
   if (value === null || isJsonObject(value)) return []
   return many ? String(value).split(",") : [String(value)]
 }

@@ -27,16 +27,16 @@ export const viewContext = (from: Omit<ViewContext, "base_currency">): ViewConte
 const shown = { cached: true }
 
 /** A column's value in responses: money and decimals as strings at their scale. */
-export const fieldOut = (field: Field, value: unknown, row: AnyRow, base_currency: string): Json => {
+export const fieldOut = (field: Field, value: Json | undefined, row: AnyRow, base_currency: string): Json => {
   if (value === null || value === undefined) return null
   const type = field.type
   if (type.kind === "money")
     return formatMoney(
-      value as number,
+      Number(value),
       type.currency === undefined ? base_currency : String(row[type.currency] ?? base_currency)
     )
   if (type.kind === "decimal" && type.shown_scale !== undefined) return atLeastScale(String(value), type.shown_scale)
-  return value as Json
+  return value
 }
 /** "2.00" → "2.0", "0.25" stays: as many decimals as needed, at least `scale`. */
 const atLeastScale = (value: string, scale: number): string => {
@@ -114,7 +114,7 @@ export const render = Effect.fnUntraced(function* <T extends Table>(
 ): Store.Reads<ReadonlyArray<JsonObject>> {
   if (rows.length === 0) return []
   const resource = context.composed(declared)
-  const cells = rows as ReadonlyArray<AnyRow>
+  const cells: ReadonlyArray<AnyRow> = rows
   const lookups = yield* Effect.forEach(Object.entries(resource.lookups), ([name, { table, via }]) =>
     Effect.map(rowsById(table, idsIn(cells, via)), (found) => ({ name, via, found }))
   )
@@ -132,13 +132,13 @@ export const render = Effect.fnUntraced(function* <T extends Table>(
     ({ of }) => of(cells, context)
   )
   return rows.map((row, at) => {
-    const cell = row as AnyRow
+    const cell: AnyRow = row
     const base = baseView(resource.table, cell, context)
     if (resource.custom_module !== undefined) base["custom_fields"] = custom_fields[at] ?? {}
     for (const { name, of } of embedded) base[name] = of(cell)
     for (const keysOf of added) Object.assign(base, keysOf(cell))
     const related = Object.fromEntries(lookups.map(({ name, via, found }) => [name, found.get(cell[via])]))
-    return view(base, row, related)
+    return view(base, at, related)
   })
 })
 
@@ -146,7 +146,7 @@ const idsIn = (rows: ReadonlyArray<AnyRow>, column: string): ReadonlyArray<numbe
   rows.map((row) => row[column]).filter((id): id is number => typeof id === "number")
 /** Rows by id, in one query; unknown ids are absent. */
 const rowsById = Effect.fnUntraced(function* (table: Table, ids: ReadonlyArray<number>) {
-  return new Map((yield* Store.getMany(table, [...new Set(ids)], shown)).map((row) => [row["id"], row as AnyRow]))
+  return new Map((yield* Store.getMany(table, [...new Set(ids)], shown)).map((row) => [row["id"], row]))
 })
 
 type Embedding = Exclude<Include, { readonly kind: "always" | "keys" }>
@@ -183,7 +183,7 @@ const embed = Effect.fnUntraced(function* (
     const found = yield* rowsById(include.table, idsIn(rows, include.via))
     return (row) => {
       const other = found.get(row[include.via])
-      return other === undefined ? null : { id: other["id"] as number, name: other[include.name ?? "name"] as Json }
+      return other === undefined ? null : { id: Number(other["id"]), name: other[include.name ?? "name"] ?? null }
     }
   }
   const target = include.resource()
@@ -198,7 +198,7 @@ const embed = Effect.fnUntraced(function* (
   const live: Where = target.table.soft_delete ? { deleted_at: null } : {}
   const found = yield* Store.find(
     target.table,
-    { [include.via]: rows.map((row) => row["id"] as number), ...live, ...include.where },
+    { [include.via]: rows.map((row) => Number(row["id"])), ...live, ...include.where },
     { order: include.order ?? target.order }
   )
   const views = yield* render(target, found, inner, context)

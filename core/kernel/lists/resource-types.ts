@@ -26,7 +26,7 @@ export interface RelatedRow {
   readonly table: Table
 }
 export type RelatedRows<L> = {
-  readonly [K in keyof L]: (L[K] extends { readonly table: infer T } ? RowOf<T> : AnyRow) | undefined
+  readonly [K in keyof L]: (L[K] extends { readonly table: infer T extends Table } ? RowOf<T> : AnyRow) | undefined
 }
 
 /** A related object, embedded on request. */
@@ -106,13 +106,16 @@ export interface Resource<T extends Table = Table, out N extends string = string
   readonly called: PeoplesNames | undefined
   /** Heading in lists of all nouns; undefined if it has none of its own. */
   readonly heading: string | undefined
-  /** Loads whatever else the rows of one page need, and returns the function that renders a row. */
-  readonly views: (rows: ReadonlyArray<RowOf<T>>, context: ViewContext) => StoreRead<RowView<T>>
+  /**
+   * Loads whatever else the rows of one page need, and returns the function that renders a row. A method, so that lists
+   * may hold resources of any table.
+   */
+  views(rows: ReadonlyArray<RowOf<T>>, context: ViewContext): StoreRead<RowView>
 }
-/** Renders one row. `base`: its columns and includes; `related`: the rows of the resource's lookups. */
-type RowView<T extends Table> = (
+/** Renders row `at` of the page. `base`: its columns and includes; `related`: the rows of the resource's lookups. */
+type RowView = (
   base: JsonObject,
-  row: RowOf<T>,
+  at: number,
   related: RelatedRows<{ readonly [name: string]: RelatedRow }>
 ) => JsonObject
 

@@ -59,6 +59,8 @@ interface Span<A> extends Tracer.SpanOptions {
   /** Attributes known from the result. */
   readonly after?: (result: A) => { readonly [name: string]: unknown }
 }
+/** The endpoint of a call that decides: reads are answered before. */
+const commandOf = ({ endpoint }: EndpointCall) => endpoint as CommandEndpoint
 /** Runs an effect in a span, where spans are collected; `span` is called only there. */
 export const traced = <A, E, R>(effect: Effect.Effect<A, E, R>, span: () => Span<A>): Effect.Effect<A, E, R> =>
   Effect.withFiber((fiber): Effect.Effect<A, E, R> => {
@@ -127,7 +129,7 @@ const decideCommand = Effect.fnUntraced(function* (
   command_metadata: CommandMetadata
 ): CommandRuntime.Reads<Outcome> {
   const runtime = yield* CommandRuntime
-  const endpoint = call.endpoint as CommandEndpoint
+  const endpoint = commandOf(call)
   const now = instantOf(yield* Clock.currentTimeMillis)
   yield* lockCommandStreams(endpoint, call)
   const { issued_at = now } = command_metadata
@@ -173,7 +175,7 @@ export const replayAnswer = Effect.fnUntraced(function* (
   result: unknown
 ): CommandRuntime.Reads<Answer> {
   const input = yield* prepare(call, instantOf(yield* Clock.currentTimeMillis))
-  const endpoint = call.endpoint as CommandEndpoint
+  const endpoint = commandOf(call)
   return yield* endpoint.respond(yield* Effect.orDie(Schema.decodeUnknownEffect(endpoint.result)(result)), input)
 })
 

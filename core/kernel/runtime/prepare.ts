@@ -42,7 +42,7 @@ export const authorizeCall = Effect.fnUntraced(function* ({
  * `by_row` or `by_key` are exempt; endpoints with `authorize` or without a permission are not checked.
  */
 const checkSight = (endpoint: Endpoint, viewer: Viewer): Effect.Effect<void, Rejection> => {
-  for (const { table } of Object.values(endpoint.params as Params)) {
+  for (const { table } of Object.values(endpoint.params)) {
     const { visibility } = table
     if (visibility === undefined || visibility.by_row !== undefined || visibility.by_key !== undefined) continue
     if (visibleColumnsOf(table, viewer) === undefined) return Effect.fail(notFound(noSuch(table)))
@@ -65,7 +65,7 @@ export const prepare = Effect.fnUntraced(function* (
     endpoint.kind === "query" && endpoint.method === "GET" ? queryBody(request, endpoint.fields) : (request.body ?? {})
   if (!isJsonObject(given)) return yield* invalidField("body", "The body must be a JSON object.")
   // Money is read in the currency of the changed row, or of its parent.
-  const current = Object.values(rows).at(-1) as JsonObject | undefined
+  const current = Object.values(rows).at(-1)
   const read = readFields(endpoint.fields, given, {
     mode: endpoint.mode,
     base_currency: baseCurrency(settings),

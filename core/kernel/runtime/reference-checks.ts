@@ -5,14 +5,15 @@
 import { Effect } from "effect"
 import { SqlError } from "effect/sql"
 import { event, type NewEvent, projectEvent, type Projection, streamOfRow } from "../events/event-type.ts"
-import type { ColumnValues, JsonObject } from "../fields/field.ts"
+import type { ColumnValues, Json } from "../fields/field.ts"
 import type { Reference, References } from "../events/references.ts"
 import { clearedColumns, followersOnce, onDeleteEffect, referenceCleared } from "../events/references.ts"
 import { invalidField, type Rejection, type Viewer } from "../fields/rejection.ts"
+import { without } from "../tables/field-schema.ts"
 import { visibleColumnsOf } from "../tables/visibility.ts"
 import { type Bindings, bindings, chunked, columnList, quote, whereSql } from "../store/statement.ts"
 import { Store, type StoreShape } from "../store/store.ts"
-import { type AnyRow, type RowChange, type Table, type Where, wordsOf } from "../tables/table.ts"
+import { type AnyRow, type RowChange, type Table, type Where, withId, wordsOf } from "../tables/table.ts"
 
 /**
  * Rows that a command deletes, by table; `along`: those deleted with their parent, which the projection's changes do
@@ -110,20 +111,17 @@ export const lockReferencedRows = Effect.fnUntraced(function* (
       const named = tableNamed(one.target)
       let ids = wanted.get(named)
       if (ids === undefined) wanted.set(named, (ids = { single: new Set(), listed: new Set(), past: new Set() }))
-      if (one.is_list) for (const id of value as ReadonlyArray<number>) ids.listed.add(id)
+      if (one.is_list) for (const id of idsListed(value)) ids.listed.add(id)
       else if (onDeleteEffect(one) !== "keep" || (change.op === "insert" && counts(one, values)))
-        ids.single.add(value as number)
-      else ids.past.add(value as number)
+        ids.single.add(Number(value))
+      else ids.past.add(Number(value))
     }
   }
   for (const [table, { listed, past, single }] of [...wanted].sort(([one], [other]) =>
     one.name < other.name ? -1 : 1
   )) {
     const rows = new Map(
-      (yield* store.getManyLocked(table, [...single, ...listed, ...past])).map((row) => [
-        (row as AnyRow)["id"],
-        row as AnyRow
-      ])
+      (yield* store.getManyLocked(table, [...single, ...listed, ...past])).map((row) => [row["id"], row])
     )
     const isGoing = (row: AnyRow | undefined): boolean =>
       typeof row?.["deleted_at"] === "string" && Date.parse(recorded_at) - Date.parse(row["deleted_at"]) < at_once_ms
@@ -159,10 +157,10 @@ const deletedBy = Effect.fnUntraced(function* (references: References, changes: 
     const isArchived = (op === "update" || op === "update_where") && typeof change.set["deleted_at"] === "string"
     if (op === "delete" || (op === "update" && isArchived)) goes(table, change.key)
     else if (op === "delete_where" || (op === "update_where" && isArchived)) {
-      for (const row of yield* Store.find(table, change.where)) goes(table, (row as AnyRow)[table.key], true)
+      for (const row of yield* Store.find(table, change.where)) goes(table, row[table.key], true)
     }
   }
-  return new Map([...deleted].map(([table, { along, ids }]) => [table, { ids: [...ids], along }])) as Deleted
+  return new Map([...deleted].map(([table, { along, ids }]) => [table, { ids: [...ids], along }]))
 })
 
 /** Events that remove deleted rows from lists, and rows deleted with their parent from any column. */
@@ -182,22 +180,22 @@ const clearedEvents = Effect.fnUntraced(function* (references: References, delet
   }
   return events
 })
+/** The ids in a list column. */
+const idsListed = (value: Json | undefined) => value as ReadonlyArray<number>
 const withoutIds = ({ column, rule }: Reference, row: AnyRow, ids: ReadonlyArray<number>): AnyRow => {
-  const listed = row[column] as ReadonlyArray<number>
+  const listed = idsListed(row[column])
   const into = rule?.clears_into
   return {
     [column]: listed.filter((id) => !ids.includes(id)),
-    ...(into === undefined
-      ? {}
-      : { [into]: [...(row[into] as ReadonlyArray<number>), ...listed.filter((id) => ids.includes(id))] })
+    ...(into === undefined ? {} : { [into]: [...idsListed(row[into]), ...listed.filter((id) => ids.includes(id))] })
   }
 }
 const clearedEvent = (holder: Table, row: AnyRow & { readonly id: number }, set: AnyRow): NewEvent => {
-  const { deleted_at: _d, id, updated_at: _u, ...whole } = { ...row, ...set } as AnyRow & { readonly id: number }
+  const whole: AnyRow = { ...row, ...set }
   // Rows with row-level visibility are recorded in full.
   return event(streamOfRow(holder, row), referenceCleared(holder), {
-    id,
-    set: (holder.visibility?.by_row === undefined ? set : whole) as JsonObject
+    id: row.id,
+    set: holder.visibility?.by_row === undefined ? set : without(whole, "id", "updated_at", "deleted_at")
   })
 }
 
@@ -255,7 +253,7 @@ const holders = Effect.fnUntraced(function* (
       `select ${columnList(one.holder)} from ${quote(one.holder.name)} where ${conditions.join(" and ")} order by ${quote(one.holder.key)}${counting ? " limit 1" : store.dialect === "pg" ? " for update" : ""}`,
       bound.values
     )
-    for (const row of rows) found.push(store.decode(one.holder, row) as AnyRow & { readonly id: number })
+    for (const row of rows) found.push(withId(store.decode(one.holder, row)))
     if (counting && found.length > 0) break
   }
   return found
@@ -302,9 +300,7 @@ export const doublesOf = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Doubled, SqlError.SqlError, Store> {
   const doubled: { [table: string]: ReadonlyArray<number> } = {}
   for (const { column, holder, per } of followersOnce(references, table)) {
-    const rows = (yield* Store.find(holder, { [column]: [into, from] })) as ReadonlyArray<
-      AnyRow & { readonly id: number }
-    >
+    const rows = (yield* Store.find(holder, { [column]: [into, from] })).map(withId)
     const taken = new Set(rows.filter((row) => row[column] === into).map((row) => row[per]))
     doubled[holder.name] = rows.filter((row) => row[column] === from && taken.has(row[per])).map(({ id }) => id)
   }

@@ -96,7 +96,7 @@ const withFreeIds = Effect.fnUntraced(function* (catalogue: Catalogue, events: R
   const drawn = new Map<string, Map<number, number>>()
   for (const table of new Set(events.map(tableOf))) {
     if (table === undefined) continue
-    const ids = events.filter((event) => tableOf(event) === table).map((event) => event.data["id"] as number)
+    const ids = events.filter((event) => tableOf(event) === table).map((event) => Number(event.data["id"]))
     const [, next] = itemAt(yield* nextIds([table]), 0)
     if (next > 1)
       drawn.set(

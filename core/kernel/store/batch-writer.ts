@@ -4,7 +4,8 @@
  */
 import { itemAt } from "../../values/text.ts"
 import type { AnyRow, Key, RowChange, Table, Where } from "../tables/table.ts"
-import { caseFoldedName, caseFoldedValue, isSearchable } from "../tables/table.ts"
+import type { Json } from "../fields/field.ts"
+import { caseFoldedName, caseFoldedValue, isSearchable, keyOf } from "../tables/table.ts"
 import { bindings, chunked, type Dialect, encodeRow, inPowersOfTwo, type Insert, quote } from "./statement.ts"
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
@@ -179,7 +180,7 @@ const collect = (operations: WriteOperations, next: RowChange, waiting: WriteBat
   const { table } = next
   switch (next.op) {
     case "insert": {
-      const key = next.row[table.key] as Key
+      const key = keyOf(table, next.row)
       // Updates collected before the row's insert had no effect.
       sets.delete(key)
       if (!rows.has(key)) {
@@ -268,7 +269,7 @@ const addToIndex = ({ keys }: BatchIndex, value: unknown, key: unknown): void =>
 
 /** An unwritten row after a change. */
 const changed = (table: Table, row: AnyRow, set: AnyRow): AnyRow => {
-  const next: { [column: string]: unknown } = { ...row }
+  const next: { [column: string]: Json } = { ...row }
   for (const name of Object.keys(set)) {
     if (table.columns[name] === undefined) throw new Error(`table ${table.name} has no column ${name}`)
     next[name] = set[name] ?? null

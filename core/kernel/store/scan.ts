@@ -16,4 +16,3 @@ export const rowsAfter = Effect.fnUntraced(function* (
     return sql`${from} order by ${sql(table.key)} limit ${rows_per_page}`
   })
 })
-export const keyOf = (table: Table, row: AnyRow): Key => row[table.key] as Key

@@ -157,10 +157,7 @@ export const encodeRow = (
  * Builds a decoder of a table's rows or some of their columns: it changes the row given, drops case-folded columns and
  * restores decimals.
  */
-export const rowDecoder = (
-  table: Table,
-  dialect: Dialect
-): ((row: { [column: string]: unknown }) => { [column: string]: unknown }) => {
+export const rowDecoder = (table: Table, dialect: Dialect): ((row: { [column: string]: unknown }) => AnyRow) => {
   const twins = Object.entries(table.columns)
     .filter(([, field]) => isSearchable(field))
     .map(([name]) => caseFoldedName(name))
@@ -170,7 +167,8 @@ export const rowDecoder = (
     for (const duplicate of twins) delete row[duplicate]
     // Rows may contain only some columns.
     for (const [name, field] of decimals) if (name in row) row[name] = decodeValue(field, row[name], dialect)
-    return row
+    // Safe: what the drivers decode is JSON.
+    return row as AnyRow
   }
 }
 

@@ -5,7 +5,7 @@
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, SqlError, type Statement } from "effect/sql"
 import { invalidField, Rejection } from "../fields/rejection.ts"
-import type { AnyRow, Key, RowChange, RowOf, Table, Where } from "../tables/table.ts"
+import { type AnyRow, type Key, keyOf, type RowChange, type RowOf, type Table, type Where } from "../tables/table.ts"
 import { makeBatchWriter, updateOne } from "./batch-writer.ts"
 import type { Dialect, Insert, Inserter } from "./statement.ts"
 import {
@@ -68,7 +68,7 @@ export interface StoreShape {
   ) => Sql<ReadonlyArray<Pick<RowOf<T>, C>>>
   readonly exists: (table: Table, where: Where) => Sql<boolean>
   /** Decodes a row selected by hand with {@link columnList}. */
-  readonly decode: <T extends Table>(table: T, row: object) => RowOf<T>
+  readonly decode: <T extends Table>(table: T, row: { [column: string]: unknown }) => RowOf<T>
   /** Applies row changes in order; runs of inserts into one table share statements. */
   readonly apply: (changes: ReadonlyArray<RowChange>) => Sql<void>
   /** Rows that a change is about to modify: replicas keep them to revert it. */
@@ -162,11 +162,11 @@ export class Store extends Context.Service<Store, StoreShape>()("flightcase/core
 type Run = StoreShape["run"]
 /** Reads one row, rows by key, and rows by condition. */
 const makeReads = (dialect: Dialect, run: Run) => {
-  const decoders = new WeakMap<Table, (row: { [column: string]: unknown }) => { [column: string]: unknown }>()
-  const decode = <T extends Table>(table: T, row: object): RowOf<T> => {
+  const decoders = new WeakMap<Table, ReturnType<typeof rowDecoder>>()
+  const decode = <T extends Table>(table: T, row: { [column: string]: unknown }): RowOf<T> => {
     let decoder = decoders.get(table)
     if (decoder === undefined) decoders.set(table, (decoder = rowDecoder(table, dialect)))
-    return decoder(row as { [column: string]: unknown }) as RowOf<T>
+    return decoder(row) as RowOf<T>
   }
   const select = <T extends Table>(
     table: T,
@@ -256,7 +256,7 @@ const makeWrites = (dialect: Dialect, run: Run, decode: StoreShape["decode"]) =>
   const insertRows = (table: Table, rows: ReadonlyArray<AnyRow>): Sql<void> => {
     const [row] = rows
     return row !== undefined && rows.length === 1
-      ? Effect.forEach(inserterOf(table)(rows), (one) => sendOne(table, row[table.key] as Key, one), { discard: true })
+      ? Effect.forEach(inserterOf(table)(rows), (one) => sendOne(table, keyOf(table, row), one), { discard: true })
       : Effect.forEach(inserterOf(table)(rows), (one) => sendMany(table, one), { discard: true })
   }
   const change = (one: Exclude<RowChange, { op: "insert" }>): Sql<void> => {
@@ -293,12 +293,14 @@ export const make = (sql: Parameters<typeof runnerOf>[0], keeps_counts = false):
   const imagesBefore: StoreShape["imagesBefore"] = (one) => {
     const key = one.table.key
     if (one.op === "insert") {
-      const before = one.table.on_conflict_ignore ? get(one.table, one.row[key] as Key) : Effect.succeed(undefined)
-      return Effect.map(before, (row) => [{ key: one.row[key] as Key, row: row as AnyRow | undefined }])
+      const before = one.table.on_conflict_ignore
+        ? get(one.table, keyOf(one.table, one.row))
+        : Effect.succeed(undefined)
+      return Effect.map(before, (row) => [{ key: keyOf(one.table, one.row), row }])
     }
     const rows =
       one.op === "update" || one.op === "delete" ? find(one.table, { [key]: one.key }) : find(one.table, one.where)
-    return Effect.map(rows, (found) => found.map((row) => ({ key: (row as AnyRow)[key] as Key, row: row as AnyRow })))
+    return Effect.map(rows, (found) => found.map((row) => ({ key: keyOf(one.table, row), row })))
   }
 
   return {

@@ -2,6 +2,7 @@
 import { Schema, SchemaAST } from "effect"
 import type { Field, Fields, FieldType, Json, JsonObject } from "../fields/field.ts"
 import { isJsonObject, isParsedJson, typed } from "../fields/field.ts"
+import { mapValues } from "../../values/text.ts"
 import { type AnyRow, articleOf, type RowOf, type Table, wordsOf } from "./table.ts"
 
 type JsonSchema = { readonly [word: string]: unknown }
@@ -91,8 +92,7 @@ const ofShape = (type: FieldType): Schema.Codec<unknown> => {
       return structOf(type.fields)
   }
 }
-const structOf = (fields: Fields): Schema.Codec<unknown> =>
-  Schema.Struct(Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, schemaOfField(field)])))
+const structOf = (fields: Fields): Schema.Codec<unknown> => Schema.Struct(mapValues(fields, schemaOfField))
 
 /** Adds the field's description before that of its kind. */
 const describedAs = (
@@ -158,11 +158,9 @@ const schemaOfType = (type: FieldType): Schema.Codec<unknown, unknown> => {
     case "list":
       return Schema.Array(storedValue(type.of))
     case "object":
-      return Schema.Struct(mapValues(type.fields, storedValue))
+      return Schema.Struct(mapValues(type.fields, (field) => storedValue(field)))
   }
 }
-const mapValues = <V>(fields: Fields, of: (field: Field) => V): { readonly [name: string]: V } =>
-  Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, of(field)]))
 
 /** Schema of a field's value as stored in its column. */
 export const storedValue = <T>(field: Field<T>): Stored<T> => {
@@ -179,9 +177,9 @@ export type NewRow<T extends Table> = Without<RowOf<T>, "created_at" | "updated_
   readonly id: number
 }
 /** All columns of a row except its id and stamps, as `initialRow` gives them. */
-export type Defaults<T extends Table> = Without<RowOf<T>, "id" | "created_at" | "updated_at" | "deleted_at">
+type Defaults<T extends Table> = Without<RowOf<T>, "id" | "created_at" | "updated_at" | "deleted_at">
 /** Copies a row without these columns. */
-export const without = <R extends AnyRow, const Name extends string>(
+export const without = <R extends { readonly [column: string]: unknown }, const Name extends string>(
   row: R,
   ...names: ReadonlyArray<Name>
 ): Without<R, Name> =>
@@ -191,7 +189,9 @@ export const withoutStamps = <R extends AnyRow>(row: R): Without<R, "created_at"
   const { created_at: _c, deleted_at: _d, updated_at: _u, ...kept }: AnyRow = row
   return kept as Without<R, "created_at" | "updated_at" | "deleted_at">
 }
-export type Without<Row, Names> = { readonly [K in keyof Row as K extends Names ? never : K]: Row[K] }
+export type Without<Row, Names> = string extends Names
+  ? { readonly [column: string]: Row[keyof Row] }
+  : { readonly [K in keyof Row as K extends Names ? never : K]: Row[K] }
 
 const stamps: ReadonlySet<string> = new Set(["created_at", "updated_at", "deleted_at"])
 /** Schemas of a table's columns, except those left out. */
@@ -245,4 +245,30 @@ export const wholeRow = <T extends Table, const Left extends string = never>(
   const names = new Set<string>(left_out)
   const columns = columnSchemas(table, (name) => isStamp(name) || names.has(name), storedValue)
   return columnsOrRow(table, "a row", { ...columns, id: Schema.Int })
+}
+
+// New rows.
+
+const initials = new WeakMap<Table, WeakMap<Fields, AnyRow>>()
+/**
+ * A row without its id, every column at its declared default or null; cached. The caller supplies columns that must not
+ * be null.
+ */
+export const initialRow = <T extends Table>(table: T, fields: Fields): Defaults<T> => {
+  let rows = initials.get(table)
+  if (rows === undefined) initials.set(table, (rows = new WeakMap()))
+  let row = rows.get(fields)
+  if (row === undefined) {
+    rows.set(
+      fields,
+      (row = Object.freeze(
+        Object.fromEntries(
+          Object.entries({ ...table.columns, ...fields })
+            .filter(([name]) => table.columns[name] !== undefined && name !== "id")
+            .map(([name, field]) => [name, field.default ?? null])
+        )
+      ))
+    )
+  }
+  return row as Defaults<T>
 }

@@ -1,5 +1,5 @@
 /** Table declarations: columns, indexes, and constraints enforced by the database. */
-import type { ColumnValues, Field, Fields, ReferenceRule, ValuesOf } from "../fields/field.ts"
+import type { ColumnValues, Field, Fields, JsonObject, ReferenceRule, ValuesOf } from "../fields/field.ts"
 import { id as idField, timestamp } from "../fields/field.ts"
 import type { Viewer } from "../fields/rejection.ts"
 import { spokenNumber } from "../../values/text.ts"
@@ -154,8 +154,17 @@ interface RowStream {
   readonly entity: string
   readonly column: string
 }
-export type RowOf<T> = T extends Table<infer F> ? ValuesOf<F> : never
-export type AnyRow = { readonly [column: string]: unknown }
+export type RowOf<T extends Table> = ValuesOf<T["columns"]>
+export type AnyRow = JsonObject
+/**
+ * The columns that are present. Of a generic table TypeScript does not know that optional columns are absent, never
+ * undefined (`exactOptionalPropertyTypes`).
+ */
+export const present = (columns: Partial<AnyRow>): AnyRow => columns as AnyRow
+/** The key of a row, which every row has, with the type that tables declare keys with. */
+export const keyOf = (table: Table, row: AnyRow): Key => row[table.key] as Key
+/** A row of a table known at run time only, of those that have ids. */
+export const withId = (row: AnyRow): AnyRow & { readonly id: number } => ({ ...row, id: Number(row["id"]) })
 
 /**
  * Any of these permissions is enough; `members.*` means any of the area except `access`, which opens a page but no
@@ -183,7 +192,7 @@ export interface Visibility {
   /** Columns that `by_row` reads, if few: changes of many rows at once include them. */
   readonly says_by?: ReadonlyArray<string>
 }
-export interface Stamped extends Fields {
+export type Stamped = {
   readonly id: Field<number>
   readonly created_at: Field<string>
   readonly updated_at: Field<string>
@@ -306,22 +315,22 @@ export const update = <T extends Table>(table: T, key: Key, set: Partial<RowOf<T
   op: "update",
   table,
   key,
-  set
+  set: present(set)
 })
 /** Inserts a row made at `at`. */
-export const insertRow = (table: Table, row: AnyRow, at: string): RowChange => ({
+export const insertRow = (table: Table, row: Partial<AnyRow>, at: string): RowChange => ({
   op: "insert",
   table,
-  row: { ...row, created_at: at, updated_at: at, deleted_at: null }
+  row: { ...present(row), created_at: at, updated_at: at, deleted_at: null }
 })
 /** Sets columns of a row at `at`. */
-export const updateRow = (table: Table, key: Key, set: AnyRow, at: string): RowChange =>
-  update(table, key, { ...set, updated_at: at })
+export const updateRow = (table: Table, key: Key, set: Partial<AnyRow>, at: string): RowChange =>
+  update(table, key, { ...present(set), updated_at: at })
 export const remove = (table: Table, key: Key): RowChange => ({ op: "delete", table, key })
 export const updateWhere = <T extends Table>(table: T, where: Where, set: Partial<RowOf<T>>): RowChange => ({
   op: "update_where",
   table,
   where,
-  set
+  set: present(set)
 })
 export const removeWhere = (table: Table, where: Where): RowChange => ({ op: "delete_where", table, where })

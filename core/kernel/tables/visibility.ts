@@ -3,7 +3,7 @@
  * receives the rows that an endpoint would show its user, and of other rows the columns needed by the rules and answers
  * of endpoints its user may call.
  */
-import type { Field } from "../fields/field.ts"
+import type { Field, Json } from "../fields/field.ts"
 import type { Audience, Key, Table, Visibility } from "./table.ts"
 import { hasOnePermission, type Viewer } from "../fields/rejection.ts"
 
@@ -65,7 +65,7 @@ export const allColumnsExcept = (
 ): ReadonlyArray<string> => Object.keys(columns).filter((name) => !left_out.includes(name))
 
 /** Placeholder for a hidden column: null, one made of the key if it must be unique, its default, or an empty value. */
-export const redactedValue = (table: Table, column: string, key: Key): unknown => {
+export const redactedValue = (table: Table, column: string, key: Key): Json => {
   const field = table.columns[column]!
   const { nullable, type } = field
   if (nullable) return null

@@ -2,8 +2,8 @@
 import { Effect, Result, Schema } from "effect"
 import { accessOf, boolean, command, createdEvent, crudResource, deletedEvent, eventType } from "../../kernel/index.ts"
 import { integer, invalid, list_values, ok, renderById, resource, rowEvents, Shown, Store } from "../../kernel/index.ts"
-import { text, update, updatedEvent, viewContext } from "../../kernel/index.ts"
-import type { AnyEventType, AnyRow, DecideContext, FieldErrors, Input, Json, NewEvent } from "../../kernel/index.ts"
+import { keysOf, text, update, updatedEvent, viewContext } from "../../kernel/index.ts"
+import type { AnyEventType, DecideContext, FieldErrors, Json, JsonObject, NewEvent } from "../../kernel/index.ts"
 import type { Rejection, RowOf, Slice, Table } from "../../kernel/index.ts"
 import type { ActivityRow, RegardingType } from "./schema.ts"
 import {
@@ -35,8 +35,8 @@ interface ActivityFacts {
   readonly regarding_exists: boolean
 }
 /** The code of an activity type; null for types that users added. */
-const typeCode = (value: { readonly metadata: unknown } | undefined): number | null => {
-  const code = (value?.metadata as { readonly code?: unknown } | null | undefined)?.code
+const typeCode = (value: { readonly metadata: JsonObject | null } | undefined): number | null => {
+  const code = value?.metadata?.["code"]
   return typeof code === "number" ? code : null
 }
 
@@ -148,15 +148,14 @@ const regardingKey = ({ type, id }: Regarding): string => `${type}:${id}`
 /** Subjects of activities, archived ones included, by {@link regardingKey}. */
 const subjectsOf = Effect.fnUntraced(function* (wanted: ReadonlyArray<Regarding>) {
   const found = new Map<string, Subject>()
-  for (const [type, { table, names }] of Object.entries(kinds) as ReadonlyArray<
-    [RegardingType, (typeof kinds)[RegardingType]]
-  >) {
+  for (const type of keysOf(kinds)) {
+    const { table, names } = kinds[type]
     const ids = wanted.filter((one) => one.type === type).map((one) => one.id)
-    for (const row of (yield* Store.getMany(table, ids)) as ReadonlyArray<AnyRow>) {
-      const id = row["id"] as number
-      const name = names.map((column) => row[column]).find((value) => typeof value === "string" && value !== "") as
-        | string
-        | undefined
+    for (const row of yield* Store.getMany(table, ids)) {
+      const id = Number(row["id"])
+      const name = names
+        .map((column) => row[column])
+        .find((value): value is string => typeof value === "string" && value !== "")
       found.set(regardingKey({ type, id }), { id, name: name ?? null, is_deleted: row["deleted_at"] !== null })
     }
   }
@@ -239,7 +238,7 @@ export const activityResource = resource({
       time_status_name: time_statuses[row.time_status as keyof typeof time_statuses],
       regarding: regarding === undefined ? null : { id: regarding.id, name: regarding.name },
       owner: user === undefined ? null : { id: user.id, name: user.name },
-      owner_thumb_url: around.members.get(user?.["member_id"] as number)?.icon_thumb_url ?? null,
+      owner_thumb_url: around.members.get(user?.member_id ?? 0)?.icon_thumb_url ?? null,
       participants: (around.participants.get(row.id) ?? []).map((one): Json => {
         const member = around.members.get(one.member_id)
         const member_name = member?.name ?? null
@@ -262,9 +261,9 @@ const crud = crudResource({
   path: "/api/v1/activities",
   access,
   rules: {
-    facts: (input: Input, before) =>
+    facts: (input, before) =>
       Effect.gen(function* () {
-        const values = input.values as Partial<ActivityRow>
+        const { values } = input
         const { regarding_id = before?.regarding_id ?? null, regarding_type = before?.regarding_type ?? null } = values
         const about = regardingOf({ regarding_id, regarding_type })
         const changed = values.regarding_id !== undefined || values.regarding_type !== undefined
@@ -277,13 +276,7 @@ const crud = crudResource({
         } satisfies ActivityFacts
       }),
     save: ({ next, before, facts, input, context }) =>
-      saveActivity(
-        next,
-        before,
-        input.values["participants"] as ReadonlyArray<Participation> | undefined,
-        facts,
-        context
-      )
+      saveActivity(next, before, input.values.participants, facts, context)
   }
 })
 

@@ -147,7 +147,7 @@ const listOfOne = (kind: Attachable): Endpoint => {
     permission: kind.read.permissions,
     params,
     run: (input: Input) => {
-      const { id }: AnyRow = (input.rows as { readonly id: AnyRow }).id
+      const id = input.rows["id"]?.["id"]
       return Effect.map(
         listOf(attachmentResource, input.query, viewContext(input), {
           where: { attachable_type: kind.type, attachable_id: Number(id) }

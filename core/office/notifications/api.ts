@@ -3,7 +3,7 @@ import { Effect, Result, Schema } from "effect"
 import { command, createdEvent, deletedEvent, eventType, follow, forbidden, get } from "../../kernel/index.ts"
 import { hasOnePermission, insert, lockStreams, notFound, ok, remove, removeWhere } from "../../kernel/index.ts"
 import { rowEvents, sameJson, Shown, Store, storedValue, streamOf, text, unpagedMeta } from "../../kernel/index.ts"
-import { updatedEvent } from "../../kernel/index.ts"
+import { keysOf, updatedEvent } from "../../kernel/index.ts"
 import type { AnyEventType, CallerContext, DecideContext, Decided, NewEvent, Rejection } from "../../kernel/index.ts"
 import type { SharedDraft, Slice, Viewer } from "../../kernel/index.ts"
 import type { Change, ChannelChanges } from "./fields.ts"
@@ -58,7 +58,7 @@ const preferencesErased = follow(
 // Rules for changing settings and preferences (rules/conventions 15).
 
 type Channels = ReadonlyArray<NotificationChannel> | null
-const every_channel = Object.keys(notification_channels) as ReadonlyArray<NotificationChannel>
+const every_channel = keysOf(notification_channels)
 /** Sorts channels in their declared order, so that equal choices are equal lists. */
 const inOrder = (channels: ReadonlyArray<NotificationChannel>): ReadonlyArray<NotificationChannel> =>
   every_channel.filter((one) => channels.includes(one))

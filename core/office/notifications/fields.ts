@@ -1,14 +1,7 @@
 /** Types and channels in bodies, and the errors that can be found without reading rows. */
-import { boolean, choice, isJsonObject, list, object, Shown, text } from "../../kernel/index.ts"
+import { boolean, choice, isJsonObject, keysOf, list, object, Shown, text } from "../../kernel/index.ts"
 import type { FieldErrors, Fields, Json, JsonObject } from "../../kernel/index.ts"
-import type {
-  NotificationCategory,
-  NotificationChannel,
-  NotificationRules,
-  NotificationType,
-  TypePreference,
-  TypeSetting
-} from "./types.ts"
+import type { NotificationChannel, NotificationRules, NotificationType, TypePreference, TypeSetting } from "./types.ts"
 import { notification_categories, notification_channels, notificationType, notificationTypes } from "./types.ts"
 
 const entries_max = 100
@@ -116,12 +109,12 @@ const channelProblem = (channel: string, type: NotificationType | undefined): st
 
 // API representation of settings and preferences: every type is listed, even without a stored row.
 
-const channel = Shown.oneOf(Object.keys(notification_channels) as ReadonlyArray<NotificationChannel>)
+const channel = Shown.oneOf(keysOf(notification_channels))
 const channels = Shown.map(boolean(), { describe: "Whether each channel is on; all are off for a disabled type" })
 const of_type = {
   notification_type: text(),
   name: text(),
-  category: Shown.oneOf(Object.keys(notification_categories) as ReadonlyArray<NotificationCategory>),
+  category: Shown.oneOf(keysOf(notification_categories)),
   description: text()
 }
 const sources = ["default", "setting", "preference"] as const

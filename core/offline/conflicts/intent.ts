@@ -214,7 +214,7 @@ const rowsOver = ({ named, remembered }: Refused) => {
     ids: ReadonlyArray<number | undefined>
   ): Store.Reads<ReadonlyArray<JsonObject>> {
     const wanted = [...new Set(ids.filter((id) => id !== undefined))]
-    const rows = (yield* Store.getMany(table, wanted)).map((row) => ({ ...row }) as JsonObject)
+    const rows = (yield* Store.getMany(table, wanted)).map((row) => ({ ...row }))
     const here = new Map(rows.map((row) => [idIn(row, "id"), row]))
     return wanted.flatMap((id) => {
       const row = here.get(id) ?? remembered[`${table.name}/${id}`]

@@ -30,10 +30,7 @@ export interface Done {
 }
 
 /** The id of a row that an earlier request of the same compensation creates, by the index of that request. */
-export interface MadeBy {
-  readonly made_by: number
-  readonly table: string
-}
+export type MadeBy = { readonly made_by: number; readonly table: string }
 export interface UndoRequest {
   /** The endpoint's name. */
   readonly name: string
@@ -95,7 +92,7 @@ export const rowOfParam = (done: Done, param: string): ChangedRow | undefined =>
   return done.rows.find((row) => row.table === table && String(row.key) === done.params[param])
 }
 export const tableOfParam = (endpoint: Endpoint, param: string): string | undefined =>
-  (endpoint.params as { readonly [name: string]: { readonly table: { readonly name: string } } })[param]?.table.name
+  endpoint.params[param]?.table.name
 /** Name of the first parameter's row; empty if the path has no parameters. */
 export const subjectOf = (done: Done): string => {
   const [param] = Object.keys(done.endpoint.params)
@@ -155,7 +152,7 @@ export const putBack = (
   names: ReadonlyArray<string>,
   shown: JsonObject = row.shown
 ): Undoing => {
-  const fields = done.endpoint.fields as Fields
+  const fields = done.endpoint.fields
   const custom = done.body["custom_fields"]
   const before: JsonObject = isJsonObject(custom)
     ? { ...shown, custom_fields: customBefore(shown["custom_fields"], custom) }
@@ -256,7 +253,7 @@ export const makeAgain =
         "make it again by hand"
       )
     const body = bodyAgain(endpoint, row)
-    const missing = Object.entries(endpoint.fields as Fields).filter(([field, one]) => one.required && !(field in body))
+    const missing = Object.entries(endpoint.fields).filter(([field, one]) => one.required && !(field in body))
     if (missing.length > 0) return cannot("Not all of it is known on this device", "make it again by hand")
     return requests(
       [{ name, params: paramsFor(endpoint, done), body }],
@@ -270,7 +267,7 @@ const isLostWith = ({ before, key, now, set }: ChangedRow, gone: ChangedRow): bo
   (now === undefined || Object.entries(set).some(([column, value]) => value === null && before[column] === gone.key))
 /** Body for creating a row again: all of its fields that had a value. */
 export const bodyAgain = (endpoint: Endpoint, row: ChangedRow): { readonly [field: string]: Json } => {
-  const fields = endpoint.fields as Fields
+  const fields = endpoint.fields
   const names = Object.keys(fields).filter((name) => (row.shown[name] ?? null) !== null)
   return valuesBefore(fields, row.shown, names, row.before).body
 }

@@ -353,7 +353,6 @@ export const supplies = table(
     references: [of_transfer]
   }
 )
-export type SupplyRow = RowOf<typeof supplies>
 
 export const suppliesReplacedEvent = eventType("supplies.set", {
   meaning: "The new supplies of one source to stores, replacing its earlier ones; an empty list ends all.",

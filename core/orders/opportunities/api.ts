@@ -5,7 +5,8 @@ import { boolean, command, CommandRuntime, created, decodeData, follow, get, ini
 import { integer, journal, later, list as list_of, listOf, noContent, ok, pageOf, ref } from "../../kernel/index.ts"
 import { reject, removeWhere, renderById, Shown, Store, text, timestamp, unpagedMeta } from "../../kernel/index.ts"
 import { viewContext, withMore } from "../../kernel/index.ts"
-import type { AnyEventType, Catalogue, DecideContext, Endpoint, Input, Slice, StoredEvent } from "../../kernel/index.ts"
+import type { AnyEventType, AnyRow, Catalogue, DecideContext, Endpoint, Input, Slice } from "../../kernel/index.ts"
+import type { StoredEvent } from "../../kernel/index.ts"
 import { users } from "../../people/users/permissions.ts"
 import { assignmentResource, availabilityOf, loadDecisionState, opportunityAnswer } from "./state/index.ts"
 import { opportunityResource, opportunityShown, participantResource, warned, withOwed } from "./state/index.ts"
@@ -103,8 +104,9 @@ const participantEndpoints: ReadonlyArray<Endpoint> = [
     fields: participantFields,
     facts: () => Effect.succeed(undefined),
     decide: (_facts, input) => {
-      const row = input.rows.participant
-      const set = Object.fromEntries(Object.entries(input.values).filter(([name, value]) => row[name] !== value))
+      const row = input.rows.participant,
+        columns: AnyRow = row
+      const set = Object.fromEntries(Object.entries(input.values).filter(([name, value]) => columns[name] !== value))
       return Result.succeed({
         events: Object.keys(set).length === 0 ? [] : [participantUpdated(row, set)],
         result: { id: row.id }

@@ -3,7 +3,7 @@ import { clockText, numberText } from "../../values/text.ts"
 import { casesWhere, type CaseWhere, type Whereabouts, whereaboutsOf } from "./where.ts"
 import { Effect } from "effect"
 import { invoices } from "../../billing/state/tables.ts"
-import { columnsSeen, invalidField, Store, type Input } from "../../kernel/index.ts"
+import { columnsSeen, invalidField, keysOf, Store, type Input } from "../../kernel/index.ts"
 import { members } from "../../people/members/schema.ts"
 import { opportunities, states, statusLabelOf } from "../../orders/opportunities/tables/index.ts"
 import { containers } from "../../products/packing.ts"
@@ -282,12 +282,12 @@ const othersShown = (found: FoundByKind, names: Names) => ({
 export const searchFor = Effect.fnUntraced(function* (
   text: string,
   input: Pick<Input, "now" | "settings" | "viewer">,
-  { kinds, limit }: { readonly kinds: ReadonlyArray<string> | null; readonly limit: number }
+  { kinds, limit }: { readonly kinds: ReadonlyArray<SearchKind> | null; readonly limit: number }
 ) {
   const prefixes = prefixesIn(input.settings)
   const sought = soughtIn(text, prefixes)
   if (sought.words.length === 0) return yield* invalidField("q", "Say what to look for.")
-  const asked = new Set((kinds ?? Object.keys(search_kinds)) as ReadonlyArray<SearchKind>)
+  const asked = new Set(kinds ?? keysOf(search_kinds))
   let found = yield* findAll(sought, input, { kinds: asked, limit })
   // A scanned label may hold more than the code, such as a URL or GS1 elements: every text in it is tried.
   for (const code of readCode(text).texts) {

@@ -320,7 +320,7 @@ const whole = Effect.fnUntraced(function* (
     table,
     matches.map(({ row }) => Number(row[table.key]))
   )
-  const by_id = new Map(rows.map((row): [unknown, AnyRow] => [(row as AnyRow)[table.key], row]))
+  const by_id = new Map(rows.map((row): [unknown, AnyRow] => [row[table.key], row]))
   return matches.flatMap(({ closeness, row: { [table.key]: id } }) => {
     const row = by_id.get(id)
     return row === undefined ? [] : [{ row, closeness }]
@@ -345,7 +345,7 @@ const ordersOf = Effect.fnUntraced(function* (found: Found, orders: Found, limit
   const open = yield* Effect.forEach(open_status_conditions, ({ state, status }) =>
     Store.find(
       opportunities,
-      { member_id, deleted_at: null, state: Number(state), status: status as ReadonlyArray<number> },
+      { member_id, deleted_at: null, state: Number(state), status: status ?? null },
       { order: ["-starts_at"], limit: limit + 1 }
     )
   )

@@ -3,6 +3,7 @@ import { Effect, Result } from "effect"
 import { accessOf, command, CommandRuntime, created, createdEvent, crudResource } from "../../kernel/index.ts"
 import { deletedEvent, get, initialRow, integer, invalid, noContent, notFound, ok, reject } from "../../kernel/index.ts"
 import { render, renderById, Shown, Store, unpagedMeta, update, updatedEvent, viewContext } from "../../kernel/index.ts"
+import { withId } from "../../kernel/index.ts"
 import type { Access, AnyRow, Fields, Resource, Slice, Stamped, Table } from "../../kernel/index.ts"
 import type { MergeFacts, Related } from "./decide.ts"
 import { memberEvents, memberProblems, memberRestored, mergeMembers, relationshipProblem } from "./decide.ts"
@@ -41,12 +42,11 @@ const access: Access = {
   delete: "members.edit"
 }
 
-type Contact = AnyRow & { readonly id: number; readonly is_primary?: boolean }
 /** Endpoints of one kind of contact record; making one primary removes the mark from the earlier one. */
 const contactSlice = (resource: Resource<Table<Fields & Stamped>>, fields: Fields): Slice => {
   const table: Table = resource.table
   const primaries = "is_primary" in fields
-  return crudResource<Fields, ReadonlyArray<Contact>>({
+  return crudResource<Fields, ReadonlyArray<AnyRow & { readonly id: number }>, Fields, "member", typeof members>({
     resource,
     fields,
     path: `/api/v1/members/{member}/${resource.plural}`,
@@ -59,12 +59,11 @@ const contactSlice = (resource: Resource<Table<Fields & Stamped>>, fields: Field
       facts: (input) =>
         Effect.gen(function* () {
           if (!primaries) return []
-          const { member } = input.rows as { readonly member: { readonly id: number } }
-          return (yield* Store.find(table, { member_id: member.id, is_primary: true })) as ReadonlyArray<Contact>
+          const { member } = input.rows
+          return (yield* Store.find(table, { member_id: member.id, is_primary: true })).map(withId)
         }),
       save: ({ next, facts }) => {
-        const row = next as Contact
-        const others = row.is_primary === true ? facts.filter((one) => one.id !== row.id) : []
+        const others = next["is_primary"] === true ? facts.filter((one) => one.id !== next.id) : []
         return Result.succeed({
           also: others
             .map((one) => updatedEvent(table, one, { is_primary: false }))

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { ViewColumn, ViewColumns } from "../../kernel/lists/custom-view.ts"
 import { boolean, integer, list_values, resource, Shown, Store, text } from "../../kernel/index.ts"
-import type { AnyRow, Json, JsonObject, Resource } from "../../kernel/index.ts"
+import type { AnyRow, Json, JsonObject } from "../../kernel/index.ts"
 import { countries } from "../../setup/reference-data/currencies.ts"
 import { addresses, emails, links, type MemberRow, members, membership_types, phones, relationships } from "./schema.ts"
 import { organisation_tax_classes } from "../../setup/reference-data/tax.ts"
@@ -73,8 +73,7 @@ export const linkResource = resource({ singular: "link", table: links })
 export const relationshipResource = resource({ singular: "relationship", table: relationships })
 
 const nameOf = (row: { readonly name: string } | undefined): Json => row?.name ?? null
-const labelOf = (row: AnyRow | undefined): Json =>
-  row === undefined ? null : membership_types[(row as MemberRow).membership_type]
+const labelOf = (row: MemberRow | undefined): Json => (row === undefined ? null : membership_types[row.membership_type])
 
 const related = {
   id: integer(),
@@ -99,11 +98,11 @@ const relatedResource = (side: "member" | "related") =>
       const [own, other] = side === "member" ? [found.member, found.related] : [found.related, found.member]
       return {
         id,
-        relatable_id: own?.["id"] as number,
+        relatable_id: own?.id ?? null,
         relatable_type: "Member",
         relatable_name: nameOf(own),
         relatable_membership_type: labelOf(own),
-        related_id: other?.["id"] as number,
+        related_id: other?.id ?? null,
         related_type: "Member",
         related_name: nameOf(other),
         related_membership_type: labelOf(other),
@@ -223,13 +222,13 @@ export const memberResource = resource({
     purchase_tax_class: { via: "purchase_tax_class_id", table: organisation_tax_classes }
   },
   includes: {
-    addresses: { kind: "many", via: "member_id", resource: () => addressResource as Resource, empty: [] },
-    emails: { kind: "many", via: "member_id", resource: () => emailResource as Resource, empty: [] },
-    phones: { kind: "many", via: "member_id", resource: () => phoneResource as Resource, empty: [] },
-    links: { kind: "many", via: "member_id", resource: () => linkResource as Resource, empty: [] },
+    addresses: { kind: "many", via: "member_id", resource: () => addressResource, empty: [] },
+    emails: { kind: "many", via: "member_id", resource: () => emailResource, empty: [] },
+    phones: { kind: "many", via: "member_id", resource: () => phoneResource, empty: [] },
+    links: { kind: "many", via: "member_id", resource: () => linkResource, empty: [] },
     // Related members by the direction of the relationship, whatever its type.
-    contacts: { kind: "many", via: "related_member_id", resource: () => pointedAt as Resource, empty: [] },
-    organisations: { kind: "many", via: "member_id", resource: () => pointing as Resource, empty: [] }
+    contacts: { kind: "many", via: "related_member_id", resource: () => pointedAt, empty: [] },
+    organisations: { kind: "many", via: "member_id", resource: () => pointing, empty: [] }
   },
   view: ({ contacts, organisations, ...base }, row, found) => ({
     ...base,

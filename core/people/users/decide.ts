@@ -2,9 +2,9 @@
 import { Effect, Result, Schema } from "effect"
 import { createdEvent, eventType, foldCase, forbidden, initialRow, invalid, reject } from "../../kernel/index.ts"
 import { Rejection, rowMade, rowUpdated, Store, update, updatedEvent } from "../../kernel/index.ts"
-import type { AnyEventType, Catalogue, Decided, FieldErrors, LaterSeed, NewEvent, Viewer } from "../../kernel/index.ts"
+import type { AnyEventType, Catalogue, Decided, LaterSeed, NewEvent, RowOf, Viewer } from "../../kernel/index.ts"
 import { memberFields, type MemberRow, members } from "../members/schema.ts"
-import type { RoleRow, UserRow } from "./permissions.ts"
+import type { UserRow } from "./permissions.ts"
 import {
   beyondToken,
   rightsOfUser,
@@ -141,7 +141,7 @@ export const ownerEvents = (
   )
 
 interface UserFacts {
-  readonly roles: ReadonlyArray<RoleRow>
+  readonly roles: ReadonlyArray<RowOf<typeof roles>>
   /** Level of the caller. */
   readonly level: number
   readonly catalogue: Catalogue
@@ -178,7 +178,7 @@ const chosenRoles = (
   const changed = facts.roles.filter((role) => chosen.has(role.id) !== before.includes(role.id))
   const bars = changed.flatMap((role) => roleChangeRefusal(role, viewer, facts.level) ?? [])
   if (bars.length > 0) errors["roles"] = bars.map((bar) => `You cannot grant or take away this role: ${bar}.`)
-  if (Object.keys(errors).length > 0) return Result.fail(invalid(errors as FieldErrors))
+  if (Object.keys(errors).length > 0) return Result.fail(invalid(errors))
   const role_ids = facts.roles.filter((role) => chosen.has(role.id)).map((role) => role.id)
   const added = role_ids.filter((id) => !before.includes(id))
   const refusal = mayMore({ is_owner: false, role_ids: added }, viewer, facts)

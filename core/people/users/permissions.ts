@@ -31,7 +31,7 @@ export const roles = table(
     uniques: [{ columns: ["name_folded"], field: "name", message: "The name has already been taken." }]
   }
 )
-export type RoleRow = RowOf<typeof roles>
+type RoleRow = RowOf<typeof roles>
 
 export const users = table(
   "users",

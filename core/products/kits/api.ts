@@ -196,9 +196,6 @@ const containerTemplateEndpoints = [
   })
 ]
 
-const productOf = (input: Input): ProductRow =>
-  (input.rows as { readonly [name: string]: unknown })["product"] as ProductRow
-
 /** Checks an accessory. 422 `accessory_product_id`: the product itself, or already its accessory. */
 const saveAccessory = (
   next: AccessoryRow,
@@ -226,17 +223,17 @@ const accessories = crudResource({
   only: ["list", "create", "update", "delete"],
   unpaged: true,
   rules: {
-    facts: (input) => Store.find(product_accessories, { product_id: productOf(input).id }),
+    facts: (input) => Store.find(product_accessories, { product_id: input.rows.product.id }),
     save: ({ next, facts }) => saveAccessory(next, facts),
     delete: ({ row }) => Result.succeed([productTouched(row.product_id)])
   }
 })
 
 const componentFacts = Effect.fnUntraced(function* (
-  input: Input,
+  input: Pick<Input, "body" | "settings"> & { readonly rows: { readonly product: ProductRow } },
   before: ComponentRow | undefined
 ): Store.Reads<ComponentFacts> {
-  const product = productOf(input)
+  const product = input.rows.product
   const component_id = before?.component_product_id ?? Number(input.body["component_product_id"])
   return {
     product,

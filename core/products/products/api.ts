@@ -35,7 +35,7 @@ const productsCounted: ViewColumn = (rows) =>
     const bound = bindings(store.dialect)
     const where = whereSql(
       products,
-      { product_group_id: rows.map((row) => row["id"] as number), deleted_at: null },
+      { product_group_id: rows.map((row) => Number(row["id"])), deleted_at: null },
       store.dialect,
       bound
     )
@@ -73,7 +73,7 @@ export const productGroups = crudResource({
       Effect.gen(function* () {
         const ancestors: Array<number> = []
         for (
-          let at = input.values["parent_id"] as number | null | undefined;
+          let at = input.values["parent_id"];
           before !== undefined && typeof at === "number" && !ancestors.includes(at);
         ) {
           ancestors.push(at)

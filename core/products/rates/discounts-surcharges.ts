@@ -90,7 +90,7 @@ export const discountRulesSlice: Slice = crudResource({
   access: viewManageAccess("pricing", "pricing.manage", "pricing.manage"),
   rules: {
     save: ({ next, input, context }) =>
-      Result.mapBoth(judge(next, input.values["discount_value"] as Json | undefined, baseCurrency(context.settings)), {
+      Result.mapBoth(judge(next, input.values["discount_value"], baseCurrency(context.settings)), {
         onSuccess: (set) => ({ set }),
         onFailure: invalid
       })
@@ -262,7 +262,7 @@ const surchargeGroups = crudResource({
         }
       }),
     save: ({ next, facts, input, context }) => {
-      const sent = input.values["surcharges"] as ReadonlyArray<SentSurcharge> | undefined
+      const sent = input.values.surcharges
       if (sent === undefined) return Result.succeed({})
       return Result.mapBoth(replaceSurcharges(next.id, sent, facts.stored, context), {
         onSuccess: ({ events }) => ({ also: events }),

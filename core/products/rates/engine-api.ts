@@ -1,6 +1,6 @@
 /** Endpoints of the rate engine: the price of a hire, and available strategies and forms (rules/rates 6.3, 6.4). */
 import { baseCurrency, boolean, choice, get, integer, invalid, json, later, list, money } from "../../kernel/index.ts"
-import { ok, postQuery, ref, Shown, text, timestamp, valueOf } from "../../kernel/index.ts"
+import { mapValues, ok, postQuery, ref, Shown, text, timestamp, valueOf } from "../../kernel/index.ts"
 import type { Query, SharedDraft, Slice } from "../../kernel/index.ts"
 import { Effect, Result } from "effect"
 import { type FormField, schemaSections } from "../../pricing/pricing/config-schema.ts"
@@ -27,7 +27,7 @@ const named = (
 ): { readonly [identifier: string]: string } =>
   Object.fromEntries(all.map(({ identifier, label }) => [identifier, label]))
 const modifierLabels = named(modifiers)
-const periodLabels = Object.fromEntries(Object.entries(basePeriods).map(([period, { label }]) => [period, label]))
+const periodLabels = mapValues(basePeriods, ({ label }) => label)
 const formField: Shown.Part<FormField> = Shown.named("RateFormField", () =>
   Shown.keys({
     key: text(),

@@ -2,9 +2,9 @@
 import { accessOf, bindings, boolean, choice, chunked, columnList, command, created } from "../../kernel/index.ts"
 import { createdEvent, crudResource, date, initialRow, integer, invalid, json, list } from "../../kernel/index.ts"
 import { longText, money, quote, ref, renderById, resource, Shown, Store, table, text } from "../../kernel/index.ts"
-import { viewContext } from "../../kernel/index.ts"
+import { mapValues, viewContext } from "../../kernel/index.ts"
 import type { FieldErrors, JsonObject, Resource, RowOf, Slice } from "../../kernel/index.ts"
-import type { BasePeriod, CalculationStrategy } from "../../pricing/pricing/modifiers.ts"
+import type { CalculationStrategy } from "../../pricing/pricing/modifiers.ts"
 import {
   basePeriodLabel,
   basePeriods,
@@ -24,9 +24,7 @@ import { composeMethod, copyName, deletionErrors, presets, updateMethod } from "
 const strategyNames = Object.fromEntries(strategies.map(({ identifier, label }) => [identifier, label])) as {
   [S in CalculationStrategy]: string
 }
-const periodNames = Object.fromEntries(Object.entries(basePeriods).map(([period, { label }]) => [period, label])) as {
-  [P in BasePeriod]: string
-}
+const periodNames = mapValues(basePeriods, ({ label }) => label)
 
 const described = { name: text({ required: true, search: true }), description: longText({ nullable: true }) }
 /**

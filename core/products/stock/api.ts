@@ -77,7 +77,7 @@ export const levelFacts = Effect.fnUntraced(function* (
   input: Input,
   before: StockLevelRow | undefined
 ): Store.Reads<LevelFacts> {
-  const product_id = before?.product_id ?? (input.values as { readonly product_id: number }).product_id
+  const product_id = before?.product_id ?? Number(input.values["product_id"])
   return {
     product: yield* Store.get(products, product_id),
     bulk_levels: yield* Store.find(stock_levels, { product_id, stock_category: 10, is_sub_hired: false })

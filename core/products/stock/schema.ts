@@ -3,7 +3,7 @@
  * 10).
  */
 import { boolean, choice, code, decimal, eventType, integer, json, list, longText, object } from "../../kernel/index.ts"
-import { ref, remove, rowEvents, settingText, table, text, timestamp } from "../../kernel/index.ts"
+import { mapValues, ref, remove, rowEvents, settingText, table, text, timestamp } from "../../kernel/index.ts"
 import type { AnyEventType, JsonObject, RowOf, Settings } from "../../kernel/index.ts"
 import { Schema } from "effect"
 import { millisOf } from "../../values/time.ts"
@@ -29,7 +29,7 @@ export const out_of_service_states = ["quarantine", "in_repair", "lost"] as cons
 export type OutOfServiceState = keyof typeof out_of_service_labels
 
 /** Part of a stock level that is out of service, one for each open service record. */
-export interface OutOfService {
+export type OutOfService = {
   readonly service_record_id: number
   readonly state: OutOfServiceState
   /** Whole units; 1 for a serialised level. */
@@ -308,7 +308,7 @@ export const stock_transactions = table(
     source_id: integer({ computed: true, nullable: true }),
     source_type: text({ computed: true, nullable: true }),
     transaction_type: code(
-      Object.fromEntries(Object.entries(transaction_types).map(([key, type]) => [key, type.name])),
+      mapValues(transaction_types, ({ name }) => name),
       { required: true }
     ),
     transaction_at: timestamp({ nullable: true }),

@@ -108,7 +108,7 @@ export const customFieldDefinitions = crudResource({
   rules: {
     facts: (input, before) =>
       Effect.gen(function* () {
-        const list = (input.values as Partial<CustomFieldRow>).list_name_id ?? before?.list_name_id ?? null
+        const list = input.values.list_name_id ?? before?.list_name_id ?? null
         const { catalogue } = yield* CommandRuntime
         const values = list === null ? [] : yield* Store.find(list_values, { list_name_id: list, is_active: true })
         return { modules: modulesOf(catalogue), values }
@@ -133,7 +133,7 @@ const customFieldGroupResource: Resource<typeof custom_field_groups, "custom_fie
     custom_fields: {
       kind: "many",
       via: "custom_field_group_id",
-      resource: () => customFieldResource as Resource,
+      resource: () => customFieldResource,
       order: ["sort_order", "id"]
     }
   }

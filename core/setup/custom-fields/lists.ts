@@ -20,7 +20,7 @@ const listNameResource: Resource<typeof list_names, "list_name"> = resource({
   called: { by: ["name"] },
   filters: ["name", "is_system", "created_at"],
   sorts: ["name", "created_at", "updated_at"],
-  includes: { values: { kind: "many", via: "list_name_id", resource: () => listValueResource as Resource } }
+  includes: { values: { kind: "many", via: "list_name_id", resource: () => listValueResource } }
 })
 
 const lists = crudResource({
@@ -118,7 +118,7 @@ export const listValues = crudResource({
   rules: {
     facts: (input, before) =>
       Effect.gen(function* () {
-        const list_name_id = (input.rows as { readonly list_name: { readonly id: number } }).list_name.id
+        const list_name_id = input.rows.list_name.id
         return {
           values: yield* Store.find(list_values, { list_name_id }),
           chosen_by: before === undefined ? undefined : yield* chosenBy(before)

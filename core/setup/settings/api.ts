@@ -1,7 +1,7 @@
 /** Endpoints of settings (rules/conventions 12): `{settings: {key: value}}` by group. */
 import { Effect, Result } from "effect"
 import { at_server, baseCurrency, command, CommandRuntime, get, insert, isJsonObject } from "../../kernel/index.ts"
-import { json, notFound, ok, readFields, reject, Rejection, remove, sameJson } from "../../kernel/index.ts"
+import { json, mapValues, notFound, ok, readFields, reject, Rejection, remove, sameJson } from "../../kernel/index.ts"
 import { settings_table, settingsUpdated, Shown, Store, text, unpagedMeta } from "../../kernel/index.ts"
 import type { FieldErrors, Fields, Input, Json, JsonObject, RowChange, SettingGroups } from "../../kernel/index.ts"
 import type { Slice, Table } from "../../kernel/index.ts"
@@ -88,9 +88,7 @@ const secretsGiven = (secret: Fields, given: JsonObject): JsonObject =>
 const readSecrets = (fields: Fields, given: JsonObject) => {
   const { secret } = secretFields(fields)
   const { errors, values } = readFields(secret, secretsGiven(secret, given), { mode: "update", base_currency: "GBP" })
-  const texts: SecretChanges = Object.fromEntries(
-    Object.entries(values).map(([key, value]) => [key, typeof value === "string" ? value : null])
-  )
+  const texts: SecretChanges = mapValues(values, (value) => (typeof value === "string" ? value : null))
   return { errors, values: texts }
 }
 const settingsIn = ({ body }: Input): JsonObject => (isJsonObject(body["settings"]) ? body["settings"] : {})

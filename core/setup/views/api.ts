@@ -295,8 +295,7 @@ const crud = crudResource({
   access: { read: reads.ability, write: writes.ability, view: null, create: null, edit: null, delete: null },
   only: ["create", "update", "delete"],
   rules: {
-    facts: (input: Input<any, any>, before: CustomViewRow | undefined) =>
-      factsFor(before?.entity_type ?? String((input.values as { entity_type?: string }).entity_type)),
+    facts: (input, before) => factsFor(before?.entity_type ?? String(input.values.entity_type)),
     save: ({ next, before, facts, input }) =>
       Result.flatMap(mayChange(before, input.viewer), () => saveView(next, before, facts, input)),
     delete: ({ row, input }) => Result.map(mayDelete(row, input.viewer), () => [])

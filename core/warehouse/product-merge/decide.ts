@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import { type PackedUnit, syncHolds } from "../containers/facts.ts"
 import { deletedEvent, reject, updatedEvent } from "../../kernel/index.ts"
-import type { DecideContext, Decided, NewEvent } from "../../kernel/index.ts"
+import type { AnyRow, DecideContext, Decided, NewEvent } from "../../kernel/index.ts"
 import { productMerged } from "./events.ts"
 import { type Composed, contains, depthThrough } from "../../products/kits/decide.ts"
 import type { AccessoryRow, ComponentRow } from "../../products/kits/schema.ts"
@@ -193,7 +193,7 @@ const relinked = <R extends Link>(
   primary_id: number,
   secondary_id: number
 ): { readonly events: ReadonlyArray<NewEvent>; readonly kept: ReadonlyArray<R> } => {
-  const end = (row: Link): number => (row as { readonly [name: string]: unknown })[other] as number
+  const end = (row: AnyRow): number => Number(row[other])
   const touched = (row: Link): boolean => row.product_id === secondary_id || end(row) === secondary_id
   const taken = new Set(rows.filter((row) => !touched(row)).map((row) => `${row.product_id}>${end(row)}`))
   const events: Array<NewEvent> = [],

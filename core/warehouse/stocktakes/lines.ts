@@ -2,12 +2,13 @@
  * Lines of a stocktake: expected and counted goods, and what to do about differences (rules/stocktakes 3). Pure. Scans
  * are compared with the stock at their time.
  */
+import type { RowOf } from "../../kernel/index.ts"
 import type { KeysShown } from "../../kernel/lists/answer-schema.ts"
 import { type ProductRow, serialised } from "../../products/products/schema.ts"
 import { type StockLevelRow, stateWords, unit_category } from "../../products/stock/schema.ts"
 import { labelOf } from "../containers/events.ts"
 import { unitCode } from "../scanning/read-code.ts"
-import type { line_fields, StocktakeMoveRow, StocktakeRow, StocktakeScanRow, totals_shown } from "./schema.ts"
+import type { line_fields, stocktake_moves, StocktakeRow, StocktakeScanRow, totals_shown } from "./schema.ts"
 import { line_statuses } from "./schema.ts"
 
 export type CountLine = KeysShown<typeof line_fields>
@@ -49,7 +50,7 @@ export interface CountFacts {
   /** Bulk quantities out on orders now, by product. */
   readonly bulk_out: ReadonlyMap<number, number>
   /** Movements of bulk goods since the start, by product. */
-  readonly moves: ReadonlyMap<number, ReadonlyArray<Pick<StocktakeMoveRow, "quantity" | "happened_at">>>
+  readonly moves: ReadonlyMap<number, ReadonlyArray<Pick<RowOf<typeof stocktake_moves>, "quantity" | "happened_at">>>
   /**
    * Ledger lines since the start, by stock level; without those of stocktakes, which are corrections, not movements.
    */

@@ -99,7 +99,6 @@ export const stocktake_moves = plainTable(
   },
   { entity: "stocktake_move", visibility, indexes: [["stocktake_id"]], on_conflict_ignore: true }
 )
-export type StocktakeMoveRow = RowOf<typeof stocktake_moves>
 
 // Schemas of responses.
 

@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import { createdEvent, initialRow, invalid, itemsMoved, reject, updatedEvent } from "../../kernel/index.ts"
 import { withoutStamps } from "../../kernel/index.ts"
-import type { DataOf, DecideContext, Decided, NewEvent, Rejection } from "../../kernel/index.ts"
+import type { DataOf, DecideContext, Decided, NewEvent, Rejection, RowOf } from "../../kernel/index.ts"
 import { containers } from "../../products/packing.ts"
 import { serialised } from "../../products/products/schema.ts"
 import { transferredEvents } from "../../products/stock/decide.ts"
@@ -10,7 +10,7 @@ import { stock_levels, stockLevelFields, type StockLevelRow } from "../../produc
 import { labelOf } from "../containers/events.ts"
 import { holdUnit } from "../containers/facts.ts"
 import { claimed, type Goods, type GoodsFacts, homeAt, newPlan, unitProblem } from "./plan.ts"
-import type { Item, TransferItemRow, TransferRow } from "./schema.ts"
+import type { Item, TransferRow } from "./schema.ts"
 import {
   transfer_items,
   transferCancelled,
@@ -24,7 +24,7 @@ import {
 
 export interface MoveFacts extends Omit<GoodsFacts, "goods"> {
   readonly transfer: TransferRow
-  readonly items: ReadonlyArray<TransferItemRow>
+  readonly items: ReadonlyArray<RowOf<typeof transfer_items>>
   /** Goods that were named; undefined if none were: then all is meant. */
   readonly goods: ReadonlyArray<Goods> | undefined
   /** Stock levels of units on the transfer, by id. */
@@ -32,7 +32,9 @@ export interface MoveFacts extends Omit<GoodsFacts, "goods"> {
   /** Bulk levels of the receiving store, by product. */
   readonly bulk_to: ReadonlyMap<number, StockLevelRow>
   /** Draft that brings earlier arrivals of this transfer home. */
-  readonly home: { readonly transfer: TransferRow; readonly items: ReadonlyArray<TransferItemRow> } | undefined
+  readonly home:
+    | { readonly transfer: TransferRow; readonly items: ReadonlyArray<RowOf<typeof transfer_items>> }
+    | undefined
 }
 type Way = "sent_quantity" | "received_quantity"
 type Moved = Decided<{ readonly id: number; readonly warnings: ReadonlyArray<string> }>

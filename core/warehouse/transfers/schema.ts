@@ -67,7 +67,6 @@ export const transfer_items = table(
     indexes: [["transfer_id"], ["stock_level_id"], ["product_id"]]
   }
 )
-export type TransferItemRow = RowOf<typeof transfer_items>
 /** A transfer, and an item of one, without their stamps. */
 export type Plan = NewRow<typeof transfers>
 export type Item = NewRow<typeof transfer_items>

@@ -306,9 +306,9 @@ const update = crudResource({
   ...levelDraft,
   only: ["update"],
   rules: {
-    facts: (input: Input<any, any>, before: StockLevelRow | undefined) =>
+    facts: (input, before: StockLevelRow | undefined) =>
       Effect.gen(function* () {
-        const { store_id } = input.values as { readonly store_id?: number }
+        const { store_id } = input.values
         return {
           leaving: before === undefined ? undefined : yield* loadLeaving(before, store_id, input),
           level: yield* levelFacts(input, before)

@@ -68,7 +68,8 @@ export const makeAuthentication = (): Authentication => {
     }
     // Not cached when something changed during the read.
     if (begun === generation) {
-      if (known.size >= bearers_kept) known.delete(known.keys().next().value as string)
+      const [oldest] = known.keys()
+      if (oldest !== undefined && known.size >= bearers_kept) known.delete(oldest)
       known.set(hash, found)
     }
     return found

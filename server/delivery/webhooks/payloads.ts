@@ -201,7 +201,7 @@ const rowsShown = Effect.fnUntraced(function* (
   for (const { event, kind } of about)
     if (kind.payload.form === "row") last.set(kind.payload.id_of(event.data), { event, payload: kind.payload })
   const found = new Map<number, AnyRow>(
-    (yield* Store.getMany(table, [...last.keys()])).map((row) => [Number((row as AnyRow)["id"]), row])
+    (yield* Store.getMany(table, [...last.keys()])).map((row) => [Number(row["id"]), row])
   )
   for (const [id, { event }] of last) {
     // Deleted later, or by this event: the row before its deletion.

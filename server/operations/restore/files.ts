@@ -5,8 +5,8 @@
 import { Effect, Schema } from "effect"
 import { canonicalJson, CommandRuntime, created, get, id, integer, invalid } from "../../../core/kernel/index.ts"
 import { invalidField, journal, json, lastPosition, notFound, ok, plainTable } from "../../../core/kernel/index.ts"
-import { postQuery, quote, Shown, Store, text, timestamp } from "../../../core/kernel/index.ts"
-import type { Catalogue, Failure, Json, JsonObject, Key, Rejection, RowOf, Table } from "../../../core/kernel/index.ts"
+import { keyOf, postQuery, quote, Shown, Store, text, timestamp } from "../../../core/kernel/index.ts"
+import type { Catalogue, Failure, JsonObject, Key, Rejection, RowOf, Table } from "../../../core/kernel/index.ts"
 import type { Viewer } from "../../../core/kernel/index.ts"
 import { createHash } from "node:crypto"
 import {
@@ -17,7 +17,7 @@ import {
   number_sequences
 } from "../../../core/kernel/runtime/ids.ts"
 import { beginEpoch, projectJournal, schema_version } from "../../../core/kernel/runtime/schema.ts"
-import { keyOf, rowsAfter } from "../../../core/kernel/store/scan.ts"
+import { rowsAfter } from "../../../core/kernel/store/scan.ts"
 import { users } from "../../../core/people/users/permissions.ts"
 import { owner_user_id } from "../../ports/server-context.ts"
 import { isSha256 } from "../../ports/blob-store.ts"
@@ -75,7 +75,7 @@ const makeManifestSchema = () => {
         /** SHA-256 in hex over the rows in key order. */
         checksum: Schema.String,
         /** Columns covered by the checksum, as later releases may have more; absent in exports of earlier releases. */
-        columns: Schema.optional(Schema.Array(Schema.String))
+        columns: Schema.optionalKey(Schema.Array(Schema.String))
       })
     ),
     /** Next id of each table, as ids are never reused. */
@@ -106,8 +106,7 @@ const checksumOf = Effect.fnUntraced(function* (
     const page = yield* rowsAfter(table, after)
     const last = page.at(-1)
     if (last === undefined) return { name: table.name, rows, checksum: hash.digest("hex"), columns: names }
-    for (const row of page)
-      hash.update(`${canonicalJson(names.map((name) => (row[name] as Json | undefined) ?? null))}\n`)
+    for (const row of page) hash.update(`${canonicalJson(names.map((name) => row[name] ?? null))}\n`)
     rows += page.length
     after = keyOf(table, last)
   }

@@ -51,7 +51,7 @@ const declaration = ({ description, name, type }: (typeof maybe_empty)[number]):
 
 /** Creates the metrics of a server; one process may run several servers. */
 export const makeMetrics = (metrics: Metric.MetricRegistry = new Map()): Metrics => {
-  const registry = Context.make(Metric.MetricRegistry, metrics) as Context.Context<never>
+  const registry = Context.make(Metric.MetricRegistry, metrics)
   const requests = new Map<string, Metric.Counter<number>>()
   const durations = new Map<string, Metric.Histogram<number>>()
   const position = Metric.gauge("flightcase_journal_position", { description: "Events recorded" })

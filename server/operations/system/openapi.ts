@@ -227,8 +227,8 @@ const operation = (endpoint: Endpoint, answers: JsonSchemas, other_paths: Readon
     description: `${endpoint.summary}. ${needsOf(endpoint, other_paths)}`,
     // Abilities are not given as scopes: only OAuth schemes have scopes, and linters require each to be in a flow.
     security: endpoint.public ? [] : [{ bearer: [] }],
-    "x-ability": endpoint.ability as Json,
-    "x-permission": endpoint.permission as Json,
+    "x-ability": endpoint.ability,
+    "x-permission": endpoint.permission,
     "x-price-weight": endpoint.metering_weight,
     parameters: [
       ...pathParameters(endpoint),
@@ -278,7 +278,7 @@ const requestBody = (endpoint: Endpoint): JsonObject => {
 const withFile = (body: JsonObject): JsonObject => ({
   ...body,
   properties: {
-    ...(body["properties"] as JsonObject),
+    ...(isJsonObject(body["properties"]) ? body["properties"] : {}),
     file: {
       type: "string",
       format: "binary",

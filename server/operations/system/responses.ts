@@ -1,6 +1,6 @@
 /** Responses of an operation: its successful answer and its refusals, each with its headers. */
-import { paramNames, statusOfAnswer, type Endpoint, type JsonObject } from "../../../core/kernel/index.ts"
-import { kindOf, type Part } from "../../../core/kernel/lists/answer-schema.ts"
+import { type Endpoint, isJsonObject, type JsonObject, paramNames, statusOfAnswer } from "../../../core/kernel/index.ts"
+import { kindOf } from "../../../core/kernel/lists/answer-schema.ts"
 import { keepsAnswers } from "../../access/idempotency/slice.ts"
 import { exampleOf } from "../../http/examples.ts"
 import type { JsonSchemas } from "../../http/json-schema.ts"
@@ -157,7 +157,7 @@ const isList = ({ answer, method }: Endpoint): boolean => {
   const kind = answer === undefined || method !== "GET" ? undefined : kindOf(answer)
   if (kind?.kind !== "keys") return kind?.kind === "page"
   const [first] = Object.values(kind.keys)
-  return first !== undefined && !("type" in first) && kindOf(first as Part)?.kind === "list"
+  return first !== undefined && !("type" in first) && kindOf(first)?.kind === "list"
 }
 
 const refusals = (endpoint: Endpoint, answers: JsonSchemas): JsonObject => {
@@ -185,7 +185,7 @@ const refusals = (endpoint: Endpoint, answers: JsonSchemas): JsonObject => {
         status,
         {
           description: usual?.["description"] ?? "Accepted; a job does the work",
-          headers: { ...(usual?.["headers"] as JsonObject | undefined), ...headers },
+          headers: { ...(isJsonObject(usual?.["headers"]) ? usual["headers"] : {}), ...headers },
           content: json(answers.of(other), answers.components)
         }
       ]

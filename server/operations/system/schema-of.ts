@@ -1,6 +1,6 @@
 /** Declared fields as JSON Schema (2020-12, as in OpenAPI 3.1): bodies and query strings. */
 import { meaningOf, paramNames, predicates } from "../../../core/kernel/index.ts"
-import type { Endpoint, Field, Fields, FieldType, Json, JsonObject, Params } from "../../../core/kernel/index.ts"
+import type { Endpoint, Field, Fields, FieldType, JsonObject } from "../../../core/kernel/index.ts"
 import type { TextFormat } from "../../../core/kernel/index.ts"
 import { subjectOf } from "../../../core/kernel/endpoints/ignored.ts"
 import { kindOf, type ShownResource } from "../../../core/kernel/lists/answer-schema.ts"
@@ -108,11 +108,10 @@ const orNull = (schema: JsonObject, nullable: boolean): JsonObject => {
   if (typeof type === "string" || Array.isArray(type))
     return {
       ...schema,
-      type: [...([type].flat() as ReadonlyArray<Json>), "null"],
+      type: [...[type].flat(), "null"],
       ...(Array.isArray(schema["enum"]) ? { enum: [...schema["enum"], null] } : {})
     }
-  if (Array.isArray(schema["anyOf"]))
-    return { ...schema, anyOf: [...(schema["anyOf"] as ReadonlyArray<Json>), { type: "null" }] }
+  if (Array.isArray(schema["anyOf"])) return { ...schema, anyOf: [...schema["anyOf"], { type: "null" }] }
   return "$ref" in schema ? { anyOf: [schema, { type: "null" }] } : schema
 }
 const described = (field: Field, schema: JsonObject): JsonObject => {
@@ -153,7 +152,7 @@ const in_paths: { readonly [name: string]: string } = {
 /** Path parameters of an endpoint; those that identify a row have the type of its table's key. */
 export const pathParameters = (endpoint: Endpoint): ReadonlyArray<JsonObject> =>
   paramNames(endpoint.path).map((name) => {
-    const param = (endpoint.params as Params)[name]
+    const param = endpoint.params[name]
     const isText = param === undefined || param.table.columns[param.table.key]?.type.kind === "text"
     return {
       name,

@@ -126,7 +126,7 @@ export const watch = async (parts: WatchParts): Promise<"stopped" | "upgraded"> 
       if (passing === undefined) {
         // The program is too old to send: it still pulls, and recorded commands stay.
         if (statusOf(error) !== 426) throw error
-        warn((error as Error).message)
+        warn(error instanceof Error ? error.message : String(error))
         await tellConflicts()
         woken = await untilSomething(parts, { seen, news: true })
       } else {
@@ -154,7 +154,7 @@ const passingText = (error: unknown): string | undefined => {
   if (error instanceof Unreachable || isNamed(error, "Unreachable")) return error.message
   const status = statusOf(error)
   return status !== undefined && (status >= 500 || status === 429 || status === 425)
-    ? `The server answers ${status}: ${(error as Error).message}`
+    ? `The server answers ${status}: ${error instanceof Error ? error.message : String(error)}`
     : undefined
 }
 /** Whether a part of this program that was not loaded yet is gone, as while another release is being written. */

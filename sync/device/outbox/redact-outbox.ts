@@ -3,8 +3,8 @@
  * whose permission was lost, and erased people. Text typed by the user stays until it is sent.
  */
 import { Effect } from "effect"
-import { isWithheldIn, journal, quote, scrubbed, scrubsOf, Store, streamOf } from "../../../core/kernel/index.ts"
-import type { Catalogue, JsonObject, Key, Params, Scrub, StoredEvent, Table } from "../../../core/kernel/index.ts"
+import { isWithheldIn, journal, keyOf, quote, scrubbed, scrubsOf, Store, streamOf } from "../../../core/kernel/index.ts"
+import type { Catalogue, JsonObject, Key, Scrub, Table } from "../../../core/kernel/index.ts"
 import { users } from "../../../core/people/users/permissions.ts"
 import type { Redaction } from "../../protocol/redaction.ts"
 import type { Actor, CommandOutcome, ConcurrentChange, OverwrittenValue, RowLabel, ValueDifference } from "./outcome.ts"
@@ -25,7 +25,7 @@ export const loadErasures = Effect.fnUntraced(function* ({ scrubs }: Pick<Catalo
   const events = yield* store.find(journal, { type: Object.keys(scrubs) })
   const all: ReadonlyArray<Scrub> = [
     ...decodeErased((yield* readMeta(store, "erased")) ?? "[]"),
-    ...scrubsOf(scrubs, events as ReadonlyArray<StoredEvent>)
+    ...scrubsOf(scrubs, events)
   ]
   const names = all.length === 0 ? [] : yield* store.run<{ name: string }>(`select name from ${quote(users.name)}`)
   return { scrubs: all, user_names: new Set(names.map(({ name }) => name)) } satisfies Erasures
@@ -151,7 +151,7 @@ const redactRecorded =
         const left = Object.entries(values).filter(
           ([name]) => redaction.sees(table, name) || columns?.includes(name) === true
         )
-        return [[row, scrubbed(Object.fromEntries(left), erased.ofRow(table, values[table.key] as Key))]]
+        return [[row, scrubbed(Object.fromEntries(left), erased.ofRow(table, keyOf(table, values)))]]
       })
     )
   })
@@ -163,7 +163,7 @@ const streamsOf = (
   { ids, name, payload }: OutboxCommand
 ): ReadonlyArray<string> => [
   ...Object.entries(ids).flatMap(([table, made]) => made.map((id) => streamOf(tables.get(table)?.entity ?? table, id))),
-  ...Object.entries((catalogue.endpoint(name)?.params ?? {}) as Params).map(([param, { table }]) =>
+  ...Object.entries(catalogue.endpoint(name)?.params ?? {}).map(([param, { table }]) =>
     streamOf(table.entity, payload.params[param] ?? "")
   ),
   ...writtenStreams(catalogue, name, payload)

@@ -1,7 +1,7 @@
 /** Rows that a command references: in its path, and in its body by the declared fields. */
 import { Effect } from "effect"
 import { isJsonObject, journal, Store, streamOf, tableNamedBy, wholeNumberOf } from "../../../core/kernel/index.ts"
-import type { Catalogue, Endpoint, Field, Fields, Json, JsonObject, Params } from "../../../core/kernel/index.ts"
+import type { Catalogue, Endpoint, Field, Fields, Json, JsonObject } from "../../../core/kernel/index.ts"
 import { hasOwnIds } from "../../../core/kernel/runtime/ids.ts"
 import type { WireCommand } from "../../protocol/wire.ts"
 
@@ -17,13 +17,11 @@ export const referencesOfCommand = (
   endpoint: Endpoint,
   { params, body }: WireCommand["payload"]
 ): ReadonlyArray<CommandReference> => {
-  const ofPath = Object.entries(endpoint.params as Params).flatMap(
-    ([name, { table }]): ReadonlyArray<CommandReference> => {
-      const id = wholeNumberOf(params[name])
-      return id === undefined ? [] : [{ table: table.name, id }]
-    }
-  )
-  return [...ofPath, ...referred(endpoint.fields as Fields, body, "")]
+  const ofPath = Object.entries(endpoint.params).flatMap(([name, { table }]): ReadonlyArray<CommandReference> => {
+    const id = wholeNumberOf(params[name])
+    return id === undefined ? [] : [{ table: table.name, id }]
+  })
+  return [...ofPath, ...referred(endpoint.fields, body, "")]
 }
 /** Rows that an outbox command references, as `table/id`; none if this release does not know the command. */
 export const referencesOfBody =
@@ -77,12 +75,12 @@ export const rowPreconditions = Effect.fnUntraced(function* (
     const rows = yield* Store.getMany(table, [
       ...new Set(named.filter((one) => one.table === name).map((one) => one.id))
     ])
-    const streams = rows.map((row) => streamOf(table.entity, Number((row as { readonly id?: unknown }).id)))
+    const streams = rows.map((row) => streamOf(table.entity, Number(row.id)))
     const creations = new Map(
       (yield* Store.find(journal, { stream: streams, version: 1 })).map((event) => [event.stream, event])
     )
     for (const [at, row] of rows.entries()) {
-      const { id, created_at } = row as { readonly id?: unknown; readonly created_at?: unknown }
+      const { id, created_at } = row
       if (typeof created_at !== "string") continue
       const creation = creations.get(streams[at] ?? "")
       preconditions[rowReference({ table: name, id: Number(id) })] =

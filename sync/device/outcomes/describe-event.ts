@@ -31,7 +31,7 @@ export const describeValue = (
   { base_currency }: DescriptionContext,
   table: Table,
   column: string,
-  value: unknown,
+  value: Json | undefined,
   around: AnyRow
 ): Json => {
   const field = table.columns[column]
@@ -69,8 +69,8 @@ export const actorOf = Effect.fnUntraced(function* ({ actor_id }: StoredEvent) {
   const user = yield* Store.get(users, actor_id)
   return { id: actor_id, name: user?.name ?? null } satisfies Actor
 })
-export const isSameValue = (one: unknown, other: unknown): boolean =>
-  sameJson((one ?? null) as Json, (other ?? null) as Json)
+export const isSameValue = (one: Json | undefined, other: Json | undefined): boolean =>
+  sameJson(one ?? null, other ?? null)
 
 // Outcomes of commands for display, with rows, people and times in words.
 

@@ -24,7 +24,7 @@ import type { OverwrittenValue, ValueDifference } from "../outbox/outcome.ts"
 /** Columns of a row after several events; the last event to set a column counts. */
 interface RowResult {
   readonly touch: RowTouch
-  readonly columns: { [column: string]: unknown }
+  readonly columns: { [column: string]: Json }
   op: RowTouch["op"]
 }
 const resultsOf = (
@@ -81,9 +81,9 @@ export const overwrittenFields = Effect.fnUntraced(function* (
         if (mine === undefined || isSameValue(theirs, mine)) overwritten.delete(place)
         else if (!isSameValue(theirs, was)) {
           const around = { ...seen, ...touch.columns, ...result.columns }
-          const described = (value: unknown): Json =>
+          const described = (value: Json | undefined): Json =>
             // Custom fields are stored as in answers.
-            field.includes(".") ? ((value ?? null) as Json) : describeValue(context, touch.table, field, value, around)
+            field.includes(".") ? (value ?? null) : describeValue(context, touch.table, field, value, around)
           overwritten.set(place, {
             row: yield* rowLabel(context, touch),
             field,
@@ -101,7 +101,7 @@ export const overwrittenFields = Effect.fnUntraced(function* (
 })
 interface FieldSet {
   readonly field: string
-  readonly valueIn: (row: AnyRow) => unknown
+  readonly valueIn: (row: AnyRow) => Json | undefined
 }
 /** Fields of the body among these columns; custom fields one by one: `custom_fields.colour`. */
 const fieldsSet = (columns: AnyRow, body: JsonObject): ReadonlyArray<FieldSet> =>
@@ -207,8 +207,8 @@ const isClockAlone = (table: Table, column: string, shown: unknown, final: unkno
  * A document with the command's own timestamps (such as "out of service since now") replaced, so that the rest can be
  * compared.
  */
-const withNow = (value: unknown, own: ReadonlyArray<string>): unknown => {
-  const inside = (one: unknown): unknown => (typeof one === "string" && own.includes(one) ? "now" : withNow(one, own))
+const withNow = <V extends Json | undefined>(value: V, own: ReadonlyArray<string>): V | Json => {
+  const inside = (one: Json): Json => (typeof one === "string" && own.includes(one) ? "now" : withNow(one, own))
   return Array.isArray(value)
     ? value.map(inside)
     : isJsonObject(value)
@@ -220,7 +220,7 @@ const withNow = (value: unknown, own: ReadonlyArray<string>): unknown => {
  * Entries of a list that the command itself changed; differences in others are reported with the commands that changed
  * those.
  */
-const own = (value: unknown, before: unknown, shown: unknown): unknown => {
+const own = <V extends Json | undefined>(value: V, before: Json | undefined, shown: Json | undefined): V | Json => {
   if (!Array.isArray(value) || !Array.isArray(before) || !Array.isArray(shown)) return value
   return value.length === shown.length ? value.filter((_one, at) => !isSameValue(shown[at], before[at])) : value
 }

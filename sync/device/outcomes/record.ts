@@ -6,7 +6,7 @@
 import { Effect } from "effect"
 import { baseCurrency, CommandRuntime, isJsonObject, journal, originalTypeOf } from "../../../core/kernel/index.ts"
 import { settingText, Store } from "../../../core/kernel/index.ts"
-import type { AnyRow, Catalogue, Json, JsonObject, Key, Occupancy, StoredEvent } from "../../../core/kernel/index.ts"
+import type { AnyRow, Catalogue, Json, JsonObject, Occupancy, StoredEvent } from "../../../core/kernel/index.ts"
 import type { StoreShape, Table } from "../../../core/kernel/index.ts"
 import { replicaStream, type WireError } from "../../protocol/wire.ts"
 import { type CommandReference, referencesOfCommand, rowReference } from "../outbox/references.ts"
@@ -62,7 +62,7 @@ const concurrentChanges = Effect.fnUntraced(function* (
   const scope = yield* scopeOf(context, command, recorded, error)
   const found: Array<FoundChange> = []
   // Value of each column before the next event that changes it.
-  const values = new Map<string, unknown>()
+  const values = new Map<string, Json | undefined>()
   for (const event of events) {
     for (const touch of touchesOf(context, event, event.recorded_at)) {
       found.push(...(yield* changesOf(context, scope, { event, touch }, recorded.rows[rowKey(touch)], values)))
@@ -80,7 +80,7 @@ const changesOf = Effect.fnUntraced(function* (
   scope: Scope,
   { event, touch }: { readonly event: StoredEvent; readonly touch: RowTouch },
   seen: AnyRow | undefined,
-  values: Map<string, unknown>
+  values: Map<string, Json | undefined>
 ): Store.Reads<ReadonlyArray<FoundChange>> {
   const { table, columns } = touch
   const is_own = scope.streams.has(event.stream) || scope.rows.has(rowKey(touch))
@@ -225,9 +225,9 @@ const holdingOf = Effect.fnUntraced(function* (
   const labelOf = (column: string) => {
     const name = tableOf(table, column)
     const key = row[column] ?? null
-    return name === undefined || key === null
-      ? Effect.undefined
-      : rowLabel(context, { table: context.catalogue.table(name), key: key as Key })
+    return name !== undefined && (typeof key === "number" || typeof key === "string")
+      ? rowLabel(context, { table: context.catalogue.table(name), key })
+      : Effect.undefined
   }
   const thing = yield* labelOf(occupancy.thing)
   const held = thing ?? (yield* labelOf(occupancy.kind))

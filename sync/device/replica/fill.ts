@@ -4,9 +4,9 @@
  * then.
  */
 import { itemAt } from "../../../core/values/text.ts"
-import { createTable, foldStored, insert, isWithheldIn, journal, quote } from "../../../core/kernel/index.ts"
+import { createTable, foldStored, insert, isWithheldIn, journal, keyOf, quote } from "../../../core/kernel/index.ts"
 import { scrubEarlierEvents, Store } from "../../../core/kernel/index.ts"
-import type { Catalogue, Key, RowChange, StoredEvent, StoreShape, Table } from "../../../core/kernel/index.ts"
+import type { AnyRow, Catalogue, Json, Key, RowChange, StoreShape, Table } from "../../../core/kernel/index.ts"
 import { Effect } from "effect"
 import { searchIndexAnew } from "../../../core/kernel/store/search-index.ts"
 import { merge } from "../../protocol/merge.ts"
@@ -105,7 +105,7 @@ export const stagePage = Effect.fnUntraced(function* (
     ...events
       .flatMap((event) => foldStored(catalogue, event, event))
       .flatMap((change): ReadonlyArray<RowChange> =>
-        change.op === "insert" && !isThere(filling, change.table, change.row[change.table.key] as Key)
+        change.op === "insert" && !isThere(filling, change.table, keyOf(change.table, change.row))
           ? []
           : [{ ...change, table: aside.get(change.table)! }]
       ),
@@ -144,12 +144,9 @@ export const stagePage = Effect.fnUntraced(function* (
   yield* keep(store, next)
   return next
 })
-const rowOf = (
-  columns: ReadonlyArray<string | undefined>,
-  values: ReadonlyArray<unknown>
-): { readonly [column: string]: unknown } => {
-  const row: { [column: string]: unknown } = {}
-  for (let at = 0; at < columns.length; at++) if (columns[at] !== undefined) row[columns[at]!] = values[at]
+const rowOf = (columns: ReadonlyArray<string | undefined>, values: ReadonlyArray<Json>): AnyRow => {
+  const row: { [column: string]: Json } = {}
+  for (let at = 0; at < columns.length; at++) if (columns[at] !== undefined) row[columns[at]!] = values[at] ?? null
   return row
 }
 /** Whether the pages so far include the position of this key. */
@@ -216,10 +213,5 @@ export const swapTables = Effect.fnUntraced(function* (catalogue: Catalogue, fil
   yield* writeMeta(store, "erased", JSON.stringify(filling.erased ?? []))
   // Applies erasures that happened while pages arrived.
   const scrubbing = yield* store.find(journal, { type: Object.keys(catalogue.scrubs) })
-  yield* scrubEarlierEvents(
-    store,
-    catalogue.scrubs,
-    scrubbing as ReadonlyArray<StoredEvent>,
-    isWithheldIn(catalogue.tables)
-  )
+  yield* scrubEarlierEvents(store, catalogue.scrubs, scrubbing, isWithheldIn(catalogue.tables))
 })

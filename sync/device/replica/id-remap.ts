@@ -1,6 +1,6 @@
 /** Commands whose referenced rows have other ids now: the same commands with the current ids. */
 import { isJsonObject, wholeNumberOf } from "../../../core/kernel/index.ts"
-import type { Endpoint, Field, Fields, Json, JsonObject, Params } from "../../../core/kernel/index.ts"
+import type { Endpoint, Field, Fields, Json, JsonObject } from "../../../core/kernel/index.ts"
 import type { OutboxCommand } from "../outbox/rows.ts"
 import { tableNamed } from "../outbox/references.ts"
 
@@ -15,7 +15,7 @@ export const remapParams = (
 ): { readonly [name: string]: string } =>
   Object.fromEntries(
     Object.entries(payload.params).map(([name, given]) => {
-      const table = (endpoint.params as Params)[name]?.table.name
+      const table = endpoint.params[name]?.table.name
       return [name, String(ids.get(table ?? "")?.get(Number(given)) ?? given)]
     })
   )

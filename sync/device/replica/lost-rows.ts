@@ -4,7 +4,7 @@
  * user must decide if there is none.
  */
 import { catalogue } from "../../../core/catalogue.ts"
-import { wordsOf, type Fields, type JsonObject, type Request } from "../../../core/kernel/index.ts"
+import { wordsOf, type JsonObject, type Request } from "../../../core/kernel/index.ts"
 import { filesOfPayload, type WireCommand } from "../../protocol/wire.ts"
 import { type CommandReference, referencesOfCommand, rowReference } from "../outbox/references.ts"
 import type { Outbox } from "../outbox/outbox.ts"
@@ -27,7 +27,7 @@ export const commandRequest = (outbox: Outbox, command: OutboxCommand, body: Jso
     method: endpoint.method,
     path: remapPath(endpoint, { payload }, renamed),
     query: [],
-    body: remapBody(endpoint.fields as Fields, body, renamed),
+    body: remapBody(endpoint.fields, body, renamed),
     ...filesOfPayload(command.payload)
   }
 }
@@ -38,11 +38,7 @@ export const payloadOf = (outbox: Outbox, command: OutboxCommand, body: JsonObje
   const files = filesOfPayload(command.payload)
   if (endpoint === undefined) return { params: command.payload.params, body, ...files }
   const { renamed } = rowsOf(outbox, command, body)
-  return {
-    params: remapParams(endpoint, command, renamed),
-    body: remapBody(endpoint.fields as Fields, body, renamed),
-    ...files
-  }
+  return { params: remapParams(endpoint, command, renamed), body: remapBody(endpoint.fields, body, renamed), ...files }
 }
 /**
  * Rows with lost ids that the command references: `renamed` exist under another id, `lost` do not. References that

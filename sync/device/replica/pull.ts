@@ -58,11 +58,7 @@ const purgeLater = (store: StoreShape) => writeMeta(store, "purge", "yes")
 
 /** Applies erasures again, as this release may erase more than the one that applied them. */
 const eraseAgain = Effect.fnUntraced(function* (store: StoreShape, { scrubs, tables }: Catalogue) {
-  const erasing = (yield* store.find(
-    journal,
-    { type: Object.keys(scrubs) },
-    { order: ["position"] }
-  )) as ReadonlyArray<StoredEvent>
+  const erasing = yield* store.find(journal, { type: Object.keys(scrubs) }, { order: ["position"] })
   yield* scrubEarlierEvents(store, scrubs, erasing, isWithheldIn(tables))
   if (erasing.length > 0) yield* purgeLater(store)
 })

@@ -6,8 +6,8 @@ import { Clock, Effect } from "effect"
 import { baseCurrency, bodyOf, CommandRuntime, isJsonObject, operationOf } from "../../../core/kernel/index.ts"
 import { readFields, Rejection, render, sameJson, statusOf, Store, viewContext } from "../../../core/kernel/index.ts"
 import { wholeNumberOf } from "../../../core/kernel/index.ts"
-import type { AnyRow, Catalogue, Endpoint, EndpointCall, Failure, Field, Fields } from "../../../core/kernel/index.ts"
-import type { Json, JsonObject, Outcome, Params, Settings, Table } from "../../../core/kernel/index.ts"
+import type { AnyRow, Catalogue, Endpoint, EndpointCall, Failure, Field } from "../../../core/kernel/index.ts"
+import type { Json, JsonObject, Outcome, Settings, Table } from "../../../core/kernel/index.ts"
 import { decodeImage, decodeKey, readMeta, refuseWhileMissing, saveLastRun } from "../outbox/replica-tables.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import type { WireCommand } from "../../protocol/wire.ts"
@@ -73,12 +73,12 @@ const withSeen = Effect.fnUntraced(function* (call: EndpointCall) {
   const body = isJsonObject(request.body) ? request.body : {}
   const missing = Object.entries(endpoint.seen).filter(([field]) => body[field] === undefined)
   if (missing.length === 0) return call
-  const [name = "", param] = Object.entries(endpoint.params as Params).at(-1) ?? []
+  const [name = "", param] = Object.entries(endpoint.params).at(-1) ?? []
   const id = wholeNumberOf(params[name])
   const row: AnyRow | undefined =
     param === undefined || id === undefined ? undefined : yield* Store.get(param.table, id)
   if (row === undefined) return call
-  const seen = Object.fromEntries(missing.map(([field, column]) => [field, (row[column] ?? null) as Json]))
+  const seen = Object.fromEntries(missing.map(([field, column]) => [field, row[column] ?? null]))
   return { ...call, request: { ...request, body: { ...body, ...seen } } }
 })
 
@@ -89,17 +89,12 @@ const changedFields = Effect.fnUntraced(function* (
   body: JsonObject,
   now: string
 ) {
-  const [name, param] = Object.entries(endpoint.params as Params).at(-1) ?? []
+  const [name, param] = Object.entries(endpoint.params).at(-1) ?? []
   const id = name === undefined ? undefined : wholeNumberOf(params[name])
-  const row =
-    param === undefined || id === undefined ? undefined : ((yield* Store.get(param.table, id)) as AnyRow | undefined)
+  const row = param === undefined || id === undefined ? undefined : yield* Store.get(param.table, id)
   if (param === undefined || row === undefined) return undefined
-  const fields = endpoint.fields as Fields
-  const { values } = readFields(fields, body, {
-    mode: "update",
-    base_currency: baseCurrency(settings),
-    current: row as JsonObject
-  })
+  const fields = endpoint.fields
+  const { values } = readFields(fields, body, { mode: "update", base_currency: baseCurrency(settings), current: row })
   const changed = new Set(
     Object.keys(body).filter(
       (field) =>
@@ -125,7 +120,7 @@ const changedFields = Effect.fnUntraced(function* (
   // Fields without a column of the same name are compared with the rendered row.
   const [view = {}] = yield* render(
     resource,
-    [row as never],
+    [row],
     [],
     viewContext({ viewer, settings, now, composed: catalogue.composed })
   )
@@ -155,7 +150,7 @@ const isUnchanged = (table: Table, row: AnyRow, field: string, value: Json | und
   field !== "custom_fields" &&
   value !== undefined &&
   table.columns[field] !== undefined &&
-  sameJson(value, (row[field] ?? null) as Json)
+  sameJson(value, row[field] ?? null)
 const currencyOf = (field: Field | undefined): string | undefined =>
   field?.type.kind === "money" ? field.type.currency : undefined
 
@@ -256,10 +251,10 @@ const planInside = Effect.fnUntraced(function* (
 /** The replica's rows in a command's path, by `table/id`. */
 const rowsOfPath = Effect.fnUntraced(function* (endpoint: Endpoint, params: WireCommand["payload"]["params"]) {
   const rows: { [row: string]: JsonObject } = {}
-  for (const [name, { table }] of Object.entries(endpoint.params as Params)) {
+  for (const [name, { table }] of Object.entries(endpoint.params)) {
     const id = wholeNumberOf(params[name])
     const row = id === undefined ? undefined : yield* Store.get(table, id)
-    if (id !== undefined && row !== undefined) rows[rowReference({ table: table.name, id })] = { ...row } as JsonObject
+    if (id !== undefined && row !== undefined) rows[rowReference({ table: table.name, id })] = { ...row }
   }
   return rows
 })

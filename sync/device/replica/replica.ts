@@ -8,7 +8,7 @@ import { answer as answerRead, at_server, body_depth_max, bodyOf, checkPermissio
 import { findUnstorableText, includesOf, invalidField, isJsonObject, isLongerThan } from "../../../core/kernel/index.ts"
 import { json_body_bytes_max, later, match, Rejection, resourceOf, statusOf } from "../../../core/kernel/index.ts"
 import { Store, streamOf, visibleColumnsOf, wordsOf } from "../../../core/kernel/index.ts"
-import type { Catalogue, CommandRuntime, Endpoint, Failure, Params, Request } from "../../../core/kernel/index.ts"
+import type { Catalogue, CommandRuntime, Endpoint, Failure, Request } from "../../../core/kernel/index.ts"
 import type { Viewer } from "../../../core/kernel/index.ts"
 import {
   decodeError,
@@ -64,7 +64,7 @@ const requireHistory = Effect.fnUntraced(function* (
   if (journal_from === 0) return
   const about = in_the_past ? undefined : endpoint.reads_history
   if (about !== undefined && about !== "everything") {
-    const { table } = (endpoint.params as Params)[about.of]!
+    const { table } = endpoint.params[about.of]!
     const stream = streamOf(table.entity, params[about.of] ?? "")
     const [first] = yield* store.run<{ version: number | null }>(
       "select min(version) as version from journal where stream = ?",

@@ -1,8 +1,8 @@
 /** Facts for compensating a command: its events, and the rows it changed, before and now. */
 import { Effect } from "effect"
 import { baseCurrency, CommandRuntime, isJsonObject, journal, Store } from "../../../core/kernel/index.ts"
-import type { AnyRow, Catalogue, Endpoint, Json, JsonObject, Params, RowOf } from "../../../core/kernel/index.ts"
-import type { StoredEvent, Table, Viewer } from "../../../core/kernel/index.ts"
+import type { Catalogue, Endpoint, Json, JsonObject } from "../../../core/kernel/index.ts"
+import type { Table, Viewer } from "../../../core/kernel/index.ts"
 import { baseView, render, viewContext } from "../../../core/kernel/lists/render.ts"
 import type { ChangedRow, Done } from "../../../core/offline/undo/compensation.ts"
 import { calledRow, naming } from "../../../core/offline/undo/called.ts"
@@ -40,7 +40,7 @@ export const doneOf = Effect.fnUntraced(function* (
   for (const event of yield* eventsOf(command, done, context.replica_id))
     for (const touch of touchesOf(context, event, command.issued_at)) {
       const place = rowKey(touch)
-      set.set(place, { ...set.get(place), ...(touch.columns as JsonObject) })
+      set.set(place, { ...set.get(place), ...touch.columns })
     }
   const before_it = yield* changedBeforeIt(context, command, done)
   const rows: Array<ChangedRow> = []
@@ -57,7 +57,7 @@ export const doneOf = Effect.fnUntraced(function* (
       before,
       shown: before === undefined ? {} : yield* shownRow(context, table, before),
       set: set.get(place) ?? {},
-      now: now === undefined ? undefined : ({ ...now } as JsonObject)
+      now: now === undefined ? undefined : { ...now }
     })
   }
   const called = yield* namesOf(catalogue, endpoint, command, rows)
@@ -82,11 +82,11 @@ const changedBeforeIt = Effect.fnUntraced(function* (
   const [first] = own
   if (base === null || first === undefined) return columns
   const streams = [...new Set([...own, ...events].map(({ stream }) => stream))]
-  const known = (yield* Store.find(journal, { stream: streams }, { order: ["position"] })) as ReadonlyArray<StoredEvent>
+  const known = yield* Store.find(journal, { stream: streams }, { order: ["position"] })
   for (const event of known) {
     if (event.position <= base || event.position >= first.position || event.type === commandDecided.type) continue
     for (const touch of touchesOf(context, event, issued_at))
-      columns.set(rowKey(touch), { ...columns.get(rowKey(touch)), ...(touch.columns as JsonObject) })
+      columns.set(rowKey(touch), { ...columns.get(rowKey(touch)), ...touch.columns })
   }
   return columns
 })
@@ -96,9 +96,9 @@ const shownRow = Effect.fnUntraced(function* (context: UndoContext, table: Table
   const { catalogue, now, viewer } = context
   const view = viewContext({ viewer, settings, now, composed: catalogue.composed })
   const resource = catalogue.resources.find((one) => one.table === table)
-  if (resource === undefined) return baseView(table, row as AnyRow, view)
-  const [shown] = yield* render(resource, [row as RowOf<Table>], [], view)
-  return { ...baseView(table, row as AnyRow, view), ...shown }
+  if (resource === undefined) return baseView(table, row, view)
+  const [shown] = yield* render(resource, [row], [], view)
+  return { ...baseView(table, row, view), ...shown }
 })
 
 /** Names of the rows it changed, of those in its path, and of those they reference. */
@@ -116,8 +116,7 @@ const namesOf = Effect.fnUntraced(function* (
   const want = (name: string, id: Json | undefined): void => {
     if (typeof id === "number") wanted.set(`${name}/${id}`, [catalogue.table(name), id])
   }
-  for (const [name, { table }] of Object.entries(endpoint.params as Params))
-    want(table.name, Number(payload.params[name]))
+  for (const [name, { table }] of Object.entries(endpoint.params)) want(table.name, Number(payload.params[name]))
   for (const [column, table] of Object.entries(naming)) {
     want(table, payload.body[column])
     for (const { before, now, set } of rows) want(table, (now ?? before ?? set)[column])
@@ -126,7 +125,7 @@ const namesOf = Effect.fnUntraced(function* (
   for (const [table, key] of wanted.values()) {
     const row = yield* Store.get(table, key)
     if (row !== undefined || !names.has(`${table.name}/${key}`))
-      keep(table.name, key, row === undefined ? undefined : ({ ...row } as JsonObject))
+      keep(table.name, key, row === undefined ? undefined : { ...row })
   }
   return (table: string, key: Json | undefined): string =>
     names.get(`${table}/${String(key)}`) ?? calledRow(catalogue.table(table), String(key), undefined)

@@ -77,7 +77,7 @@ export const latestChange = Effect.fnUntraced(function* (
     const touch = touchesOf(context, event, event.recorded_at).find((one) => own.has(rowKey(one)))
     if (touch === undefined) continue
     const field = Object.keys(touch.columns).find((column) => isWorthShowing(touch.table, column))
-    return yield* described(outbox, event, done.called(touch.table.name, touch.key as string | number), field ?? null)
+    return yield* described(outbox, event, done.called(touch.table.name, touch.key), field ?? null)
   }
   return undefined
 })
@@ -116,7 +116,7 @@ export const eventsAfter = Effect.fnUntraced(function* (
   const streams = [...new Set((yield* eventsOf(command, effects, context.replica_id)).map(({ stream }) => stream))]
   const events = (yield* Store.find(journal, { stream: streams }, { order: ["position"] })).filter(
     ({ type }) => type !== commandDecided.type
-  ) as ReadonlyArray<StoredEvent>
+  )
   const own = events.findLast(({ command_id }) => command_id === command.id)
   // If its own events came as rows of a fill, all events in the local journal are later.
   return events.filter(({ position }) => own === undefined || position > own.position)

@@ -3,7 +3,7 @@ import type { Outbox } from "../outbox/outbox.ts"
 import type { CommandState, OutboxCommand } from "../outbox/rows.ts"
 import { Clock, Effect } from "effect"
 import { sameJson } from "../../../core/kernel/index.ts"
-import type { CommandRuntime, Fields, Json, Params, StoredEvent } from "../../../core/kernel/index.ts"
+import type { CommandRuntime, Json, StoredEvent } from "../../../core/kernel/index.ts"
 import { itemAt } from "../../../core/values/text.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { type ChangedRow, type Done, watchedOf } from "../../../core/offline/undo/compensation.ts"
@@ -177,7 +177,7 @@ const idsOfToday = ({ catalogue, outbox }: UndoParts): Ids => {
     const endpoint = catalogue.endpoint(one.name)
     const name = endpoint?.method === "DELETE" ? Object.keys(endpoint.params).at(-1) : undefined
     if (endpoint === undefined || name === undefined) continue
-    const table = (endpoint.params as Params)[name]?.table.name ?? ""
+    const table = endpoint.params[name]?.table.name ?? ""
     const [made] = undoersOf(outbox, one).flatMap((undoer) => undoer.ids[table] ?? [])
     keepId(ids, table, Number(one.payload.params[name]), made)
   }
@@ -196,10 +196,7 @@ const withIds = ({ catalogue }: UndoParts, command: OutboxCommand, ids: Ids): Ou
   )
   const { body } = command.payload
   const params = remapParams(endpoint, command, today)
-  return {
-    ...command,
-    payload: { ...command.payload, params, body: remapBody(endpoint.fields as Fields, body, today) }
-  }
+  return { ...command, payload: { ...command.payload, params, body: remapBody(endpoint.fields, body, today) } }
 }
 
 /** A value that a redo would overwrite, and the value it must have. */

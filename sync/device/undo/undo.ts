@@ -4,7 +4,7 @@
  */
 import { Clock, Effect } from "effect"
 import { bodyOf, isJsonObject, Rejection, statusOf } from "../../../core/kernel/index.ts"
-import type { Catalogue, CommandEndpoint, CommandRuntime, Failure, Json } from "../../../core/kernel/index.ts"
+import type { Catalogue, CommandRuntime, Failure, Json } from "../../../core/kernel/index.ts"
 import type { JsonObject, Request } from "../../../core/kernel/index.ts"
 import { itemAt } from "../../../core/values/text.ts"
 import { cannot, sentence, type Undoing, type UndoRequest } from "../../../core/offline/undo/compensation.ts"
@@ -30,10 +30,12 @@ const requestOf = (
   made: ReadonlyArray<Ids>
 ): Request => {
   const valueOf = (value: Json | UndoRequest["params"][string]): Json => {
-    if (!isJsonObject(value) || typeof value["made_by"] !== "number") return value as Json
+    if (!isJsonObject(value) || typeof value["made_by"] !== "number") return value
     return made[value["made_by"]]?.[String(value["table"])]?.[0] ?? null
   }
-  const { method, path } = catalogue.endpoint(name) as CommandEndpoint
+  const endpoint = catalogue.endpoint(name)
+  if (endpoint === undefined) throw new Error(`no endpoint ${name} in the catalogue`)
+  const { method, path } = endpoint
   const values: JsonObject = Object.fromEntries(Object.entries(body).map(([field, one]) => [field, valueOf(one)]))
   return {
     method,

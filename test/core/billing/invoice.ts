@@ -11,7 +11,7 @@ import {
   payments
 } from "../../../core/billing/state/tables.ts"
 import type { NewEvent } from "../../../core/kernel/events/event-type.ts"
-import { initialRow } from "../../../core/kernel/endpoints/crud-resource.ts"
+import { initialRow } from "../../../core/kernel/tables/field-schema.ts"
 import { decider, type Facts, given_at, type GivenRow, row } from "../decider.ts"
 import { billingEvents } from "../../../core/billing/state/events.ts"
 import type { CreditFacts } from "../../../core/billing/credits/decide.ts"

@@ -5,7 +5,7 @@ import type { DocumentSource } from "../../../core/documents/content/invoices.ts
 import type { salesDocument } from "../../../core/documents/content/sales.ts"
 import { salesRows } from "../../../core/documents/content/sales-table.ts"
 import type { purchaseDocument } from "../../../core/documents/content/purchase.ts"
-import { initialRow } from "../../../core/kernel/endpoints/crud-resource.ts"
+import { initialRow } from "../../../core/kernel/tables/field-schema.ts"
 import { type ItemRow, opportunity_items } from "../../../core/orders/opportunities/tables/lines.ts"
 import {
   type CostRow,

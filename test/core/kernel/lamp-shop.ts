@@ -50,7 +50,6 @@ import * as Sqlite from "../../../sync/sqlite/client.ts"
 import { type Engine, owner, type Reply } from "../../app.ts"
 import { freshDatabase } from "../../postgres.ts"
 import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
-import { words } from "../../words.ts"
 import { bodyRead } from "../../answers.ts"
 
 export const rackFields = { name: text({ required: true, search: true }), floor: integer({ nullable: true }) }
@@ -100,7 +99,21 @@ export const bookings = table(
 export const lampResource: Resource<typeof lamps, "lamp"> = resource({
   singular: "lamp",
   table: lamps,
-  filters: words("name label bay kind method is_active count weight price bought_on seen_at tag_list rack_id"),
+  filters: [
+    "name",
+    "label",
+    "bay",
+    "kind",
+    "method",
+    "is_active",
+    "count",
+    "weight",
+    "price",
+    "bought_on",
+    "seen_at",
+    "tag_list",
+    "rack_id"
+  ],
   sorts: ["name", "label", "bay", "kind", "method", "is_active", "count", "weight", "price", "bought_on", "seen_at"],
   aliases: { type: "kind", active: "is_active" },
   related: {

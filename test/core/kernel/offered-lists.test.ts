@@ -265,14 +265,14 @@ describe.each(both_engines)("lists on %s", (engine) => {
                 ] as const)
         await apply({ op: "delete", table, key: other["id"] as number }, insert(table, other))
         for (const spelt of [name, name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())]) {
-          const filled = (await shown(spelt))[key]
+          const filled: unknown = (await shown(spelt))[key]
           const id =
             include.kind === "many"
               ? (filled as ReadonlyArray<{ readonly id: unknown }> | null)?.map((one) => one.id)
               : (filled as { readonly id: unknown } | null)?.id
           expect([spelt, id]).toEqual([
             spelt,
-            include.kind === "many" ? expect.arrayContaining([other["id"]]) : other["id"]
+            include.kind === "many" ? expect.arrayContaining<unknown>([other["id"]]) : other["id"]
           ])
         }
       }

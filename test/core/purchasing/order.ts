@@ -1,5 +1,5 @@
 /** A purchase order with lines, as its tables hold it. */
-import { initialRow } from "../../../core/kernel/endpoints/crud-resource.ts"
+import { initialRow } from "../../../core/kernel/tables/field-schema.ts"
 import { members, type MemberRow } from "../../../core/people/members/schema.ts"
 import {
   type CreateFacts,

@@ -3,7 +3,8 @@ import { once } from "node:events"
 import { createReadStream, createWriteStream, mkdtempSync, rmSync, type WriteStream } from "node:fs"
 import { mkdir, rm } from "node:fs/promises"
 import { stringify } from "csv-stringify"
-import { foldStored, isJsonObject, parseJson, Store, wire_body_depth_max } from "../../../../core/kernel/index.ts"
+import { foldStored, isJsonObject, keyOf, parseJson, Store } from "../../../../core/kernel/index.ts"
+import { wire_body_depth_max } from "../../../../core/kernel/index.ts"
 import type { JsonObject, Key, ProjectionContext, StoredEvent, Table } from "../../../../core/kernel/index.ts"
 import { CliError, exit_codes } from "../../../base/exit-codes.ts"
 import { linesIn } from "../../../base/line-reader.ts"
@@ -13,7 +14,7 @@ import { join } from "node:path"
 import { Effect, Layer, ManagedRuntime, Schema } from "effect"
 import { catalogue } from "../../../../core/catalogue.ts"
 import { ensureSchema } from "../../../../core/kernel/runtime/schema.ts"
-import { keyOf, rowsAfter } from "../../../../core/kernel/store/scan.ts"
+import { rowsAfter } from "../../../../core/kernel/store/scan.ts"
 import { layer as sqliteLayer } from "../../../../sync/sqlite/client.ts"
 import { anyRow, decoderOf } from "../../../base/answers.ts"
 import type { Progress } from "../../../context/print.ts"
@@ -169,7 +170,7 @@ async function* rowsOf(table: Table, run: Run): AsyncGenerator<JsonObject> {
     const page = await run(rowsAfter(table, after))
     const last = page.at(-1)
     if (last === undefined) return
-    yield* page as ReadonlyArray<JsonObject>
+    yield* page
     after = keyOf(table, last)
   }
 }

@@ -63,10 +63,7 @@ export const withParts = (row: { readonly [column: string]: Json }): JsonObject 
       // A record of its main part alone is the plain cell, in which the server separates several values.
       .map((part) => (Object.keys(part).length === 1 ? (part[main] ?? part) : part))
     const others = alone.get(head)
-    const all = [
-      ...parts,
-      ...(Array.isArray(others) ? (others as ReadonlyArray<Json>) : others === undefined ? [] : [others])
-    ]
+    const all = [...parts, ...(Array.isArray(others) ? others : others === undefined ? [] : [others])]
     if (all.length > 0) rest[head] = all
     alone.delete(head)
   }

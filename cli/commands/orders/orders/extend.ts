@@ -204,7 +204,7 @@ export const creditOrder: CommandAction = async (context, [named = ""], flags) =
   const path = await opportunityPath(context, named)
   const draft = rowIn(await context.read(`${path}/credit_draft`), "credit_draft")
   if (context.options.plan === true) {
-    if (context.options.json === true) return context.print(JSON.stringify({ credit_draft: draft as Json }))
+    if (context.options.json === true) return context.print(JSON.stringify({ credit_draft: draft }))
     showDraft(context, draft)
     return context.note("Draft only; nothing was issued.")
   }

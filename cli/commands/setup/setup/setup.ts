@@ -168,9 +168,8 @@ const presentHouse = ({ settings, stores, tax_rates, users }: Present): House =>
   const texts = Object.fromEntries(
     Object.entries(company).filter(([, value]) => typeof value === "string" && value !== "")
   )
-  const { base_currency, city, country_code, email, name, phone, postcode, street, tax_number, timezone } = texts as {
-    readonly [field: string]: string
-  }
+  const { base_currency, city, country_code, email, name, phone, postcode, street, tax_number, timezone } = texts
+
   const known = { name, street, city, postcode, country_code, timezone, base_currency, email, phone, tax_number }
   return {
     company: Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined)),

@@ -74,7 +74,7 @@ const defaultsOf = (table: Table): AnyRow =>
 const meets = (row: AnyRow, where: Where): boolean =>
   Object.entries(where).every(([column, wanted]) => {
     const value = row[column] ?? null
-    return Array.isArray(wanted) ? wanted.includes(value as string | number) : value === wanted
+    return Array.isArray(wanted) ? wanted.includes(value) : value === wanted
   })
 
 /**
@@ -242,7 +242,7 @@ const tablesAsOf = Effect.fnUntraced(function* (
 const productsInChanges = ({ changes }: JsonObject): ReadonlyArray<unknown> =>
   !Array.isArray(changes)
     ? []
-    : (changes as ReadonlyArray<{ readonly [part: string]: JsonObject | undefined }>).flatMap(({ row, set, where }) => [
+    : changes.flatMap(({ row, set, where }: { readonly [part: string]: JsonObject | undefined }) => [
         row?.["component_product_id"],
         set?.["component_product_id"],
         where?.["product_id"]

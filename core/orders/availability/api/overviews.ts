@@ -279,7 +279,7 @@ const opportunityNames = Effect.fnUntraced(function* (
   const rows: ReadonlyArray<AnyRow> = yield* Store.pickMany(table, ["id", "subject", "number"], ids)
   return new Map(
     rows.map((row) => [
-      row["id"] as number,
+      Number(row["id"]),
       { subject: row["subject"] as string | null, number: row["number"] as string | null }
     ])
   )

@@ -4,8 +4,8 @@
  */
 import { Effect } from "effect"
 import { bindings, decodeValue, settingNumber, settingText, Store } from "../../../kernel/index.ts"
-import type { Bindings, Failure, Settings, StoreShape } from "../../../kernel/index.ts"
-import { demands, supplies, type SupplyRow } from "../../demands/schema.ts"
+import type { Bindings, Failure, RowOf, Settings, StoreShape } from "../../../kernel/index.ts"
+import { demands, supplies } from "../../demands/schema.ts"
 import { blocksUninspected, bulk_category, stock_levels } from "../../../products/stock/schema.ts"
 import { stores } from "../../../setup/stores.ts"
 import type { Period } from "../../../values/period.ts"
@@ -204,9 +204,10 @@ export const supplyAsStock = ({
   source_type,
   starts_at,
   store_id
-}: Pick<SupplyRow, "id" | "product_id" | "store_id" | "quantity" | "ends_at" | "source_type" | "source_id"> & {
-  readonly starts_at: string | null
-}): StockLevel => ({
+}: Pick<
+  RowOf<typeof supplies>,
+  "id" | "product_id" | "store_id" | "quantity" | "ends_at" | "source_type" | "source_id"
+> & { readonly starts_at: string | null }): StockLevel => ({
   id: -id,
   product_id,
   store_id,

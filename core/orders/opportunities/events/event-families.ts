@@ -5,11 +5,12 @@
  * `also` values for the activity that no table stores.
  */
 import { Schema } from "effect"
-import { columnsBefore, eventType, insertRow, jsonObject, newRow, remove, someColumns } from "../../../kernel/index.ts"
-import { streamOf, typed, update, updateRow, withoutStamps } from "../../../kernel/index.ts"
-import type { ActivityValues, AnyEventType, AnyRow, EventType, Json, JsonObject } from "../../../kernel/index.ts"
+import { columnsBefore, eventType, insertRow, jsonObject, newRow, present, remove } from "../../../kernel/index.ts"
+import { someColumns } from "../../../kernel/index.ts"
+import { mapValues, streamOf, typed, update, updateRow, withoutStamps } from "../../../kernel/index.ts"
+import type { ActivityValues, AnyEventType, EventType, JsonObject, KeyedColumns } from "../../../kernel/index.ts"
 import type { NewEvent, NewRow, ProjectionContext, RecordChange, RowChange, RowOf } from "../../../kernel/index.ts"
-import type { SomeColumns, Stored, Table } from "../../../kernel/index.ts"
+import type { AnyRow, SomeColumns, Stored, Table } from "../../../kernel/index.ts"
 import { opportunities, type OpportunityRow } from "../tables/index.ts"
 
 /** The stream that holds all events of an opportunity. */
@@ -24,11 +25,11 @@ const answer_names: { readonly [column: string]: string | undefined } = {
   manual_total: "line_total"
 }
 /** Renames columns to their names in responses. */
-const answerNames = (values: AnyRow): JsonObject =>
-  Object.fromEntries(Object.entries(values).map(([name, value]) => [answer_names[name] ?? name, value as Json]))
+const answerNames = (values: Partial<AnyRow>): JsonObject =>
+  Object.fromEntries(Object.entries(present(values)).map(([name, value]) => [answer_names[name] ?? name, value]))
 /** Some columns of a row, for the activity; null where the row has none. */
-export const pick = (row: AnyRow, names: ReadonlyArray<string>): JsonObject =>
-  Object.fromEntries(names.map((name) => [name, (row[name] ?? null) as Json]))
+export const pick = (row: Partial<AnyRow>, names: ReadonlyArray<string>): JsonObject =>
+  Object.fromEntries(names.map((name) => [name, row[name] ?? null]))
 /** Old and new values of a change; `child`: the name of the child row, if the event is about one. */
 export const changedValues = (
   { also, set, was }: Pick<Changed<Table>, "also" | "set" | "was">,
@@ -92,22 +93,25 @@ export const headerChanges = <const Name extends string>(declared: {
 const declareEach = <Name extends string, D, Data>(
   declared: { readonly [N in Name]: D },
   declare: (name: Name, one: D) => EventType<Data>
-): { readonly [N in Name]: EventType<Data> } =>
-  Object.fromEntries(Object.entries<D>(declared).map(([name, one]) => [name, declare(name as Name, one)])) as {
-    readonly [N in Name]: EventType<Data>
-  }
+): { readonly [N in Name]: EventType<Data> } => mapValues(declared, (one, name) => declare(name, one))
 
 /** Key of the child row's id in an event's data: `item_id` for the child `item`. */
 type ChildId<Child extends string> = { readonly [N in `${Child}_id`]: number }
-type ChildAdded<Child extends string, T extends Table> = { readonly id: number; readonly also?: JsonObject } & {
-  readonly [N in Child]: SomeColumns<T> & { readonly id: number }
-} & ChildId<Child>
+type ChildRow<Child extends string, T extends Table> = { readonly [N in Child]: KeyedColumns<T> }
+type ChildAdded<Child extends string, T extends Table> = { readonly id: number; readonly also?: JsonObject } & ChildRow<
+  Child,
+  T
+> &
+  ChildId<Child>
 export type ChildChanged<Child extends string, T extends Table> = Changed<T> & ChildId<Child>
 type ChildRemoved<Child extends string> = {
   readonly id: number
   readonly was: JsonObject
   readonly also?: JsonObject
 } & ChildId<Child>
+const rowIn = <Child extends string, T extends Table>(child: Child, data: ChildRow<Child, T>): KeyedColumns<T> =>
+  data[child]
+type KeyedRow = Partial<AnyRow> & { readonly id: number }
 /** A row that belongs to an opportunity. */
 type OwnedRow = { readonly id: number; readonly opportunity_id: number }
 
@@ -126,12 +130,15 @@ export const childEvents = <const Child extends string, T extends Table>(child: 
     changedValues(data, { [id_key]: childId(data) })
 
   /** Declares an event that contains the new child row. */
-  const added = (name: string, meaning: string, activity: (row: AnyRow & { readonly id: number }) => JsonObject) => {
+  const added = (name: string, meaning: string, activity: (row: KeyedRow) => JsonObject) => {
     const type: AnyEventType = eventType<ChildAdded<Child, T>>(`opportunity.${name}`, {
       meaning,
       data: () => struct({ [child]: newRow(table), also: Schema.optionalKey(jsonObject) }),
-      project: (data, { recorded_at }) => [insertRow(table, data[child], recorded_at), touched(data.id, recorded_at)],
-      activity: (data) => ({ old_values: null, new_values: activity(data[child]) })
+      project: (data, { recorded_at }) => [
+        insertRow(table, rowIn(child, data), recorded_at),
+        touched(data.id, recorded_at)
+      ],
+      activity: (data) => ({ old_values: null, new_values: activity(rowIn(child, data)) })
     })
     return {
       type,

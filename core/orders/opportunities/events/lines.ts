@@ -1,7 +1,7 @@
 /** Events of an opportunity's lines (rules/opportunities 7, 9.3). */
 import { Schema } from "effect"
 import { eventType, isJsonObject, update } from "../../../kernel/index.ts"
-import type { ActivityValues, AnyEventType, AnyRow, Json, JsonObject, NewEvent } from "../../../kernel/index.ts"
+import type { ActivityValues, AnyEventType, AnyRow, JsonObject, NewEvent } from "../../../kernel/index.ts"
 import { type ChildChanged, childEvents, pick } from "./event-families.ts"
 import { asset_assignments, opportunities, opportunity_items } from "../tables/index.ts"
 import type { AssignmentRow, ItemRow } from "../tables/index.ts"
@@ -11,7 +11,7 @@ type Change = ChildChanged<"item", typeof opportunity_items>
 
 const item_added = added("item_added", "A line was added.", (row) => ({
   item_id: row.id,
-  product_id: (row["item_id"] ?? null) as Json,
+  product_id: row["item_id"] ?? null,
   ...pick(row, ["name", "quantity", "unit_price", "total", "transaction_type", "is_optional"])
 }))
 export const lineAdded = item_added.make
@@ -21,10 +21,10 @@ const newOnly = (data: Change): ActivityValues => ({ old_values: null, new_value
 /** In the activity `item_id` is the line and `product_id` its product, which the column `item_id` holds. */
 const withProducts = (data: Change): ActivityValues => {
   const { new_values, old_values } = usualActivity(data)
-  const product = (values: JsonObject | null, columns: AnyRow): JsonObject => ({
+  const product = (values: JsonObject | null, columns: Partial<AnyRow>): JsonObject => ({
     ...values,
     item_id: data.item_id,
-    product_id: (columns["item_id"] ?? null) as Json
+    product_id: columns["item_id"] ?? null
   })
   return { old_values: product(old_values, data.was), new_values: product(new_values, data.set) }
 }
@@ -152,7 +152,6 @@ export const {
   asset_returned: unitReturned,
   asset_status_reverted: unitReverted
 } = unit_changes.kinds
-export type UnitChange = Parameters<typeof unit_changes.make>[1]
 /** `set`: the changed columns; `also`: further values for the activity. */
 export const unitChanged = unit_changes.make
 

@@ -1,7 +1,7 @@
 /** Events of costs, prices and totals (rules/opportunities 8, 11). */
 import { Schema } from "effect"
 import { alterRow, columnsBefore, eventType, insertRow, keyedColumns, newRow, remove } from "../../../kernel/index.ts"
-import { someColumns, updateRow, type AnyEventType, type JsonObject, type NewEvent } from "../../../kernel/index.ts"
+import { someColumns, updateRow, type AnyEventType, type NewEvent } from "../../../kernel/index.ts"
 import { type ProjectionContext, type RowChange, type SomeColumns } from "../../../kernel/index.ts"
 import { childEvents, headerChanges, pick } from "./event-families.ts"
 import { opportunities, opportunity_costs, opportunity_items, opportunity_versions } from "../tables/index.ts"
@@ -20,7 +20,7 @@ export const costUpdated = (cost: CostRow, set: Partial<CostRow>): NewEvent => {
   const was = pick(cost, shown)
   const unchanged = Object.fromEntries(Object.entries(was).filter(([name]) => !(name in set)))
   const event = cost_changes.make(cost, "cost_updated", set, unchanged)
-  return { ...event, data: { ...event.data, was: { ...was, ...(event.data["was"] as JsonObject) } } }
+  return { ...event, data: { ...event.data, was: { ...was, ...pick(cost, Object.keys(set)) } } }
 }
 
 const cost_removed = removed("cost_removed", "A cost was removed.")

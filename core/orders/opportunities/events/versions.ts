@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { alterRow, columnsBefore, eventType, insertRow, keyedColumns, newRow, remove } from "../../../kernel/index.ts"
 import { removeWhere, someColumns, updateRow, updateWhere, withoutStamps } from "../../../kernel/index.ts"
-import type { AnyEventType, JsonObject, NewEvent, RowChange, SomeColumns } from "../../../kernel/index.ts"
+import type { AnyEventType, NewEvent, RowChange, SomeColumns } from "../../../kernel/index.ts"
 import { changedValues, childEvents, pick, withReason } from "./event-families.ts"
 import { opportunities, opportunity_items, opportunity_versions } from "../tables/index.ts"
 import type { ItemRow, OpportunityRow, VersionRow } from "../tables/index.ts"
@@ -75,7 +75,7 @@ const versionActivatedEvent = eventType("opportunity.version_activated", {
   ],
   activity: ({ set, was }) => ({
     old_values: { active_version_id: was.active_version_id === 0 ? null : (was.active_version_id ?? null) },
-    new_values: set as JsonObject
+    new_values: set
   })
 })
 /** `totals`: totals of the version. */

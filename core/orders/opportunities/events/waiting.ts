@@ -1,6 +1,6 @@
 /** Events of the waiting list, in the streams of the waiting lines' opportunities (rules/availability 9). */
 import { Schema } from "effect"
-import { eventType, remove, rowMade, someColumns, update } from "../../../kernel/index.ts"
+import { eventType, keysOf, remove, rowMade, someColumns, update } from "../../../kernel/index.ts"
 import { opportunityStream } from "./event-families.ts"
 import { shortage_waits, type WaitRow } from "../tables/index.ts"
 
@@ -48,7 +48,7 @@ export const waitJoined = rowMade("shortage.waitlist.joined", shortage_waits, {
 export const waitLeft = eventType("shortage.waitlist.left", {
   meaning: "A line left the waiting list; `reason` says why.",
   stream,
-  data: () => Schema.Struct({ ...line(), reason: Schema.Literals(Object.keys(leave_reasons) as Array<LeaveReason>) }),
+  data: () => Schema.Struct({ ...line(), reason: Schema.Literals(keysOf(leave_reasons)) }),
   project: ({ id }) => [remove(shortage_waits, id)],
   activity: ({ opportunity_item_id, product_id, quantity, reason }) => ({
     old_values: { opportunity_item_id, product_id, quantity },

@@ -4,8 +4,8 @@
  */
 import { Result } from "effect"
 import { boolean, calendarErrors, choice, integer, invalid, list, reject, Shown, text } from "../../../kernel/index.ts"
-import { timestamp } from "../../../kernel/index.ts"
-import type { FieldErrors, Json, JsonObject, Rejection, ValuesOf } from "../../../kernel/index.ts"
+import { keysOf, timestamp } from "../../../kernel/index.ts"
+import type { AnyRow, FieldErrors, Json, JsonObject, Rejection, ValuesOf } from "../../../kernel/index.ts"
 import { liveLines, unitsOf, type Opportunity } from "../state/index.ts"
 import { windowErrors } from "../header/decide.ts"
 import { checked_in, order, phases, type ItemRow, type OpportunityRow } from "../tables/index.ts"
@@ -100,7 +100,8 @@ const headerDates = (header: OpportunityRow, sent: Partial<OpportunityRow>, seen
     if (sent[bound] !== undefined && sent[charged] === undefined && goes_along) along[charged] = sent[bound]
   }
   const wanted = Object.entries({ ...along, ...sent })
-  return Object.fromEntries(wanted.filter(([name, value]) => header[name as keyof OpportunityRow] !== value))
+  const before: AnyRow = header
+  return Object.fromEntries(wanted.filter(([name, value]) => before[name] !== value))
 }
 /** Changes of `original_*`: the order's dates before its first extension, null for one that is back at that. */
 const agreedDates = (header: OpportunityRow, set: Partial<OpportunityRow>): Partial<OpportunityRow> =>
@@ -169,12 +170,12 @@ export const planExtension = (
 ): Result.Result<ExtensionPlan, Rejection> =>
   Result.gen(function* () {
     const { header } = opportunity
-    const sent = Object.fromEntries(
-      Object.keys(dateFields).flatMap((name) => {
-        const value = values[name as keyof typeof values]
-        return value === undefined || value === null ? [] : [[name, value]]
+    const sent: Partial<OpportunityRow> = Object.fromEntries(
+      keysOf(dateFields).flatMap((name) => {
+        const value = values[name]
+        return value === undefined || value === null ? [] : [[name, value] as const]
       })
-    ) as Partial<OpportunityRow>
+    )
     if (Object.keys(sent).length === 0)
       return yield* reject("ends_at", "Say when the hire ends now, or when it begins: give ends_at.")
     if (header.starts_at === null)
@@ -183,7 +184,7 @@ export const planExtension = (
         "The hire has no dates yet that could be moved; set starts_at and ends_at by a plain change (orders update)."
       )
     const set = headerDates(header, sent, values)
-    const wrong = windowErrors({ ...header, ...set } as JsonObject)
+    const wrong = windowErrors({ ...header, ...set })
     if (Object.keys(wrong).length > 0) return yield* Result.fail(invalid(wrong))
     const named = typeof which === "string" ? undefined : yield* namedLines(opportunity, which)
     const next = { ...header, ...set }

@@ -1,7 +1,7 @@
 /** Endpoints of opportunities: create, change, delete, restore, clone (rules/opportunities 4, 5). */
 import { Effect, Result } from "effect"
-import { baseCurrency, command, customFieldFacts, initialRow, noContent, reject, Store } from "../../../kernel/index.ts"
-import { text, timestamp } from "../../../kernel/index.ts"
+import { baseCurrency, command, customFieldFacts, noContent, reject, Store } from "../../../kernel/index.ts"
+import { initialRow, text, timestamp } from "../../../kernel/index.ts"
 import type { DecideContext, Decided, Endpoint, FieldErrors, Input } from "../../../kernel/index.ts"
 import { costTaxRateOf, demandSettings, depthOf, hasShortageCheck, linesTakingStock } from "../state/index.ts"
 import { liveLines, loadCustomer, loadDecisionState, loadOwed, opportunityAnswer } from "../state/index.ts"

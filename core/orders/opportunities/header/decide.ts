@@ -52,7 +52,7 @@ export const mayHire = (customer: Pick<Customer, "membership_type"> | undefined,
 
 /** Errors if the customer may not hire, or an address is not the customer's. */
 const headerErrors = (next: Values, sent: Values, facts: HeaderFacts, settings: Settings): FieldErrors => {
-  const errors: { [field: string]: ReadonlyArray<string> } = { ...windowErrors(next as JsonObject) }
+  const errors: { [field: string]: ReadonlyArray<string> } = { ...windowErrors(next) }
   if (typeof sent.member_id === "number" && !mayHire(facts.customer, settings))
     errors["member_id"] = [
       facts.customer?.membership_type === "contact"
@@ -130,7 +130,7 @@ export const updateOpportunity = (
   Result.gen(function* () {
     const { header } = state.opportunity
     yield* requireTransition(header, "edit")
-    const { charge_total, ...sent } = input.values as Values
+    const { charge_total, ...sent } = input.values
     const next = { ...header, ...sent }
     const errors = headerErrors(next, sent, facts, context.settings)
     const custom = readCustomFields(facts.custom, input.body["custom_fields"], header.custom_fields)
@@ -202,7 +202,7 @@ const ofHeader = (header: OpportunityRow, starts: Shifted, ends: Shifted): Parti
       const names = [`${phase}_starts_at`, `${phase}_ends_at`] as const
       return names.map((name) => [name, move(header[name])] as const)
     })
-  ]) as Partial<OpportunityRow>
+  ])
 
 /**
  * The opportunity moved to new dates; `zone`: the store's. 422 on `ends_at` if the hire or a line would end before it

@@ -63,8 +63,7 @@ const restructure = (
     }
   })
 
-const shown = (_result: unknown, input: Input) =>
-  opportunityAnswer((input.rows as { readonly id: OpportunityRow }).id.id, input, withParts)
+const shown = (_result: unknown, input: Input<typeof one>) => opportunityAnswer(input.rows.id.id, input, withParts)
 
 /** Which stock to read: none if the opportunity needs no more of it, otherwise also that of the changed line. */
 const stockOptions = (

@@ -1,7 +1,7 @@
 /** Changing a line (rules/opportunities 7.3). */
 import { Result } from "effect"
 import { reject } from "../../../kernel/index.ts"
-import type { DecideContext, Decided, JsonObject, Rejection, ValuesOf } from "../../../kernel/index.ts"
+import type { AnyRow, DecideContext, Decided, JsonObject, Rejection, ValuesOf } from "../../../kernel/index.ts"
 import { demandSettings, inActiveVersion, recalculate, roomOf, takesRoom, unitsOf, withLine } from "../state/index.ts"
 import type { DecisionState, Opportunity, Warned } from "../state/index.ts"
 import type { DemandSettings } from "../../availability/rules/line-demands.ts"
@@ -115,8 +115,8 @@ const stepsOf = (
 
 /** Changes that do not affect prices. */
 const isText = (event: LineChange): boolean => event === "item_renamed" || event === "item_details_updated"
-const changesLine = (line: ItemRow, set: Partial<ItemRow>): boolean =>
-  Object.entries(set).some(([name, value]) => line[name as keyof ItemRow] !== value)
+const changesLine = (line: AnyRow, set: Partial<ItemRow>): boolean =>
+  Object.entries(set).some(([name, value]) => line[name] !== value)
 
 /** Applies the whole request or nothing. 422 on the field that cannot change. */
 export const changeLine = (

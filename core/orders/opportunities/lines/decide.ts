@@ -60,7 +60,7 @@ export const manualPrice = (
 
 const stamps = { created_at: "", updated_at: "", deleted_at: null }
 const blankLine = (header: OpportunityRow, context: DecideContext): ItemRow => ({
-  ...(initialRow(opportunity_items, {}) as ItemRow),
+  ...initialRow(opportunity_items, {}),
   ...stamps,
   id: context.id(opportunity_items),
   opportunity_id: header.id,

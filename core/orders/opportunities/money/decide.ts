@@ -2,12 +2,12 @@
 import { Effect, Result } from "effect"
 import { choice, command, forbidden, hasOnePermission, integer, later, money, reject } from "../../../kernel/index.ts"
 import { Shown, text, withMore, withRules } from "../../../kernel/index.ts"
-import type { DecideContext, Decided, Endpoint, Input, Rejection, ValuesOf } from "../../../kernel/index.ts"
+import type { AnyRow, DecideContext, Decided, Endpoint, Input, Rejection, ValuesOf } from "../../../kernel/index.ts"
 import { costTaxRateOf, loadDecisionState, newCostRow, opportunityAnswer, opportunityShown } from "../state/index.ts"
 import { recalculate, withHeader, withParts, type DecisionState, type Opportunity } from "../state/index.ts"
 import { costAdded, costRemoved, costUpdated, dealPriceChanged } from "../events/money.ts"
 import { cost, costFields, edit, one, path, requireTransition } from "../tables/index.ts"
-import type { CostRow, OpportunityRow } from "../tables/index.ts"
+import type { CostRow } from "../tables/index.ts"
 
 type CostValues = Partial<ValuesOf<typeof costFields>>
 
@@ -46,10 +46,9 @@ const changeCost = (state: DecisionState, cost: CostRow, sent: CostValues, conte
     yield* requireTransition(opportunity.header, "edit")
     yield* byHand(cost)
     yield* inOpportunityCurrency(opportunity, sent)
+    const before: AnyRow = cost
     const set = Object.fromEntries(
-      Object.entries({ ...stored(sent), ...taxed(state) }).filter(
-        ([name, value]) => cost[name as keyof CostRow] !== value
-      )
+      Object.entries({ ...stored(sent), ...taxed(state) }).filter(([name, value]) => before[name] !== value)
     )
     if (Object.keys(set).length === 0) return { events: [], result: { id: opportunity.header.id } }
     const after = {
@@ -127,8 +126,7 @@ const withDealTotal = (
 
 const deciding = later(() => import("./reprice.ts"))
 const unlock = "opportunities.unlock_rates"
-const shown = (_result: unknown, input: Input) =>
-  opportunityAnswer((input.rows as { readonly id: OpportunityRow }).id.id, input, withParts)
+const shown = (_result: unknown, input: Input<typeof one>) => opportunityAnswer(input.rows.id.id, input, withParts)
 
 const costs: ReadonlyArray<Endpoint> = [
   command("POST", `${path}/{id}/costs`, {

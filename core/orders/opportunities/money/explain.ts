@@ -1,6 +1,6 @@
 /** Explains the prices of an opportunity: lines in order, then discount rules, surcharges, totals and tax. */
 import { Effect, Result } from "effect"
-import { sameJson, Store, type Input, type Json, type JsonObject } from "../../../kernel/index.ts"
+import { type AnyRow, type Input, type JsonObject, sameJson, Store } from "../../../kernel/index.ts"
 import type { Step } from "../../../pricing/explain/explain-step.ts"
 import { explainLine, explainTotals } from "../../../pricing/explain/explain-totals.ts"
 import { priceOpportunity } from "../../../pricing/pricing/surcharges.ts"
@@ -68,8 +68,8 @@ const explainOpportunity = (state: DecisionState, now: string): ReadonlyArray<St
         }
       ]
 }
-const pick = (row: { readonly [name: string]: unknown }): JsonObject =>
-  Object.fromEntries(Object.keys(totalFields).map((name) => [name, row[name] as Json]))
+const pick = (row: AnyRow): JsonObject =>
+  Object.fromEntries(Object.keys(totalFields).map((name) => [name, row[name] ?? null]))
 
 /** Loads and explains an opportunity's prices in a fixed number of queries, whatever the number of lines. */
 export const explanationOf = Effect.fnUntraced(function* (

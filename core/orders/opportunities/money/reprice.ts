@@ -1,6 +1,6 @@
 /** Updates prices, taxes and terms of an open opportunity (rules/opportunities 8.1). */
 import { Effect, Result } from "effect"
-import { reject, sameJson, Store } from "../../../kernel/index.ts"
+import { keysOf, reject, sameJson, Store } from "../../../kernel/index.ts"
 import type { DecideContext, Decided, Input, Rejection } from "../../../kernel/index.ts"
 import { formatDecimal } from "../../../values/decimal.ts"
 import { formatMoney } from "../../../values/money.ts"
@@ -91,10 +91,9 @@ const changesBetween = (before: Opportunity, after: Opportunity): ReadonlyArray<
       surcharges(one).reduce((sum, cost) => (cost.description === name ? sum + cost.amount : sum), 0)
     return change(null, name, "surcharge", money(amount(before)), money(amount(after)))
   })
-  const of_whole = Object.entries(sums).flatMap(([column, figure]) => {
-    const name = column as keyof typeof sums
-    return change(null, "", figure, money(before.header[name]), money(after.header[name]))
-  })
+  const of_whole = keysOf(sums).flatMap((name) =>
+    change(null, "", sums[name], money(before.header[name]), money(after.header[name]))
+  )
   return [...of_lines, ...of_costs, ...of_terms, ...of_whole]
 }
 

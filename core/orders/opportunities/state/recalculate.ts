@@ -2,8 +2,8 @@
  * Recalculates an opportunity after a change: changed lines are priced; discount rules, surcharges, totals and tax are
  * computed for the whole; demands are updated. Events contain results, never differences.
  */
-import { changedColumns, initialRow, invalid, reject, without, withoutStamps } from "../../../kernel/index.ts"
-import type { AnyRow, DecideContext, NewEvent, Rejection, Without } from "../../../kernel/index.ts"
+import { changedColumns, initialRow, invalid, keysOf, reject, without, withoutStamps } from "../../../kernel/index.ts"
+import type { DecideContext, NewEvent, Rejection, Without } from "../../../kernel/index.ts"
 import { Result } from "effect"
 import type { LineShortage } from "../../availability/rules/line.ts"
 import type { DemandRow, NewDemand } from "../../demands/schema.ts"
@@ -171,7 +171,9 @@ export const newCostRow = (header: OpportunityRow, context: DecideContext): Cost
 })
 
 /** A demand without `reaches_to`, which follows from the rest, and stamps: the form in events. */
-const asRecorded = <R extends AnyRow>(row: R): Without<R, "reaches_to" | "created_at" | "updated_at" | "deleted_at"> =>
+const asRecorded = <R extends { readonly [column: string]: unknown }>(
+  row: R
+): Without<R, "reaches_to" | "created_at" | "updated_at" | "deleted_at"> =>
   without(row, "reaches_to", "created_at", "updated_at", "deleted_at")
 
 /**
@@ -316,7 +318,7 @@ const onlyPhased = (
     ? phase
     : undefined
 }
-const recorded_columns = Object.keys(asRecorded(demands_table.columns as AnyRow)) as ReadonlyArray<keyof DemandRow>
+const recorded_columns = keysOf(asRecorded(demands_table.columns))
 /** Whether all recorded columns are equal, ignoring column `but`. */
 const sameDemands = (
   one: ReadonlyArray<DemandRow>,

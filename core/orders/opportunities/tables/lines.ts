@@ -182,7 +182,7 @@ export const allocated = 0,
   on_hire = 3,
   checked_in = 4,
   finalised = 5
-export const assignment_statuses = {
+export const assignment_statuses: { readonly [code: number]: string } = {
   [allocated]: "Allocated",
   [prepared]: "Prepared",
   [dispatched]: "Dispatched",

@@ -238,7 +238,13 @@ export type OpportunityRow = RowOf<typeof opportunities>
 // Versions of a quotation (rules/opportunities 13).
 
 export const version_types = { 0: "Revision", 1: "Alternative" }
-export const version_statuses = { 0: "Draft", 1: "Sent", 2: "Accepted", 3: "Declined", 4: "Superseded" }
+export const version_statuses: { readonly [code: number]: string } = {
+  0: "Draft",
+  1: "Sent",
+  2: "Accepted",
+  3: "Declined",
+  4: "Superseded"
+}
 const versionTotal = () => money({ ...inRowCurrency, computed: true, default: 0, signed: true })
 export const opportunity_versions = table(
   "opportunity_versions",

@@ -1,6 +1,6 @@
 /** States, statuses, and the actions allowed in each, for rules and `available_actions` (rules/opportunities 1). */
 import { Result } from "effect"
-import { reject, type ColumnValues, type Rejection } from "../../../kernel/index.ts"
+import { keysOf, reject, type ColumnValues, type Rejection } from "../../../kernel/index.ts"
 
 export const draft = 0,
   quotation = 1,
@@ -120,7 +120,7 @@ interface OpportunityStatus {
   readonly status: number
 }
 
-const names = Object.keys(statuses) as ReadonlyArray<StatusName>
+const names = keysOf(statuses)
 /** The status of a state by number; undefined if the state has no such number. */
 export const statusNamed = (state: number, code: number): StatusName | undefined =>
   names.find((name) => statuses[name].state === state && statuses[name].status === code)

@@ -14,7 +14,6 @@ import { checking, dispatching, moveUnits, preparing, returning, type UnitMoveme
 import { acts, bulkFields, unitAlternatives, unitFields, when } from "./actions.ts"
 import { allocate, deallocate } from "./decide.ts"
 import { asset, asset_assignments, condition_labels, fulfil, good, item, one, path } from "../tables/index.ts"
-import type { OpportunityRow } from "../tables/index.ts"
 
 /** Serialises writers of one unit across opportunities. */
 const unitStreams =
@@ -25,9 +24,9 @@ const unitStreams =
       .filter((id) => typeof id === "number" || typeof id === "string")
       .map((id) => `stock_level:${id}`)
   ]
-const stockOf = (input: Input): LoadOptions => ({
+const stockOf = (input: Input<typeof one>): LoadOptions => ({
   live_only: true,
-  stock: isHoldingStock((input.rows as { readonly id: OpportunityRow }).id, input.settings)
+  stock: isHoldingStock(input.rows.id, input.settings)
 })
 
 const quickAllocate = command("POST", `${path}/{id}/quick_allocate`, {
@@ -85,8 +84,8 @@ const quickAllocate = command("POST", `${path}/{id}/quick_allocate`, {
 })
 
 /** The units in a body. 404 for units of other opportunities, 422 on `asset_ids.<n>` for duplicates. */
-const namedUnits = Effect.fnUntraced(function* (input: Input, ids: ReadonlyArray<number>) {
-  const header = (input.rows as { readonly id: OpportunityRow }).id
+const namedUnits = Effect.fnUntraced(function* (input: Input<typeof one>, ids: ReadonlyArray<number>) {
+  const header = input.rows.id
   const repeated = ids.findIndex((id, at) => ids.indexOf(id) !== at)
   if (repeated >= 0) return yield* invalid({ [`asset_ids.${repeated}`]: ["The unit is listed twice."] })
   const units = yield* Store.getMany(asset_assignments, ids)

@@ -7,7 +7,7 @@ import { reject, type DecideContext, type JsonObject, type NewEvent, type Reject
 import { demandSettings, dispatchGate, inActiveVersion, promoteStatus, roomOf, takesRoom } from "../state/index.ts"
 import { unitName, unitsOfProduct, withLine } from "../state/index.ts"
 import type { DecisionState, Opportunity, UnitDecided } from "../state/index.ts"
-import { lineChanged, type UnitChange, unitChanged } from "../events/lines.ts"
+import { lineChanged, unitChanged } from "../events/lines.ts"
 import { allocated, assignment_statuses, checked_in, dispatched, finalised, on_hire } from "../tables/index.ts"
 import { prepared, requireTransition, type AssignmentRow, type ItemRow, type Transition } from "../tables/index.ts"
 import { inspectionWarnings, outOfServiceDuring, outOfServiceRefusal } from "../../../products/stock/schema.ts"
@@ -15,7 +15,7 @@ import { allocatedCountChanged } from "./decide.ts"
 
 /** One step: the statuses it starts from, the columns it sets, and further values for the activity. */
 interface Step {
-  readonly event: UnitChange
+  readonly event: Parameters<typeof unitChanged>[1]
   readonly move: Transition
   readonly from: ReadonlyArray<number>
   readonly verb: string
@@ -201,8 +201,7 @@ const isInService = (
     ? Result.succeed(undefined)
     : reject(field, `${unitName(state, unit.stock_level_id)} ${outOfServiceRefusal(out)}, or substitute it.`)
 }
-const statusText = (status: number): string =>
-  (assignment_statuses[status as keyof typeof assignment_statuses] ?? "").toLowerCase()
+const statusText = (status: number): string => (assignment_statuses[status] ?? "").toLowerCase()
 
 /** Lines without a return store yet, each with the store that the steps return to. */
 const returnedTo = (

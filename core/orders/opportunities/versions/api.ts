@@ -76,9 +76,9 @@ const versionDiff = (source: VersionLines, target: VersionLines) => {
         ? []
         : [
             {
-              source_item_id: earlier["id"] as number,
-              target_item_id: line["id"] as number,
-              name: line["name"] as string,
+              source_item_id: Number(earlier["id"]),
+              target_item_id: Number(line["id"]),
+              name: String(line["name"]),
               changes
             }
           ]

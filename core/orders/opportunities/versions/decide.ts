@@ -169,10 +169,8 @@ const changeStatusFrom =
     Result.gen(function* () {
       yield* requireTransition(state.opportunity.header, "edit")
       if (!from.includes(version.status)) {
-        return yield* refuse(
-          `The version is ${(version_statuses[version.status as keyof typeof version_statuses] ?? "").toLowerCase()} ` +
-            `and cannot be ${verb}.`
-        )
+        const status = (version_statuses[version.status] ?? "").toLowerCase()
+        return yield* refuse(`The version is ${status} and cannot be ${verb}.`)
       }
       return { events: [versionChanged(version, name, set)], result: { id: version.id } }
     })

@@ -2,7 +2,7 @@
 import { describe, it } from "vitest"
 import { type IssueFacts, issueInvoice, voidInvoice, type VoidFacts } from "../../../../core/billing/invoices/decide.ts"
 import type { InvoiceRow, NamedParty } from "../../../../core/billing/state/tables.ts"
-import { initialRow } from "../../../../core/kernel/endpoints/crud-resource.ts"
+import { initialRow } from "../../../../core/kernel/tables/field-schema.ts"
 import type { DecideContext } from "../../../../core/kernel/events/settings.ts"
 import { type MemberRow, members } from "../../../../core/people/members/schema.ts"
 import { decided_at, given_at } from "../../decider.ts"

@@ -8,7 +8,7 @@ import { asset_assignments, opportunity_items } from "../../../../core/orders/op
 import type { Block, PrintDocument, Row, Table } from "../../../../core/pricing/print/blocks.ts"
 import { products } from "../../../../core/products/products/schema.ts"
 import { stock_levels } from "../../../../core/products/stock/schema.ts"
-import { initialRow } from "../../../../core/kernel/endpoints/crud-resource.ts"
+import { initialRow } from "../../../../core/kernel/tables/field-schema.ts"
 import { insert } from "../../../../core/kernel/tables/table.ts"
 import type { App } from "../../../app.ts"
 import { houseOn } from "../../../app-house.ts"

@@ -13,7 +13,7 @@ import {
   type StatusName,
   targetStatus
 } from "../../../../core/orders/opportunities/tables/statuses.ts"
-import { initialRow } from "../../../../core/kernel/endpoints/crud-resource.ts"
+import { initialRow } from "../../../../core/kernel/tables/field-schema.ts"
 import { words } from "../../../words.ts"
 
 const names = Object.keys(statuses) as ReadonlyArray<StatusName>

@@ -1,7 +1,7 @@
 /** Rows of an opportunity for specifications of its rules, and the state that a rule decides on, made of such rows. */
 import type { StockedProduct } from "../../../../core/orders/availability/rules/snapshot.ts"
 import { demands, type DemandRow } from "../../../../core/orders/demands/schema.ts"
-import { initialRow } from "../../../../core/kernel/endpoints/crud-resource.ts"
+import { initialRow } from "../../../../core/kernel/tables/field-schema.ts"
 import type { Opportunity, DecisionState } from "../../../../core/orders/opportunities/state/aggregate.ts"
 import {
   asset_assignments,

@@ -2,7 +2,7 @@ import ICAL from "ical.js"
 import { describe, expect, it } from "vitest"
 import { calendarFeed, orderEntries } from "../../../../core/overview/calendar/feed.ts"
 import { chosenKinds, kindsIn, kindsText } from "../../../../core/overview/calendar/kinds.ts"
-import { initialRow } from "../../../../core/kernel/endpoints/crud-resource.ts"
+import { initialRow } from "../../../../core/kernel/tables/field-schema.ts"
 import { opportunities, type OpportunityRow } from "../../../../core/orders/opportunities/tables/opportunities.ts"
 
 const names: Parameters<typeof orderEntries>[1] = {

@@ -1,7 +1,8 @@
 /** Rows created with a new product, as given, when and then. */
 import { Result } from "effect"
 import { describe, it } from "vitest"
-import { initialRow, rowEvents } from "../../../../core/kernel/endpoints/crud-resource.ts"
+import { rowEvents } from "../../../../core/kernel/endpoints/crud-resource.ts"
+import { initialRow } from "../../../../core/kernel/tables/field-schema.ts"
 import type { Decided } from "../../../../core/kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../../../core/kernel/events/event-type.ts"
 import { bulk, products, serialised } from "../../../../core/products/products/schema.ts"

@@ -1,5 +1,5 @@
 /** Cases and their contents as rows, for tests of rules. */
-import { initialRow } from "../../../../core/kernel/endpoints/crud-resource.ts"
+import { initialRow } from "../../../../core/kernel/tables/field-schema.ts"
 import {
   type ContainerItemRow,
   type ContainerRow,
