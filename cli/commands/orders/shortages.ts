@@ -50,7 +50,7 @@ export const declare = (program: Command): void => {
     .option("--from <date>", "first day (default: today)")
     .option("--to <date>", `last day (default: ${days_ahead} days on)`)
     .option("--store <store>", "store, by id or name (default: every store)")
-    .option("--days", "show each store's total shortages by day instead")
+    .option("--days", "list short products by store and day instead")
   withAction(command, async (context, _args, flags) => {
     const { id, zone } = await resolveStore(context, textFlag(flags, "store"))
     const from = parseDay(textFlag(flags, "from") ?? "today", "--from", zone)

@@ -52,7 +52,7 @@ export const settingGroups = {
       default: 0,
       min: 0,
       max: 3650,
-      describe: "Token lifetime in days; 0: tokens do not expire"
+      describe: "Maximum token lifetime in days; 0: no limit"
     })
   },
   opportunities: {

@@ -46,7 +46,7 @@ export const items_shown = {
     received_quantity: integer(),
     code: text({ nullable: true }),
     name: text({ nullable: true }),
-    weight: decimal({ scale: 4, nullable: true, describe: "Weight of all goods; null if one weight is unknown" })
+    weight: decimal({ scale: 4, nullable: true, describe: "Weight of its goods in kg; null if one is unknown" })
   })
 }
 export const transferResource = resource({

@@ -149,7 +149,7 @@ const unitsBack = Effect.fnUntraced(function* (
 })
 const dataOfChecks = (all: ReadonlyArray<NewEvent>) => dataOf(unitChecked, all)
 
-/** Quantities returned to the bulk level of the line's product at the store of the return. Three queries. */
+/** Damaged or missing quantities of bulk returns, with the level at the return store. Three queries. */
 const quantitiesBack = Effect.fnUntraced(function* (
   returns: ReadonlyArray<ReturnType<typeof dataOfReturns>[number]>
 ): Store.Reads<ReadonlyArray<CameBack>> {

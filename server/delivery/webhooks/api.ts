@@ -139,7 +139,7 @@ const unknownEvent = ({ all }: WebhookKinds, name: string): string => {
 }
 
 const nextPosition = Effect.flatMap(Store, (store) => Effect.map(lastPosition(store), (last) => last + 1))
-/** After a subscription changed: reloads subscriptions and queues events recorded meanwhile. */
+/** In the transaction of a subscription's change: queues a scan for missed events; forgets the cache at commit. */
 const changed = (api: WebhookApi, id: number, from: number) =>
   Effect.gen(function* () {
     yield* api.fan_out.catchUp(id, from)

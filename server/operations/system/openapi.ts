@@ -36,7 +36,7 @@ export const catalogueRows = (catalogue: Catalogue) =>
       price_weight: endpoint.metering_weight
     }))
 
-// Bodies of refusals, the same for every operation.
+// Bodies of refusals, unless an operation declares another in `error_answers`.
 
 const texts = Schema.Array(Schema.String).check(Schema.isMinLength(1))
 const by_field = Schema.Record(Schema.String, texts)

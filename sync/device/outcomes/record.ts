@@ -215,7 +215,7 @@ const tableOf = ({ columns }: Table, column: string): string | undefined => {
   return type?.kind === "ref" ? type.table : undefined
 }
 
-/** Holding of a row in a table with an occupancy: quantity, holder and period; undefined if nothing is held. */
+/** Holding of a row in a table with an occupancy: quantity, holder and period; undefined without a holder. */
 const holdingOf = Effect.fnUntraced(function* (
   context: DescriptionContext,
   table: Table,
