@@ -196,4 +196,6 @@ const zoneHere = async (device: Device): Promise<string | undefined> => {
 
 /** Refreshes an old replica for a limited time, and returns whether that continues; false if it fails. */
 export const refreshBefore = async (device: Device, place: Place): Promise<boolean> =>
-  refreshFirst(await occasionOf(device, place), Date.now()).catch(() => false)
+  occasionOf(device, place)
+    .then((occasion) => refreshFirst(occasion, Date.now()))
+    .catch(() => false)

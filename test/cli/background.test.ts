@@ -7,11 +7,14 @@ import {
   asOfText,
   background_lock,
   readAttempt,
+  refreshBefore,
   refreshFirst,
   saveAttempt,
   shouldSync,
   watch_lock
 } from "../../cli/context/background.ts"
+import { nothing_written } from "../../cli/base/server-choice.ts"
+import type { Device } from "../../sync/device/device.ts"
 import { takeLock } from "../../sync/sqlite/file-lock.ts"
 
 type SyncOccasion = Parameters<typeof shouldSync>[0]
@@ -105,6 +108,12 @@ describe("a sync in the background", () => {
       expect(await refreshed({})).toBeUndefined()
       held?.release()
     })
+  })
+  it("does not keep a read from its answer if the replica's age cannot be read", async () => {
+    const device = { place: () => Promise.reject(new Error("database is locked")) } as unknown as Device
+    const asked = { env: {}, offline: false, written: nothing_written, note: () => {} }
+    const refreshing = refreshBefore(device, { ...asked, folder: () => folder, profile: () => "default" })
+    expect(await refreshing).toBe(false)
   })
   it("has its result reported once", () => {
     expect(arrivedText(folder)).toBeUndefined()
