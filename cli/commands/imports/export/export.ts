@@ -136,7 +136,11 @@ const written = async (
   const out = await openOut(join(folder, journal_file))
   for (let after = 0; after < last;) {
     const page = await answerOr("/api/v1/system/journal", [["after", String(after)]])
-    if (typeof page === "string") return page
+    if (typeof page === "string") {
+      out.destroy()
+      await rm(join(folder, journal_file), { force: true })
+      return page
+    }
     // Events after the manifest was made are not part of it.
     for (const event of rowsIn(page, "events")) {
       if (Number(event.position) > last) break

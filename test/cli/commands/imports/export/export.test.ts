@@ -1,7 +1,7 @@
 /** A business taken out of one server at the command line and brought into another, empty one. */
 import { appendFileSync, cpSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
-import { describe, expect, it } from "vitest"
+import { describe, expect, it, vi } from "vitest"
 import { cellsOf, linesOf, placeOfSuite } from "../../../place.ts"
 
 const one = placeOfSuite(),
@@ -69,6 +69,21 @@ describe("an export", () => {
     const again = await other.type(["import", "all", folder])
     expect([again.code, again.err]).toEqual([6, expect.stringContaining("This server has data already")])
   }, 120_000)
+
+  it("has no part of the journal if the server refuses the rest", async () => {
+    const { fetch } = globalThis
+    const refusing = vi
+      .spyOn(globalThis, "fetch")
+      .mockImplementation(async (address, given) =>
+        /system.journal/.test(address instanceof Request ? address.url : String(address))
+          ? Response.json({ message: "Forbidden" }, { status: 403 })
+          : fetch(address, given)
+      )
+    const folder = join(one.folder, "refused")
+    const exported = await one.done(["export", folder]).finally(() => refusing.mockRestore())
+    expect(exported.err).toContain("only the owner may take it")
+    expect(readdirSync(folder)).not.toContain("journal.ndjson")
+  }, 60_000)
 
   it("is not imported if it is damaged or has no journal", async () => {
     const damaged = join(one.folder, "damaged")
