@@ -171,6 +171,7 @@ export const openContext = (
     server: serverPlace(place),
     ask,
     plan: async (asked) => {
+      place.requireMeant()
       const names_server = options.remote === true || options.url !== undefined
       if (names_server || !replica.exists()) throw noPlan(names_server, replica.exists())
       const answers = await (await replica.device()).plan(asked.map((one) => ({ ...requestOf(one), files: {} })))

@@ -1,14 +1,15 @@
-/** `quote update` and `quote remove`: change lines of a quote, named by id, product or name. */
-import type { Json, JsonObject } from "../../../../core/kernel/index.ts"
-import { type OrderLine, type Row, rowIn } from "../../../base/answers.ts"
-import type { CommandContext } from "../../../context/context.ts"
+/** `quote update` and `quote remove`: change lines, named by id, product or name; and plans of several writes. */
+import { isJsonObject, type Json, type JsonObject } from "../../../../core/kernel/index.ts"
+import { metaIn, type OrderLine, type Row, rowIn } from "../../../base/answers.ts"
+import type { ApiRequest, CommandContext } from "../../../context/context.ts"
 import { usageError } from "../../../base/exit-codes.ts"
-import { notePending, noteWarnings, printAnswer } from "../../../context/print.ts"
+import { notePending, noteWarnings, printAnswer, warningsIn } from "../../../context/print.ts"
 import { readMoment } from "../../../base/parse-time.ts"
 import { type CommandAction, type Flags, textFlag } from "../../../context/program.ts"
 import { resolveId, storeOf } from "../../../context/resolve-id.ts"
 import { itemsOf, kindAndPrice, lineMeant, notePriceOf, present } from "../shared/parts.ts"
 import { opportunityPath, showOpportunity } from "../shared/show.ts"
+import type { QueryResult } from "../../../../sync/device/device.ts"
 
 const read = async (context: CommandContext, path: string): Promise<Row<"opportunity">> =>
   rowIn(await context.read(path, [["include", "items"]]), "opportunity")
@@ -94,16 +95,38 @@ export const removeLines: CommandAction = async (context, [named = "", ...codes]
   const items = itemsOf(await read(context, path))
   const lines: Array<OrderLine> = []
   for (const code of codes) lines.push(await lineMeant(context, items, code))
+  const names = lines.map(({ name, quantity }) => `${quantity} × ${name}`).join(", ")
   if (context.interactive && flags.yes !== true && context.options.plan !== true) {
     const { confirm } = await import("../../../output/prompt.ts")
-    const names = lines.map(({ name, quantity }) => `${quantity} × ${name}`).join(", ")
     if (!(await confirm(`Remove ${names}?`))) throw usageError("Nothing was changed.")
   }
+  const { ask, printPlan } = writesOf(context)
   let last
-  for (const { id } of lines) {
-    last = await context.ask({ method: "DELETE", path: `${path}/items/${id}` })
-    if (context.options.plan === true) return printAnswer(context, last)
-  }
+  for (const { id } of lines) last = await ask({ method: "DELETE", path: `${path}/items/${id}` })
+  if (context.options.plan === true) return printPlan(`remove ${names}`)
   await showOpportunity(context, path)
   if (last !== undefined) notePending(context, last)
+}
+
+/** Sends writes one after the other; with --plan each is planned on the effects of the earlier ones. */
+export const writesOf = (context: CommandContext) => {
+  const asked: Array<ApiRequest> = []
+  let planned: ReadonlyArray<QueryResult> = []
+  const ask: CommandContext["ask"] = async (asking) => {
+    if (context.options.plan !== true) return context.ask(asking)
+    asked.push(asking)
+    planned = await context.plan(asked)
+    const answer = planned.at(-1)
+    if (answer === undefined) throw new Error("a request was not planned")
+    if (answer.status < 400) return answer
+    throw await (await import("../../../context/error-report.ts")).refusalOf(context, asking, answer)
+  }
+  const printPlan = (wish: string): Promise<void> => {
+    const { body, status } = planned.at(-1) ?? { status: 200 }
+    const warnings = [...new Set(planned.flatMap((one) => warningsIn(one.body)))]
+    const events = planned.flatMap((one) => one.events ?? [])
+    const meta = { ...metaIn(body), warnings }
+    return printAnswer(context, { status, events, wish, body: { ...(isJsonObject(body) ? body : {}), meta } })
+  }
+  return { ask, printPlan }
 }

@@ -1,6 +1,6 @@
 /** `quote`: verbs for drafts and quotations, up to the order. */
-import { metaIn, rowIn } from "../../../base/answers.ts"
-import type { ApiRequest, CommandContext } from "../../../context/context.ts"
+import { rowIn } from "../../../base/answers.ts"
+import type { CommandContext } from "../../../context/context.ts"
 import { notePending, noteWarnings, printAnswer, warningsIn } from "../../../context/print.ts"
 import { readMoment } from "../../../base/parse-time.ts"
 import { type CommandAction, type Flags, listFlag, repeatable, textFlag, withAction } from "../../../context/program.ts"
@@ -9,8 +9,7 @@ import { declareShow, opportunityPath, showOpportunity } from "../shared/show.ts
 import { kindAndPrice, notePriceOf, present } from "../shared/parts.ts"
 import { missingFlagError, usageError } from "../../../base/exit-codes.ts"
 import { order_parts } from "../../../output/order.ts"
-import type { QueryResult } from "../../../../sync/device/device.ts"
-import { isJsonObject, type Query } from "../../../../core/kernel/index.ts"
+import type { Query } from "../../../../core/kernel/index.ts"
 import { sameNamed } from "./ask-customer.ts"
 import type { Command } from "commander"
 import { declareReprice, listOpportunities, withListFlags } from "../shared/list.ts"
@@ -63,7 +62,7 @@ const addLine: CommandAction = async (context, [named = "", code = ""], flags) =
 // `quote convert`.
 
 /** Converts a draft or quotation to the requested state, by one or two commands. */
-export const convert: CommandAction = async (context, [named = ""], flags) => {
+const convert: CommandAction = async (context, [named = ""], flags) => {
   const to = flags.to
   if (to !== "quotation" && to !== "order") throw usageError("--to is quotation or order.")
   const path = await opportunityPath(context, named)
@@ -77,16 +76,14 @@ export const convert: CommandAction = async (context, [named = ""], flags) => {
         : [{ path: `${path}/convert_to_quotation`, body: {} }])
   ]
   if (to === "order" && !(await agreed(context, path, flags))) throw usageError("Nothing was changed.")
-  for (const [at, step] of steps.entries()) {
-    const answer = await context.ask({ method: "POST", query: [["include", order_parts]], ...step })
-    // With two commands, --plan shows the first alone.
-    if (context.options.plan === true) return printAnswer(context, answer)
-    if (at === steps.length - 1) {
-      await showOpportunity(context, path)
-      noteWarnings(context, answer.body)
-      notePending(context, answer)
-    }
-  }
+  const { ask, printPlan } = (await import("./lines.ts")).writesOf(context)
+  let last
+  for (const step of steps) last = await ask({ method: "POST", query: [["include", order_parts]], ...step })
+  if (context.options.plan === true)
+    return printPlan(`make ${to === "order" ? "an order" : "a quotation"}: ${opportunity.subject}`)
+  await showOpportunity(context, path)
+  noteWarnings(context, last?.body)
+  if (last !== undefined) notePending(context, last)
 }
 
 /** On a terminal, prints warnings of a conversion to an order, such as a shortage, and asks; otherwise true. */
@@ -123,7 +120,7 @@ const newQuote: CommandAction = async (context, _args, flags) => {
   const starts_at = momentGiven("from")
   const dates = { starts_at, ends_at: momentGiven("to", starts_at) }
   const venue_id = await memberGiven("venue")
-  const { ask, printPlan } = writesOf(context)
+  const { ask, printPlan } = (await import("./lines.ts")).writesOf(context)
   const member_id = await newCustomer(context, answers, ask)
   const body = present({
     subject: answers.subject,
@@ -144,35 +141,11 @@ const newQuote: CommandAction = async (context, _args, flags) => {
   if (answers.draft !== true)
     told.push(await ask({ method: "POST", path: `${path}/convert_to_quotation`, query, body: {} }))
   if (context.options.plan === true)
-    return printPlan(told, `make a ${answers.draft === true ? "draft" : "quotation"}: ${answers.subject}`)
+    return printPlan(`make a ${answers.draft === true ? "draft" : "quotation"}: ${answers.subject}`)
   await showOpportunity(context, path)
   const warnings = [...new Set(told.flatMap(({ body: answered }) => warningsIn(answered)))]
   noteWarnings(context, { meta: { warnings } })
   notePending(context, made)
-}
-
-type Ask = CommandContext["ask"]
-/** Sends writes one after the other; with --plan each is planned on the effects of the earlier ones. */
-const writesOf = (context: CommandContext) => {
-  const asked: Array<ApiRequest> = []
-  let planned: ReadonlyArray<QueryResult> = []
-  const ask: Ask = async (asking) => {
-    if (context.options.plan !== true) return context.ask(asking)
-    asked.push(asking)
-    planned = await context.plan(asked)
-    const answer = planned.at(-1)
-    if (answer === undefined) throw new Error("a request was not planned")
-    if (answer.status < 400) return answer
-    throw await (await import("../../../context/error-report.ts")).refusalOf(context, asking, answer)
-  }
-  const printPlan = (told: ReadonlyArray<QueryResult>, wish: string): Promise<void> => {
-    const { body, status } = told.at(-1) ?? { status: 200 }
-    const warnings = [...new Set(told.flatMap((one) => warningsIn(one.body)))]
-    const events = planned.flatMap((one) => one.events ?? [])
-    const meta = { ...metaIn(body), warnings }
-    return printAnswer(context, { status, events, wish, body: { ...(isJsonObject(body) ? body : {}), meta } })
-  }
-  return { ask, printPlan }
 }
 
 interface Line {
@@ -193,7 +166,11 @@ const readLines = async (context: CommandContext, given: ReadonlyArray<string>):
 }
 
 /** Creates the customer of `--new-customer`, or takes one of that name; returns the id, if the flag is given. */
-const newCustomer = async (context: CommandContext, answers: Flags, ask: Ask): Promise<number | undefined> => {
+const newCustomer = async (
+  context: CommandContext,
+  answers: Flags,
+  ask: CommandContext["ask"]
+): Promise<number | undefined> => {
   const name = textFlag(answers, "newCustomer")
   const contacts = [
     ["emails", "address", "email"],
