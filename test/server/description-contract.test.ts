@@ -81,6 +81,11 @@ describe("the OpenAPI description", () => {
   ])("has a schema %s that requires %s", (schema, key) => {
     expect(schemas[schema].required).toContain(key)
   })
+  it("describes each secret setting by its own text", () => {
+    const { dkim_private_key, smtp_url } = schemas["SettingsOfMail"].properties!
+    expect(dkim_private_key.description).toMatch(/^DKIM private key.*; masked/)
+    expect(smtp_url.description).toMatch(/^Mail server.*; masked/)
+  })
   const goodAnswers = () =>
     operations().flatMap(({ endpoint, operation }) => {
       const good = operation["responses"][String(statusOfAnswer(endpoint))]

@@ -67,7 +67,7 @@ const shownSchema = (fields: Fields, answers: JsonSchemas): JsonObject => ({
     Object.entries(fields).map(([key, field]) => [
       key,
       field.secret
-        ? described({ type: ["string", "null"] }, "DKIM private key; masked as ******** if it is set")
+        ? described({ type: ["string", "null"] }, `${field.describe ?? "Secret"}; masked as ******** if it is set`)
         : described(answers.of(schemaOfField(field)), field.describe)
     ])
   ),
