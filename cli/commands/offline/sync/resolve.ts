@@ -184,7 +184,7 @@ const put = (value: Json | undefined, [step, ...rest]: ReadonlyArray<string>, by
   return { ...(isJsonObject(value) ? value : {}), [step]: put(isJsonObject(value) ? value[step] : undefined, rest, by) }
 }
 
-/** Opens the body in an editor until the command is accepted or given up; a rejected body is opened as last edited. */
+/** Opens the body in an editor, as last edited, until the command is accepted or given up. */
 const settledInEditor = async (
   context: CommandContext,
   device: Device,
@@ -192,11 +192,13 @@ const settledInEditor = async (
 ): Promise<ResolutionResult> => {
   if (!context.interactive) throw usageError("--edit needs a terminal.", "--amend JSON and --set FIELD=VALUE do not.")
   const { confirm } = await import("../../../output/prompt.ts")
-  for (let before = conflict.payload.body; ;) {
+  for (let before = `${JSON.stringify(conflict.payload.body, null, 2)}\n`; ;) {
     try {
-      const body = await edited(context, before)
-      if (body === undefined) throw new CliError(exit_codes.failed, "Nothing was changed, so it is left as it is.")
-      before = body
+      const after = await edited(context, before)
+      if (after === before) throw new CliError(exit_codes.failed, "Nothing was changed, so it is left as it is.")
+      before = after
+      const body = await jsonArgument(after, "The edited file")
+      if (!isJsonObject(body)) throw usageError("The edited file must hold a JSON object.")
       return await settled(context, device, conflict, { amend: body })
     } catch (error) {
       if (!(error instanceof CliError) || error.code === exit_codes.failed) throw error
@@ -207,7 +209,7 @@ const settledInEditor = async (
     }
   }
 }
-const edited = async (context: CommandContext, body: JsonObject): Promise<JsonObject | undefined> => {
+const edited = async (context: CommandContext, before: string): Promise<string> => {
   const [{ mkdtemp, readFile, rm, writeFile }, { tmpdir }, { join }, { spawnSync }] = await Promise.all([
     import("node:fs/promises"),
     import("node:os"),
@@ -216,7 +218,6 @@ const edited = async (context: CommandContext, body: JsonObject): Promise<JsonOb
   ])
   const folder = await mkdtemp(join(tmpdir(), "flightcase-edit-"))
   const file = join(folder, "command.json")
-  const before = `${JSON.stringify(body, null, 2)}\n`
   try {
     await writeFile(file, before, { mode: 0o600 })
     const editor = context.env["VISUAL"] ?? context.env["EDITOR"] ?? "vi"
@@ -227,11 +228,7 @@ const edited = async (context: CommandContext, body: JsonObject): Promise<JsonOb
         exit_codes.failed,
         `The editor ${editor} ended with ${error?.message ?? `code ${String(status)}`}; nothing was changed.`
       )
-    const after = await readFile(file, "utf8")
-    if (after === before) return undefined
-    const changed = await jsonArgument(after, "The edited file")
-    if (!isJsonObject(changed)) throw usageError("The edited file must hold a JSON object.")
-    return changed
+    return await readFile(file, "utf8")
   } finally {
     await rm(folder, { recursive: true, force: true })
   }

@@ -1,8 +1,16 @@
 /** Texts about outcomes that differ from what was shown. */
-import { expect, it } from "vitest"
+import { readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { expect, it, vi } from "vitest"
 import { conflictText, reportLines } from "../../../../../cli/commands/offline/sync/conflicts.ts"
 import { openContext } from "../../../../../cli/context/context.ts"
 import { sentenceText } from "../../../../../cli/output/text.ts"
+import { typeHere } from "../../../command-line.ts"
+import { placeOfSuite } from "../../../place.ts"
+
+const confirm = vi.hoisted(() => vi.fn())
+vi.mock(import("../../../../../cli/output/prompt.ts"), async (original) => ({ ...(await original()), confirm }))
+const place = placeOfSuite()
 
 const about = { person: "Ann", order: null, customer: null, product: null, units: [], container: null, quantity: null }
 const order = {
@@ -89,4 +97,28 @@ it.each([
   ['POST … {"ends_at":"2026-12-05T17:00:00.000Z"}', undefined]
 ])("a message with the text %j is displayed on a terminal as %j", (text, read) => {
   expect(sentenceText(text, "Europe/Berlin")).toBe(read ?? text)
+})
+
+it("text that is no JSON opens again in the editor as it was typed", async () => {
+  await place.login()
+  await place.done("products create --name Head --sku HEAD --stock-method serialised --remote")
+  await place.done("sync")
+  const create = "stock-levels create --product HEAD --store 1 --asset-number A-1"
+  await place.done(`${create} --offline`)
+  await place.done(`${create} --remote`)
+  expect((await place.type("sync")).code).toBe(8)
+  const opened = join(place.folder, "opened.txt")
+  const editor = join(place.folder, "editor.sh")
+  writeFileSync(editor, `cat "$1" >> ${opened}; echo '{"asset_number": "A-1-typed",' > "$1"`)
+  confirm.mockResolvedValueOnce(true).mockResolvedValue(false)
+  const streams = [process.stdin, process.stderr]
+  const before = streams.map(({ isTTY }) => isTTY)
+  for (const stream of streams) stream.isTTY = true
+  await typeHere(["sync", "resolve", "1", "--edit"], {
+    env: { ...place.env, EDITOR: `sh ${editor}` },
+    folder: place.folder
+  }).finally(() => {
+    for (const [at, stream] of streams.entries()) stream.isTTY = before[at] ?? false
+  })
+  expect(readFileSync(opened, "utf8")).toMatch(/"A-1"[^]*A-1-typed/)
 })
