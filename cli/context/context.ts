@@ -138,9 +138,7 @@ export const openContext = (
   const clocks = clocksOver(answered)
   const terminal: Terminal = { ...terminalOf(env), zoneOf: clocks.zoneOf, storeName: clocks.storeName }
   const shows_times = terminal.is_tty && options.json !== true
-  const lookUpClocks = async (): Promise<void> => {
-    if (shows_times) await clocks.look()
-  }
+  const lookUpClocks = async (): Promise<void> => (shows_times ? clocks.look() : undefined)
   const readable = async (asking: ApiRequest, answer: QueryResult): Promise<QueryResult> => {
     await lookUpClocks()
     return shows_times ? clocks.refusal(asking, answer) : answer
