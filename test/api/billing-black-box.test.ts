@@ -21,9 +21,9 @@ describe.each(engines)("invoices over HTTP on %s", (engine) => {
       ["whole numbers are pence", [priced(10_000)], {}, ["100.00", "20.00", "120.00"]],
       ["texts are pounds", [priced("100")], {}, ["100.00", "20.00", "120.00"]],
       ["half a penny rounds up", [priced("0.01", { quantity: "1.5" })], {}, ["0.02", "0.00", "0.02"]],
-      ["a discount of all", [priced("33.33", { discount_percent: 100 })], {}, ["0.00", "0.00", "0.00"]],
+      ["a discount of 100 %", [priced("33.33", { discount_percent: 100 })], {}, ["0.00", "0.00", "0.00"]],
       ["a deduction", [priced("100.00"), priced("-20.00")], {}, ["80.00", "16.00", "96.00"]],
-      ["two of 10.00 with it", [priced("10"), priced("10")], { prices_include_tax: true }, ["16.67", "3.33", "20.00"]],
+      ["two rows of 10.00 that include tax", [priced("10"), priced("10")], { prices_include_tax: true }, ["16.67", "3.33", "20.00"]],
       ["yen", [priced(333)], { currency: "JPY" }, ["333", "67", "400"]],
       ["yen as text", [priced("1000")], { currency: "JPY" }, ["1000", "200", "1200"]],
       ["dinars", [priced("1.001")], { currency: "KWD" }, ["1.001", "0.200", "1.201"]],
@@ -40,7 +40,7 @@ describe.each(engines)("invoices over HTTP on %s", (engine) => {
     })
   })
 
-  describe("between draft and issue (rules/billing 1.1 to 1.3)", () => {
+  describe("the amounts and numbers of invoices (rules/billing 1)", () => {
     const issue = (id: number) => books.post(`/invoices/${id}/issue`, {})
 
     it("a draft keeps its currency after that was disabled and its rate deleted", async () => {
@@ -206,7 +206,7 @@ describe.each(engines)("invoices over HTTP on %s", (engine) => {
       ["update", "PUT", draft, "invoices:write", "invoices.edit", 200, () => ({ subject: "New" })],
       ["delete", "DELETE", draft, "invoices:write", "invoices.delete", 204],
       [
-        ...(["checkout", "POST", async () => `/opportunities/${(await books.job()).id}/invoices`] as const),
+        ...(["bill an opportunity", "POST", async () => `/opportunities/${(await books.job()).id}/invoices`] as const),
         ...(["invoices:write", "invoices.create", 201, () => ({}), "opportunities.view"] as const)
       ],
       ["issue", "POST", async () => `${await draft()}/issue`, "invoices:write", "invoices.issue", 200, () => ({})],
@@ -247,10 +247,10 @@ describe.each(engines)("invoices over HTTP on %s", (engine) => {
         () => ({ to: "pay@example.com" })
       ],
       // Permitted, it is refused for want of the seller's name.
-      ["XML", "GET", async () => `${await issued()}/xml`, "invoices:read", "invoices.view", 422],
-      ["PDF", "GET", async () => `${await issued()}/pdf`, "invoices:read", "invoices.view", 200],
-      ["list of credit notes", "GET", async () => "/credit_notes", "credit-notes:read", "invoices.view", 200],
-      ["one credit note", "GET", note, "credit-notes:read", "invoices.view", 200]
+      ["read the XML", "GET", async () => `${await issued()}/xml`, "invoices:read", "invoices.view", 422],
+      ["read the PDF", "GET", async () => `${await issued()}/pdf`, "invoices:read", "invoices.view", 200],
+      ["list credit notes", "GET", async () => "/credit_notes", "credit-notes:read", "invoices.view", 200],
+      ["show a credit note", "GET", note, "credit-notes:read", "invoices.view", 200]
     ]
     it.each(cases.map((one) => ({ name: one[0], one })))("are both needed to $name", async ({ one }) => {
       const [, method, at, ability, permission, status, json, second] = one

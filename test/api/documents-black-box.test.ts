@@ -119,7 +119,7 @@ describe.each(engines)("documents over HTTP on %s", (engine) => {
       ["an invalid id", "documentable_id", { documentable_id: "first" }],
       ["a missing store", "store_id", { store_id: 999_999 }],
       ["an invalid async", "async", { async: "maybe" }]
-    ])("is refused for %s, at once, in the background and in a batch", async (_, field, more) => {
+    ])("is refused for %s, at once and in the background, and where it applies in a batch", async (_, field, more) => {
       const before = await press.count()
       for (const async of [false, true])
         expect(refusal(await press.generate("quotation", { async, ...more }))).toEqual([422, field])
@@ -256,7 +256,7 @@ describe.each(engines)("documents over HTTP on %s", (engine) => {
       const words = await read(document_type, { documentable_id: id })
       expect([words.includes("VOID"), words.includes("DRAFT")]).toEqual([true, false])
     })
-    it("needs the permission to see costs for a purchase order", async () => {
+    it("of a purchase order can be generated only with the permission to see costs", async () => {
       const made = async (...held: ReadonlyArray<string>) => {
         const token = await yard.tokenOf(["documents.create", "purchase_orders.view", ...held], ["*"])
         const body = { ...sourceOf(sources, "purchase_order"), document_type: "purchase_order" }
@@ -285,11 +285,11 @@ describe.each(engines)("documents over HTTP on %s", (engine) => {
     const cases: ReadonlyArray<Case> = [
       ["list", "GET", async () => "/documents", "read", "view", 200],
       ["show", "GET", one_drawn, "read", "view", 200],
-      ["types", "GET", async () => "/document_types", "read", "view", 200],
-      ["fields", "GET", async () => "/document_types/invoice/fields", "read", "view", 200],
+      ["list types", "GET", async () => "/document_types", "read", "view", 200],
+      ["list the fields of a type", "GET", async () => "/document_types/invoice/fields", "read", "view", 200],
       ["generate", "POST", async () => "/documents/generate", "write", "create", 201, quotation],
       [
-        ...(["batch", "POST", async () => "/documents/batch_generate", "write", "create", 202] as const),
+        ...(["generate a batch", "POST", async () => "/documents/batch_generate", "write", "create", 202] as const),
         () => ({ ...quotation(), documentable_id: undefined, documentable_ids: [sources.opportunity] })
       ],
       ["finalise", "POST", async () => `${await drawn()}/finalise`, "write", "create", 200, () => ({})],
@@ -393,7 +393,7 @@ describe.each(engines)("documents over HTTP on %s", (engine) => {
       yard.setClock(now)
       expect([alive, ...gone]).toEqual([200, 404, 404])
     })
-    it("is never returned with its PIN", async () => {
+    it("is created, changed, shown and listed without its PIN in the response", async () => {
       const [made, changed] = [await link(id, { pin: "Zq81xW" }), await change({ pin: "Zq81xW" })]
       const all = [made.text, changed.text, JSON.stringify([await press.shown(id), await yard.get("/documents")])]
       expect(all.filter((one) => one.includes("Zq81xW"))).toEqual([])

@@ -49,7 +49,7 @@ describe.each(engines)("the catalogue of endpoints on %s (rules/conventions 16)"
   const row = (method: string, uri: string) =>
     body.endpoints.find((one) => one.method === method && free(one.uri) === uri)
 
-  it("is complete on one page, with the total", async () => {
+  it("is on one page, with the total", async () => {
     const { length } = body.endpoints
     expect(body.meta).toEqual({ total: length, per_page: length, page: 1 })
     expect((await house.get("/endpoints?page=2&per_page=5")).endpoints).toEqual(body.endpoints)
@@ -70,7 +70,7 @@ describe.each(engines)("the catalogue of endpoints on %s (rules/conventions 16)"
   it.each(plain)("gives %s %s a weight of 1 unit", (method, uri) => {
     expect(row(method, uri)?.price_weight).toBe(1)
   })
-  it("lists the methods served at each path, and only paths that are served", async () => {
+  it("lists only paths that are served, and methods that are served there", async () => {
     const at = new Map<string, Array<string>>()
     for (const { uri, method } of body.endpoints) at.set(uri, [...(at.get(uri) ?? []), method])
     for (const [uri, methods] of at) {

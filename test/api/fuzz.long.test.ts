@@ -182,7 +182,7 @@ describe(`arbitrary requests, with FUZZ_SEED=${seed}`, () => {
       expect(problems.join("\n")).toBe("")
     }
   )
-  it("leave tables equal to the projected journal", async () => {
+  it("leave tables equal to those rebuilt from the journal", async () => {
     for (const world of worlds) {
       const names = new Set(world.server.app.catalogue.tables.map((table) => table.name))
       const before = await rowsOf(world, (name) => names.has(name))

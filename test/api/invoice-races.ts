@@ -143,13 +143,13 @@ export const invoiceRaces = (rounds: number, each: number): void => {
     }
 
     it("one of two full payments is recorded, and the other refused", again(paysTwice))
-    it("one of two invoices of an order is issued, and the other refused", again(billsTwice))
-    it("an invoice is either paid or voided", again(issuesAgainstVoids))
+    it("one of two invoices for the whole of an order is issued, and the other refused", again(billsTwice))
+    it("an invoice that is paid and voided at once is never both", again(issuesAgainstVoids))
     it(
       "an amount credited and refunded concurrently is neither refunded nor credited twice",
       again(creditsAgainstRefunds)
     )
-    it("sixteen concurrent invoices and credit notes are numbered from 1 to n in the order of issue", () =>
+    it("invoices and credit notes issued by sixteen clients are each numbered from 1 without a gap", () =>
       numbersWithoutHoles(server, desk, each))
   })
 }

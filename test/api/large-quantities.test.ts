@@ -16,7 +16,7 @@ describe.each(engines)("very large quantities on %s", (engine) => {
     ] as const)
       await refused(w.post(`/products/${kit}/${path}`, { [field]: part, quantity: 1_000_001 }), "quantity")
   })
-  it("are refused for a line that needs billions of accessories, with or without dates", async () => {
+  it("are refused for a line that needs too many accessories, with or without dates", async () => {
     const [lamp, clamp] = [await w.product(), await w.product()]
     await w.create(`/products/${lamp}/accessories`, {
       accessory_product_id: clamp,

@@ -47,7 +47,7 @@ describe.each(engines)("webhooks in metering on %s (rules/conventions 16)", (eng
       })
       expect(rows[0].request_bytes).toBeGreaterThan(0)
     })
-    it("are counted at the first attempt only, with its result", async () => {
+    it("are counted only at the first attempt, with its result", async () => {
       const rows = await sent((attempt, response) => always(attempt === 1 ? 503 : 200)(attempt, response), 2)
       // It was sent, whatever the receiver made of it.
       expect(rows.map((row) => [row.status_code, row.weighted_units])).toEqual([[503, 1]])

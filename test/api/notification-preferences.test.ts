@@ -69,7 +69,7 @@ describe.each(engines)("notification preferences over HTTP on %s", (engine) => {
   })
   afterAll(() => server.close())
 
-  it("contain every type for a new user, with its channels and defaults", async () => {
+  it("list every type for a user who has set none", async () => {
     const { meta, notification_preferences: rows } = await did(200, "GET", own)
     expect(meta).toEqual({ total: notificationTypes.length, per_page: notificationTypes.length, page: 1 })
     expect(rows.map((one) => one.notification_type)).toEqual(notificationTypes.map(({ key }) => key))
@@ -262,7 +262,7 @@ describe.each(engines)("notification preferences over HTTP on %s", (engine) => {
     expect(of(merged, "payment.recorded")).toMatchObject({ is_muted: true, source: "preference" })
     await did(404, "GET", prefsOf(goes))
   })
-  it("are erased with their person, those of merged members included", async () => {
+  it("are erased with their person, also after a merge", async () => {
     const [gone, double] = [await member("Bo"), await member("Bo again")]
     await prefer({ channels: { email: false } }, prefsOf(gone))
     await prefer({ is_muted: true }, prefsOf(double))
@@ -276,7 +276,7 @@ describe.each(engines)("notification preferences over HTTP on %s", (engine) => {
     expect(left).toEqual([])
     expect((await list(prefsOf(gone))).every((one) => one.source === "default")).toBe(true)
   })
-  it("are loaded together for several recipients and types", async () => {
+  it("are loaded together for two recipients", async () => {
     const [first, second] = [await member("Cy"), await member("Di")]
     await prefer({ channels: { email: false, broadcast: true } }, prefsOf(first))
     await set({ channels: { database: false } })

@@ -140,7 +140,7 @@ describe("sixteen concurrent clients on pg", () => {
     )
     expect(rows.map(({ deadlocks }) => Number(deadlocks))).toEqual([0])
   })
-  it("leave tables equal to the projected journal", async () => {
+  it("leave tables equal to those rebuilt from the journal", async () => {
     const before = await dump()
     await server.run(rebuild(server.app.catalogue))
     expect(await dump()).toEqual(before)

@@ -188,7 +188,7 @@ export const playEverywhere = <Name extends string | number, Scene>(told: Told<N
       )
       for (const look of looks) await look(place.settled)
     })
-    it("leave tables that a rebuild from the journal reproduces", async () => {
+    it("the scenarios leave tables that a rebuild from the journal reproduces", async () => {
       const own = await told.endOf(place.settled.ask)
       end ??= own
       expectSameEnd(own)
@@ -226,7 +226,7 @@ export const playEverywhere = <Name extends string | number, Scene>(told: Told<N
       expect(await device.sync()).toMatchObject({ rejected: 0, pending: 0, conflicts: 0 })
       for (const look of looks) await look(place.settled)
     })
-    it("leave the same rows on server and device, and the same result as work at the server", async () => {
+    it("the scenarios leave the same rows on server and device as work at the server", async () => {
       const runtime = ManagedRuntime.make(
         Layer.provide(Store.layer, sqliteLayer({ path: join(folder, "van", "replica.sqlite") }))
       )
@@ -265,7 +265,7 @@ export const playEverywhere = <Name extends string | number, Scene>(told: Told<N
         expect(JSON.parse(synced.out).sync).toMatchObject({ rejected: 0, pending: 0, conflicts: 0 })
         for (const look of looks) await look(place.settled)
       })
-      it("leave the same rows on server and replica, and the same result as work at the server", async () => {
+      it("the scenarios leave the same rows on server and replica as work at the server", async () => {
         const runtime = ManagedRuntime.make(
           Layer.provide(Store.layer, sqliteLayer({ path: join(cli.home, "profiles", "default", "replica.sqlite") }))
         )

@@ -48,12 +48,12 @@ describe.each(engines)("prices on %s", (engine) => {
 
   describe("a line", () => {
     it.each<[string, object, object, string]>([
-      ["whole pieces, half of one up", { quantity: "1.5" }, {}, "60.00"],
-      ["its own discount to two decimals", { unit_price: "33.34", discount_percent: 33.33 }, {}, "66.68"],
+      ["a quantity of 1.5 as two pieces", { quantity: "1.5" }, {}, "60.00"],
+      ["its own discount of 33.33 %", { unit_price: "33.34", discount_percent: 33.33 }, {}, "66.68"],
       ["a service by the day", { transaction_type: 2 }, {}, "30.00"],
       ["a sub-rental by the day", { transaction_type: 3 }, {}, "30.00"],
-      ["chargeable days instead", {}, { use_chargeable_days: true, chargeable_days: "2.4" }, "20.00"],
-      ["elapsed days where the flag has no number", {}, { use_chargeable_days: true }, "30.00"],
+      ["the opportunity's chargeable days instead of elapsed days", {}, { use_chargeable_days: true, chargeable_days: "2.4" }, "20.00"],
+      ["elapsed days if no number of chargeable days is given", {}, { use_chargeable_days: true }, "30.00"],
       [
         "a sale once, whatever the days",
         { transaction_type: 1 },
@@ -111,7 +111,7 @@ describe.each(engines)("prices on %s", (engine) => {
         (await w.amend(`/opportunities/${made.id}/items/${made.items[0].id}`, { unit_price: null })).items[0]
       ).toMatchObject({ unit_price: "10.00", total: "30.00" })
     })
-    it("keeps its days when the header's change, until the line is updated", async () => {
+    it("keeps its number of days when the opportunity's dates change, until the line is updated", async () => {
       const made = await line((await job()).id, { unit_price: "10.00" })
       await line(made.id, { unit_price: "1.00" })
       const seven = { ...eleven_days, use_chargeable_days: true, chargeable_days: "7" }
@@ -121,7 +121,7 @@ describe.each(engines)("prices on %s", (engine) => {
         "73.00"
       )
     })
-    it("takes a start or end that the request omits from the opportunity", async () => {
+    it("takes the opportunity's start or end if an update gives only the other", async () => {
       const made = await line((await job()).id, {
         unit_price: "10.00",
         starts_at: "2026-07-10T09:00:00Z",
@@ -210,7 +210,7 @@ describe.each(engines)("prices on %s", (engine) => {
         expect((await line(made.id, { unit_price: "1.00" })).charge_total).toBe("3.00")
       }
     )
-    it("change with a cost's amount and type, and when it becomes optional or is removed", async () => {
+    it("change with a cost's amount and type, and when it becomes optional", async () => {
       const costs = `/opportunities/${(await job()).id}/costs`
       const van = { description: "Van", cost_type: 0, transaction_type: 0, amount: "30.00", quantity: 2 }
       const made = (await w.create(costs, van)).costs[0]
@@ -262,7 +262,7 @@ describe.each(engines)("prices on %s", (engine) => {
       const free = { charge_total: "0.00", deal_total: "0.00", tax_total: "0.00", charge_including_tax_total: "0.00" }
       expect(await w.create(`/opportunities/${id}/deal_price`, { deal_total: 0 })).toMatchObject(free)
     })
-    it("keep the exchange rate of the opportunity's day, and a copy takes the rate of its own day", async () => {
+    it("keep the exchange rate of their creation, and a copy takes the latest rate", async () => {
       expect(errorKeys(await w.post("/opportunities", { subject: "A job", currency: "CHF" }))).toEqual([
         422,
         ["currency"]
@@ -342,10 +342,10 @@ describe.each(engines)("prices on %s", (engine) => {
         /^Untaxed: A line, Bare, because they have no tax class; .*setup --assign-tax/
       )
     })
-    it("is zero for a customer who is exempt", async () => {
+    it("is zero for an opportunity without a customer", async () => {
       expect(taxes(await bought({ member_id: null }, [1, "10.00"]))).toEqual(["10.00", "0.00", "10.00"])
     })
-    it("follows the rule of the highest priority, with four decimals, and is rounded once", async () => {
+    it("follows the active rule of the highest priority, with a rate of four decimals", async () => {
       const pair = {
         organisation_tax_class_id: (await w.create("/organisation_tax_classes", { name: "Abroad" })).id,
         product_tax_class_id: (await w.create("/product_tax_classes", { name: "Books" })).id
@@ -476,7 +476,7 @@ describe.each(engines)("prices on %s", (engine) => {
       expect((await repriced(id, { only: "tax" }))[1]).toEqual(["10.00", "2.00", "12.00"])
       expect(taxes(await line(id, { item_id: product }))).toEqual(["22.00", "4.40", "26.40"])
     })
-    it("leaves accepted, invoiced and closed opportunities unchanged", async () => {
+    it("is refused for accepted, invoiced and lost opportunities", async () => {
       const quote = await job({ ...one_day, member_id: taxed })
       await line(quote.id, { unit_price: "10.00" })
       await w.create(`/opportunities/${quote.id}/convert_to_quotation`)
@@ -577,7 +577,7 @@ describe.each(engines)("prices on %s", (engine) => {
       expect(await charge({}, { discount_percent: 5 })).toBe("95.00")
       expect(await charge({}, { item_id: firm })).toBe("100.00")
     })
-    it("apply by default to new opportunities only, and not while the surcharge group is inactive", async () => {
+    it("apply an active default surcharge group to new opportunities, and not to earlier ones", async () => {
       const before = await job()
       const extra = { name: "Fuel", calculation_type: "percentage", value: "10" }
       const on = { name: "Group", surcharges: [extra], default_enabled: true }

@@ -5,7 +5,7 @@ import { houseAt } from "./calling.ts"
 import { type Got, serve, type Serving } from "../server/serving.ts"
 
 const path = "/api/v1/purchase_orders"
-describe("concurrent requests for one purchase order on pg", () => {
+describe("concurrent requests for purchase orders on pg", () => {
   let server: Serving, house: RentalHouse, supplier_id: number
   beforeAll(async () => {
     server = await serve("pg")
@@ -26,7 +26,7 @@ describe("concurrent requests for one purchase order on pg", () => {
       await server.ask(`/api/v1/actions?q[auditable_type_eq]=purchase_order&q[auditable_id_eq]=${id}`)
     ).body.actions.filter((one) => one.action === action).length
 
-  it("send the order once when eight arrive at once", async () => {
+  it("send the order once when eight requests to send it arrive at once", async () => {
     for (let round = 0; round < 5; round++) {
       const { id } = await draft()
       const replies = await Promise.all(Array.from({ length: 8 }, () => post(id, "send")))
@@ -63,7 +63,7 @@ describe("concurrent requests for one purchase order on pg", () => {
       expect([removed.status, sent.status]).toEqual(removed.status === 204 ? [204, 404] : [422, 200])
     }
   })
-  it("number sixteen new orders from 1 on without a gap, although some are refused", async () => {
+  it("number sixteen new orders without a gap, although other requests are refused", async () => {
     const before = Number((await draft()).number)
     const clients = Array.from({ length: 16 }, async () => {
       const refused = await server.ask(path, { method: "POST", json: { supplier_id, items: [{ quantity: "1" }] } })

@@ -27,7 +27,7 @@ describe.each(engines)("a limit per minute on %s (rules/conventions 10)", (engin
   }
   const next = () => house.later(minute)
 
-  it("is reported on every response, successful or not", async () => {
+  it("is reported on successful and on refused responses", async () => {
     next()
     const till = await house.token({ rate_limit_per_minute: 50, abilities: ["products:read", "products:write"] })
     const asks: ReadonlyArray<[number, string, string, unknown?]> = [
@@ -45,7 +45,7 @@ describe.each(engines)("a limit per minute on %s (rules/conventions 10)", (engin
       for (const header of ["retry-after", "x-ratelimit-reset"]) expect(got.headers[header]).toBeUndefined()
     }
   })
-  it("counts requests before any other check, those for missing paths and rows included", async () => {
+  it("counts requests for missing paths and rows, and is checked before the path", async () => {
     next()
     const till = await house.token({ rate_limit_per_minute: 3 })
     const paths = ["/nowhere", "/products/999999", "/products", "/nowhere", "/products/999999"]

@@ -161,10 +161,10 @@ export const receiptRaces = (rounds: number): void => {
       for (let round = 1; round <= rounds; round++) await race(quay, round)
     }
 
-    it("receive each of five pieces once when eight arrive at once", again(piecesComeOnce))
+    it("receive five pieces once each from eight requests for one piece", again(piecesComeOnce))
     it("add up in one stock level across several orders", again(ordersShareALevel))
     it("create one unit for one serial number", again(serialsAreOnce))
     it("return no more goods than were received, while more arrive", again(goBackOnce))
-    it("receive and return units while orders allocate them", again(comeWhileJobsTakeThem))
+    it("keep units and shortage flags consistent while units are received, returned and allocated", again(comeWhileJobsTakeThem))
   })
 }

@@ -28,7 +28,7 @@ const endOf = async (ask: Ask): Promise<ReadonlyArray<string>> => {
   return ends.sort()
 }
 
-it("every receiving scenario has a unique name", () => {
+it("every receiving scenario has a unique id", () => {
   expect(scenarios.length).toBeGreaterThanOrEqual(40)
   expect(new Set(scenarios.map(({ n }) => n)).size).toBe(scenarios.length)
 })

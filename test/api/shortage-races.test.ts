@@ -12,7 +12,7 @@ import { serve, type Serving, startedServer } from "../server/serving.ts"
 const opp = "/api/v1/opportunities"
 const june = { starts_at: "2031-06-01T09:00:00Z", ends_at: "2031-06-05T17:00:00Z", store_id: 1 }
 
-describe.each(both_engines)("concurrent claims of scarce stock on %s", (engine) => {
+describe.each(both_engines)("concurrent commands on the same stock on %s", (engine) => {
   let server: Serving
   let database: FreshDatabase | undefined
   beforeAll(async () => {
@@ -137,7 +137,7 @@ describe.each(both_engines)("concurrent claims of scarce stock on %s", (engine) 
     )
     expect(await told(id)).toEqual({ flag: true, lacks: true })
   })
-  it("mark neither order as short if a unit becomes free at the same time", async () => {
+  it("do not mark an order as short if a piece becomes free at the same time", async () => {
     const product = await productOf("Hazer", 1)
     const first = await order("Sixth", product.id)
     const second = await order("Seventh")
@@ -163,7 +163,7 @@ describe.each(both_engines)("concurrent claims of scarce stock on %s", (engine) 
     await client.end()
     expect(Number(rows[0].deadlocks)).toBe(0)
   })
-  it("do not wait for claims of other products", async () => {
+  it("do not wait for a claim of another product", async () => {
     const [held, free] = [await productOf("Console", 1), await productOf("Rack", 1)]
     const [first, second] = [await order("Eighth"), await order("Ninth")]
     if (database === undefined) return

@@ -71,13 +71,13 @@ describe.each(engines)("sub-hired stock by days on %s (rules/billing 2.3)", (eng
     if (status === "cancelled") await yard.made(`/purchase_orders/${id}/cancel`)
     expect(await field.points(product_id, "07-02", "07-04")).toEqual([10, 10])
   })
-  it("counts at the order's store only", async () => {
+  it("counts at its order's store, and not at another", async () => {
     const product_id = await field.bulk()
     await field.hired(product_id, 5, "07-03", "07-06", { store_id: 1 })
     expect(await field.points(product_id, "07-04")).toEqual([10])
     expect((await field.asked(`/availability?product_id=${product_id}&store_id=1&date=2026-07-04`)).available).toBe(5)
   })
-  it("does not affect other products, and text lines affect no product", async () => {
+  it("adds to its own product and not to another, and a line without a product adds nothing", async () => {
     const [product_id, other] = [await field.bulk(), await field.bulk()]
     await field.hired(product_id, 5, "07-03", "07-06", {
       items: [
@@ -87,7 +87,7 @@ describe.each(engines)("sub-hired stock by days on %s (rules/billing 2.3)", (eng
     })
     expect([await field.points(product_id, "07-04"), await field.points(other, "07-04")]).toEqual([[11], [10]])
   })
-  it("removes its days from the list of shortages", async () => {
+  it("reduces or ends the listed shortages on its days", async () => {
     const product_id = await field.bulk()
     await field.job(product_id, 12, "07-02", "07-05")
     const short = async () =>

@@ -205,7 +205,7 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
       house.later(2 * minute)
       expect(total(await in_window("24h"))).toEqual([16, 16])
     })
-    it("has a row for each day with calls, in ascending order", async () => {
+    it("has its days in ascending order, and their calls add up to the total", async () => {
       const usage = await in_window("30d", { dimension: "day" })
       const days = counts(usage).map(([key]) => key)
       expect(days).toEqual(days.toSorted())
@@ -274,7 +274,7 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
       // A cell that a spreadsheet would take for a formula may have a sign before it.
       for (const [at, row] of rows.entries()) expect(row[1]?.replace(/^'/, "")).toBe(expected[at]!.label ?? "")
     })
-    it("is available to tokens that may only read usage, and its job is visible to their user only", async () => {
+    it("is available to a token that may only read usage, and its job is hidden from another user", async () => {
       const { token } = await house.person(["system.read"], ["api-usage:read"])
       const got = await house.by(token, "GET", "/usage/export")
       expect(got.status).toBe(202)

@@ -88,7 +88,7 @@ export const billedScenarios = (): ReadonlyArray<Scenario> => [
   }),
   scenario(
     84,
-    "a part invoice by percent or amount is split by tax class, and never exceeds what is left",
+    "a part invoice by percent or amount is taxed in proportion, and refused above what is left",
     async (s) => {
       const deal = await taxedDeal(s)
       const half = await s.billed(deal.id, { percent: "50" })

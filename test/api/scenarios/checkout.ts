@@ -125,7 +125,7 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
   }),
   scenario(
     67,
-    "lost, dead and cancelled opportunities, and those without customer or charge, are refused",
+    "lost and deleted opportunities, and those without a customer or a charge, are refused",
     async (s) => {
       const lost = await s.deal()
       await s.post(`${opp}/${lost.id}/convert_to_quotation`)
@@ -177,7 +177,7 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
     await s.post(`${invoices}/${one.id}/void`)
     expect((await s.issue(other.id)).status).toBe(200)
   }),
-  scenario(70, "deposits are deducted down to zero", async (s) => {
+  scenario(70, "a deposit above the total is deducted down to zero", async (s) => {
     const deal = await s.deal([{ name: "Hire", unit_price: "100.00", transaction_type: 1 }])
     const deposit = await s.billed(deal.id, { type: "deposit" })
     await s.issue(deposit.id)
@@ -186,7 +186,7 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
     expect(final.total).toBe("0.00")
     expect((await s.issue(final.id)).body.invoice.status).toBe("paid")
   }),
-  scenario(71, "a part invoice of zero or above the remainder is refused", async (s) => {
+  scenario(71, "a deposit of 0 %, above 100 % or of less than a penny is refused", async (s) => {
     const deal = await s.deal()
     refusedOn(await s.checkout(deal.id, { type: "deposit", percent: "0" }), "percent")
     refusedOn(await s.checkout(deal.id, { type: "deposit", percent: "100.01" }), "percent")
@@ -259,7 +259,7 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
     expect((await s.billed(deal.id)).total).toBe(final.total)
     expect((await s.post(`${invoices}/${deposit.id}/credit_notes`)).status).toBe(201)
   }),
-  scenario(77, "crediting a final invoice reduced to zero gives the deposit back", async (s) => {
+  scenario(77, "crediting a final invoice of zero frees its deposit to be deducted or voided", async (s) => {
     const deal = await s.deal([{ name: "Hire", unit_price: "100.00", transaction_type: 1 }])
     const deposit = await s.billed(deal.id, { type: "deposit" })
     await s.issue(deposit.id)

@@ -167,7 +167,7 @@ export const creditScenarios: ReadonlyArray<Scenario> = [
     await scene.credit(id, { amount: "0.01" })
     expect(await scene.voided(id)).toMatchObject(refused("status"))
   }),
-  scenario("C16", "credits deductions with the rows they reduce", async (scene) => {
+  scenario("C16", "credits a deduction and the row it reduces only together", async (scene) => {
     const { id, items } = await scene.issued(
       {},
       { name: "Hire", unit_price: "100.00" },
@@ -219,7 +219,7 @@ export const creditScenarios: ReadonlyArray<Scenario> = [
         expect([item.name, column, back + Number(item[column])]).toEqual([item.name, column, 0])
       }
   }),
-  scenario("C20", "dates a credit note between its invoice's day and now", async (scene) => {
+  scenario("C20", "refuses to date a credit note before its invoice or in the future", async (scene) => {
     const { id } = await scene.issued({}, ...two)
     expect(await scene.credit(id, { issued_at: "2026-06-17" })).toMatchObject(refused("issued_at"))
     expect(await scene.credit(id, { issued_at: "2026-06-19" })).toMatchObject(refused("issued_at"))
@@ -236,7 +236,7 @@ export const creditScenarios: ReadonlyArray<Scenario> = [
     expect((await scene.get("/api/v1/credit_notes/999999")).status).toBe(404)
     expect((await scene.get(`${invoices}/${id}?include=credit_notes`)).body.invoice.credit_notes).toHaveLength(1)
   }),
-  scenario("C22", "needs the permission to credit, and the ability to read", async (scene) => {
+  scenario("C22", "needs a permission and an ability to credit an invoice, and to list credit notes", async (scene) => {
     const { id } = await scene.issued()
     if (scene.somebody === undefined) {
       await scene.credit(id, { amount: "1.00" })

@@ -41,7 +41,7 @@ export const demandScenarios = (): ReadonlyArray<Scenario> => [
     const { id } = await s.draft(await s.store(), null, 2, "08-01", "08-03")
     expect((await s.get(`${v1}/opportunities/${id}/availability`)).body.availability).toEqual([])
   }),
-  scenario("F5", "claims stock for orders only", async (s) => {
+  scenario("F5", "claims stock for orders, and not for drafts and quotations", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 5)
     const { id } = await s.draft(S, P, 2, "08-01", "08-03")

@@ -108,7 +108,7 @@ export const fulfilmentScenarios = (): ReadonlyArray<Scenario> => [
     expect((await allocate(overlapping.id, mine.id, third.id, ids[0]!)).status).toBe(422)
     expect((await s.get(`${opp}/${overlapping.id}/assets`)).body.meta.total).toBe(0)
   }),
-  scenario(101, "units are prepared", async (s) => {
+  scenario(101, "a unit is prepared once", async (s) => {
     const { quick } = await orderWith(s, 1)
     expect((await quick("prepare")).body.opportunity.items[0].assets[0]).toMatchObject({
       status: 1,
@@ -135,7 +135,7 @@ export const fulfilmentScenarios = (): ReadonlyArray<Scenario> => [
     const { id: asset } = await s.made(`${opp}/${id}/items/${line.id}/assets`, { stock_level_id: unit.id }, "asset")
     expect((await s.post(`${opp}/${id}/quick_book_out`, { asset_ids: [asset] })).status).toBe(422)
   }),
-  scenario(107, "only dispatched units are returned", async (s) =>
+  scenario(107, "a unit that was not dispatched cannot be returned", async (s) =>
     expect((await (await orderWith(s, 1)).quick("check_in")).status).toBe(422)
   ),
   scenario(109, "a check-in is reverted", async (s) => {
@@ -160,7 +160,7 @@ export const fulfilmentScenarios = (): ReadonlyArray<Scenario> => [
     expect((await fulfil({ action: "adjust", new_quantity: 20 })).status).toBe(422)
     expect((await fulfil({ action: "teleport" })).status).toBe(422)
   }),
-  scenario(113, "a bulk order's status follows its quantities", async (s) => {
+  scenario(113, "a bulk order counts as dispatched with part of it out, and claims what was not returned", async (s) => {
     const { fulfil, id } = await bulkOrder(s, 100)
     await fulfil({ action: "dispatch", quantity: 60 })
     expect(await statusOf(s, id)).toBe(2)

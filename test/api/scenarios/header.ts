@@ -5,7 +5,7 @@ import { refusedOn } from "../calling.ts"
 import type { AuditEntry } from "../../../core/people/activity-log.ts"
 
 export const headerScenarios = (): ReadonlyArray<Scenario> => [
-  scenario(1, "an opportunity is created with a subject only", async (s) => {
+  scenario(1, "an opportunity is created as an open draft without a charge", async (s) => {
     const reply = await s.post(opp, { subject: s.subject, reference: "PO-555" })
     expect(reply.status).toBe(201)
     expect(reply.body.opportunity).toMatchObject({
@@ -24,7 +24,7 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
       expect([activity.map((one: AuditEntry) => one.action), meta.total]).toEqual([["opportunity.created"], 1])
     })
   }),
-  scenario(3, "an opportunity is created with every field", async (s) => {
+  scenario(3, "an opportunity is created with a start, chargeable days, a rating and tags", async (s) => {
     const member = await s.made("/api/v1/members", { name: "Org 3", membership_type: "organisation" }, "member")
     const address = (street: string) => s.made(`/api/v1/members/${member.id}/addresses`, { street }, "address")
     const [one, other] = [await address("One"), await address("Two")]
@@ -52,7 +52,7 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
   scenario(5, "a total is accepted as text or as minor units", async (s) => {
     for (const charge_total of ["125.50", 12550]) expect((await s.deal({ charge_total })).charge_total).toBe("125.50")
   }),
-  scenario(7, "only organisations can be customers", async (s) => {
+  scenario(7, "contacts, venues and users cannot be customers", async (s) => {
     for (const membership_type of ["contact", "venue"]) {
       const member = await s.made("/api/v1/members", { name: `${membership_type} 7`, membership_type }, "member")
       refusedOn(await s.post(opp, { subject: s.subject, member_id: member.id }), "member_id")
@@ -76,7 +76,7 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
     refusedOn(await of("contact"), "member_id")
     refusedOn(await s.post(`${opp}/${opportunity.id}/clone`), "member_id")
   }),
-  scenario(9, "a token with read abilities writes nothing", async (s) => {
+  scenario(9, "a token with read abilities cannot create an opportunity", async (s) => {
     if (s.somebody === undefined || s.nobody === undefined) return
     const reads = await s.somebody(["opportunities.view", "opportunities.create"], ["opportunities:read"])
     expect((await reads("POST", opp, { subject: s.subject })).status).toBe(403)
@@ -123,7 +123,7 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
       { id, subject: s.subject, custom_fields: { po_reference: "PO-15" } }
     ])
   }),
-  scenario(17, "lines are included on request only", async (s) => {
+  scenario(17, "lines are included only on request", async (s) => {
     const product = await s.product()
     const unit = await s.unit(product.id)
     const {
@@ -175,7 +175,7 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
       expect(numbers[1]! - numbers[0]!).toBe(1)
     })
   }),
-  scenario(23, "an update changes the given fields only", async (s) => {
+  scenario(23, "an update changes only the given fields", async (s) => {
     const { id } = await s.deal({ reference: "PO-KEEP" })
     expect((await s.put(`${opp}/${id}`, { subject: `${s.subject} new` })).body.opportunity).toMatchObject({
       subject: `${s.subject} new`,

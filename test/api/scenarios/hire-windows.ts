@@ -25,7 +25,7 @@ const daily = "from=2026-06-18&to=2026-06-28&store_id=1"
 const inside = (quantity: number): ReadonlyArray<number> => [0, 0, ...Array<number>(5).fill(quantity), 0, 0, 0]
 
 export const hireWindowScenarios: ReadonlyArray<Scenario> = [
-  scenario("w1", "counts sub-hired bulk and units on each day of their hire only", async (s) => {
+  scenario("w1", "counts sub-hired bulk and units on the days of their hire, and on no others", async (s) => {
     for (const product_id of [await s.product(), await s.units()]) {
       await hired(s, product_id, 3)
       const { availability } = await shown(s, `availability?product_id=${product_id}&${daily}`)
@@ -82,7 +82,7 @@ export const hireWindowScenarios: ReadonlyArray<Scenario> = [
       ).body.what_if.lines[0].shortage_quantity
     expect([await plan("2026-06-20", "2026-06-25"), await plan("2026-06-20", "2026-06-26")]).toEqual([0, 2])
   }),
-  scenario("w5", "reports a line beyond the hire short by the sub-hired quantity", async (s) => {
+  scenario("w5", "reports a line that ends after the hire as short of its whole quantity", async (s) => {
     const product_id = await s.product()
     await hired(s, product_id, 3)
     const within = await s.job(product_id, 3)
@@ -90,7 +90,7 @@ export const hireWindowScenarios: ReadonlyArray<Scenario> = [
     expect([await flag(s, within.id), await flag(s, beyond.id)]).toEqual([false, true])
     expect((await shown(s, `opportunities/${beyond.id}/shortages`)).shortages).toMatchObject([{ shortfall: 2 }])
   }),
-  scenario("w10", "counts an extended hire until its new end, and a shortened one no longer", async (s) => {
+  scenario("w10", "counts a hire until its new end after it is extended or shortened", async (s) => {
     const [cables, heads] = [await s.product(), await s.units()]
     const { id, items } = await s.sent({}, { product_id: cables, quantity: "4" }, { product_id: heads, quantity: "2" })
     await s.receive(id, [
@@ -173,7 +173,7 @@ export const hireWindowScenarios: ReadonlyArray<Scenario> = [
     expect(body.purchase_order).toMatchObject({ ends_at: to, items: [{}, { ends_at: later }] })
     expect([await s.total(one, "2026-06-26"), await s.total(other, "2026-06-26")]).toEqual([0, 1])
   }),
-  scenario("w16", "lists goods due back, without those not yet received, bought or returned", async (s) => {
+  scenario("w16", "lists orders due back, without those not yet received, bought or returned", async (s) => {
     const product_id = await s.product()
     const { id } = await hired(s, product_id, 1)
     const overdue = await hired(s, product_id, 1, {

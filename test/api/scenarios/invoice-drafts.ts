@@ -126,7 +126,7 @@ export const draftScenarios = (): ReadonlyArray<Scenario> => [
     expect(invoice.discount_total).toBe("10.00")
     expect(amounts(invoice)).toEqual(["80.00", "16.00", "96.00"])
   }),
-  scenario(7, "a draft invoice may have no rows or a negative total, which cannot be issued", async (s) => {
+  scenario(7, "a draft invoice may have no rows, or a negative total with which it cannot be issued", async (s) => {
     expect(amounts(await s.draft({ items: [] }))).toEqual(["0.00", "0.00", "0.00"])
     const below = await s.draft({ items: [{ name: "Back", unit_price: "-10.00" }] })
     expect(amounts(below)).toEqual(["-10.00", "-2.00", "-12.00"])

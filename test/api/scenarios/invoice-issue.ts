@@ -49,7 +49,7 @@ export const issueScenarios = (): ReadonlyArray<Scenario> => [
       expect((await ask("GET", `${invoices}/${id}`)).body.invoice.number).toBe("0000000001")
     })
   }),
-  scenario(34, "issuing accepts valid dates of issue and due dates only", async (s) => {
+  scenario(34, "issuing refuses a date of issue in the future and a due date in the past", async (s) => {
     const early = await s.draft()
     refusedOn(await s.issue(early.id, { issued_at: "2031-06-18T12:05:01Z" }), "issued_at")
     refusedOn(await s.issue(early.id, { due_at: "2031-06-17T00:00:00Z" }), "due_at")
@@ -141,7 +141,7 @@ export const issueScenarios = (): ReadonlyArray<Scenario> => [
     await s.post(`${invoices}/${other.id}/void`)
     expect(await flag()).toBe(false)
   }),
-  scenario(43, "overdue is computed when the invoice is read", async (s) => {
+  scenario(43, "an invoice past its due date is overdue until it is paid or voided", async (s) => {
     const { id } = await s.draft()
     const soon = (await s.issue(id, { issued_at: "2031-05-01T00:00:00Z" })).body.invoice
     expect([soon.due_at, soon.is_overdue]).toEqual(["2031-05-31T00:00:00.000Z", true])
@@ -189,7 +189,7 @@ export const issueScenarios = (): ReadonlyArray<Scenario> => [
     expect((await seller("POST", `${opp}/${deal.id}/invoices`, {})).status).toBe(201)
     expect((await s.nobody?.("GET", invoices))?.status).toBe(401)
   }),
-  scenario(45, "an issued invoice allows changes of custom fields only", async (s) => {
+  scenario(45, "an issued invoice accepts custom fields in a change, and refuses notes", async (s) => {
     const { id } = await s.issued()
     const { status, body } = await s.put(`${invoices}/${id}`, { custom_fields: {} })
     expect([status, body.invoice.status]).toEqual([200, "issued"])

@@ -25,7 +25,7 @@ export const kitScenarios = (): ReadonlyArray<Scenario> => [
     ])
     expect((await s.get(`${v1}/products/${K}`)).body.product.is_kit).toBe(true)
   }),
-  scenario("G3", "a kit cannot contain itself, at any depth", async (s) => {
+  scenario("G3", "a kit cannot be a component of its own component, one or three levels down", async (s) => {
     const [K, C] = await chain(s, 2)
     refusedOn(await s.post(partsOf(C!), { component_product_id: K }), "component_product_id")
     const [A, , , D] = await chain(s, 4)
@@ -36,7 +36,7 @@ export const kitScenarios = (): ReadonlyArray<Scenario> => [
       P = (await s.product()).id
     expect((await s.post(partsOf(P), { component_product_id: X })).status).toBe(201)
   }),
-  scenario("G7", "a component's quantity and binding are changed under its own product only", async (s) => {
+  scenario("G7", "a component can be changed under its own product, and not under another", async (s) => {
     const [K, C] = [(await s.product()).id, (await s.product()).id]
     const { id } = await part(s, K, C, 2)
     const reply = await s.patch(`${partsOf(K)}/${id}`, { quantity: 5, binding: "fixed" })
@@ -47,7 +47,7 @@ export const kitScenarios = (): ReadonlyArray<Scenario> => [
     expect((await s.get(partsOf(K))).body.components).toMatchObject([{ quantity: "5.0000", binding: "fixed" }])
     expect((await s.patch(`${partsOf((await s.product()).id)}/${id}`, { quantity: 5 })).status).toBe(404)
   }),
-  scenario("G9", "components need permissions of their own", async (s) => {
+  scenario("G9", "components need the ability kits:read", async (s) => {
     const K = (await s.product()).id,
       C = await s.product()
     await part(s, K, C.id)

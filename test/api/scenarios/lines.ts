@@ -94,7 +94,7 @@ export const lineScenarios = (): ReadonlyArray<Scenario> => [
       items: [{ unit_price: "100.00", total: "600.00", tax_rate: "20.00" }]
     })
   }),
-  scenario(79, "a text line has no charge", async (s) => {
+  scenario(79, "a text line with a price is charged, and claims no stock", async (s) => {
     const opportunity = await s.withLine(days("01", "03"), {
       item_type: "text",
       name: "Note",
@@ -179,7 +179,7 @@ export const lineScenarios = (): ReadonlyArray<Scenario> => [
       { name: "Beside", path: "0002" }
     ])
   }),
-  scenario(89, "a closed order refuses changes of lines", async (s) => {
+  scenario(89, "a cancelled order refuses changes of lines and costs", async (s) => {
     const {
       id,
       items: [line]
@@ -205,7 +205,7 @@ export const lineScenarios = (): ReadonlyArray<Scenario> => [
     ).toBe("100.00")
     expect((await s.shown(id, "costs")).costs).toMatchObject([{ cost_type_label: "Miscellaneous", amount: "50.00" }])
   }),
-  scenario(93, "a cost with a tax class is taxed", async (s) => {
+  scenario(93, "a cost is taxed if the customer is", async (s) => {
     const { id } = await s.deal({ member_id: (await taxedMember(s)).id })
     expect(
       (await s.post(`${opp}/${id}/costs`, { description: "Cover", cost_type: 3, amount: "100.00" })).body.opportunity

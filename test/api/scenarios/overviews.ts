@@ -6,7 +6,7 @@ const free = (product: number, store: number, from: string, to: string, more = "
   `${v1}/products/${product}/available-assets?store_id=${store}&from=2026-${from}&to=2026-${to}${more}`
 
 export const overviewScenarios = (): ReadonlyArray<Scenario> => [
-  scenario("D1", "shows each day's lowest availability in the calendar", async (s) => {
+  scenario("D1", "shows each product's availability by day in the calendar", async (s) => {
     const S = await s.store()
     const P1 = await s.bulk(S, 10, { name: "PA Speaker" }),
       P2 = await s.bulk(S, 2)
@@ -34,7 +34,7 @@ export const overviewScenarios = (): ReadonlyArray<Scenario> => [
       { product_id: P, days: [{ available: 4, has_shortage: false, pending_checkin: 3 }] }
     ])
   }),
-  scenario("D5", "needs a store, a range and the permission for the calendar", async (s) => {
+  scenario("D5", "needs a store, a range and the ability for the calendar", async (s) => {
     refusedOn(await s.get(`${v1}/availability/calendar`), "store_id", "from", "to")
     const asked = `${v1}/availability/calendar?store_id=1&from=2026-07-01&to=2026-07-02`
     if (s.nobody !== undefined) expect((await s.nobody("GET", asked)).status).toBe(401)
@@ -78,7 +78,7 @@ export const overviewScenarios = (): ReadonlyArray<Scenario> => [
       { from: "2026-07-15", to: "2026-07-15", severity: 2, in_buffer_zone: false }
     ])
   }),
-  scenario("D15", "marks days that are short by turnaround only", async (s) => {
+  scenario("D15", "marks a day that is short because of turnaround alone", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 1, { post_rent_unavailability: 1440 })
     await s.claim(S, P, 2, "07-15", "07-16")
@@ -106,7 +106,7 @@ export const overviewScenarios = (): ReadonlyArray<Scenario> => [
       }
     ])
   }),
-  scenario("D19", "lists shortages of the named store only", async (s) => {
+  scenario("D19", "lists shortages of the named store, or of both if none is named", async (s) => {
     const S = await s.store(),
       T = await s.store(),
       P = await s.bulk(S, 1)

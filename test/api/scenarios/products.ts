@@ -44,7 +44,7 @@ export const productScenarios = (): ReadonlyArray<Scenario> => [
     await s.remove(`${v1}/products/${gone}`)
     for (const other of [P, gone, 9_999_999, sale]) refusedOn(await merge(s, P, other), "secondary_id")
   }),
-  scenario("I11", "merged custom fields fill gaps only", async (s) => {
+  scenario("I11", "merging fills only empty custom fields, and overwrites none", async (s) => {
     await field(s, "shared_ref")
     await field(s, "unique_note")
     const P = (await s.product({ custom_fields: { shared_ref: "P-1" } })).id
@@ -73,7 +73,7 @@ export const productScenarios = (): ReadonlyArray<Scenario> => [
     const all = (await s.get(`${v1}/products?q[product_type_eq]=sale&per_page=100`)).body.products
     expect(all.every((one) => one.product_type === "sale")).toBe(true)
   }),
-  scenario("I15", "an accessory is found under its own product only", async (s) => {
+  scenario("I15", "an accessory is found only under its own product", async (s) => {
     const P = (await s.product()).id,
       other = (await s.product()).id,
       A = (await s.product()).id

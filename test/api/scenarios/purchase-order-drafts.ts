@@ -87,7 +87,7 @@ export const orderDraftScenarios = (): ReadonlyArray<Scenario> => [
     const contact = await s.supplier({ membership_type: "contact" })
     expect((await s.order({ supplier_id: contact.id })).supplier_id).toBe(contact.id)
   }),
-  scenario(4, "a draft order accepts its order type in either spelling", async (s) => {
+  scenario(4, "a draft order accepts its type without an underscore or with capitals", async (s) => {
     expect((await s.order({ po_type: "subhire" })).po_type).toBe("sub_hire")
     expect((await s.order({ po_type: "Sub_Hire" })).po_type).toBe("sub_hire")
     expect((await s.order({ po_type: "purchase" })).po_type_name).toBe("Purchase")

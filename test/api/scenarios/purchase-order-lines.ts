@@ -117,7 +117,7 @@ export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
       "items.0.unit_cost"
     )
   }),
-  scenario(28, "a line may refer to a line of the order's own opportunity only", async (s) => {
+  scenario(28, "a line may refer only to a line of the order's own opportunity", async (s) => {
     const deal = await s.deal()
     const other = await s.deal()
     const supplier_id = (await s.supplier()).id

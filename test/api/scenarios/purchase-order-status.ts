@@ -12,7 +12,7 @@ const costsIn = (order: Made<"purchase_order">): ReadonlyArray<string> => [
 ]
 
 export const orderStatusScenarios = (): ReadonlyArray<Scenario> => [
-  scenario(41, "a draft is sent, with or without an address", async (s) => {
+  scenario(41, "a draft is sent without an e-mail address", async (s) => {
     const { id } = await s.order()
     const { body, status } = await s.send(id)
     expect(status).toBe(200)
@@ -125,7 +125,7 @@ export const orderStatusScenarios = (): ReadonlyArray<Scenario> => [
     expect((await reader("POST", `${orders}/${id}/cancel`, {})).status).toBe(403)
     expect((await s.nobody?.("GET", orders))?.status).toBe(401)
   }),
-  scenario(51, "costs are absent from every answer without the permission", async (s) => {
+  scenario(51, "costs are absent from the order's responses without the permission to see them", async (s) => {
     if (s.somebody === undefined) return
     const permissions = ["view", "create", "edit", "send", "delete"].map((one) => `purchase_orders.${one}`)
     const abilities = ["purchase_orders:read", "purchase_orders:write"]
@@ -159,7 +159,7 @@ export const orderStatusScenarios = (): ReadonlyArray<Scenario> => [
     expect(costsIn((await blind("POST", `${orders}/${id}/send`, {})).body.purchase_order)).toEqual([])
     expect(costsIn((await blind("POST", `${orders}/${id}/cancel`, {})).body.purchase_order)).toEqual([])
   }),
-  scenario(52, "costs can be neither filtered nor sorted by", async (s) => {
+  scenario(52, "filters and sorts by cost are ignored", async (s) => {
     const small = await s.order()
     const large = await s.order({ items: [{ name: "All", unit_cost: "500.00" }] })
     const ids = async (query: string): Promise<ReadonlyArray<number>> =>

@@ -54,7 +54,7 @@ export const readingScenarios = (): ReadonlyArray<Scenario> => [
       available: 4
     })
   }),
-  scenario("A11", "a past claim does not reduce availability", async (s) => {
+  scenario("A11", "a claim that has ended does not reduce later availability", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 10)
     await s.claim(S, P, 5, "04-10", "04-11")
@@ -69,7 +69,7 @@ export const readingScenarios = (): ReadonlyArray<Scenario> => [
     await fulfil({ action: "return", quantity: 2 })
     expect(await s.point(P, S, "04-11")).toMatchObject({ total_demanded: 4, available: 6 })
   }),
-  scenario("A15", "an open-ended claim reduces availability beyond any horizon", async (s) => {
+  scenario("A15", "an open-ended claim reduces availability years later", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 10)
     await s.claim(S, P, 3, "06-18", null)
@@ -77,7 +77,7 @@ export const readingScenarios = (): ReadonlyArray<Scenario> => [
   }),
   scenario(
     "A17",
-    "six-hour slots begin at 0, 6, 12 and 18 hours",
+    "a moment at 14:30 is in the six-hour slot from 12 to 18 hours",
     async (s) => {
       const S = await s.store(),
         P = await s.bulk(S, 10)
@@ -132,12 +132,12 @@ export const readingScenarios = (): ReadonlyArray<Scenario> => [
       { available_for_item: 0, shortage_quantity: 1 }
     ])
   }),
-  scenario("B7", "an overdue unit is unavailable until it is returned", async (s) => {
+  scenario("B7", "an overdue unit is unavailable", async (s) => {
     const { P, S, quick } = await unitOnOrder(s, "06-10", "2026-06-15T17:00:00Z")
     expect((await quick("book_out", { dispatched_at: "2026-06-10T08:00:00Z" })).status).toBe(200)
     expect(await s.point(P, S, "06-25")).toMatchObject({ total_stock: 1, total_demanded: 1, available: 0 })
   }),
-  scenario("B9", "each overdue line counts once, however often it is read", async (s) => {
+  scenario("B9", "each overdue line counts once, also when read twice", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 10)
     for (const quantity of [1, 2]) {
@@ -161,7 +161,7 @@ export const readingScenarios = (): ReadonlyArray<Scenario> => [
     expect(slots.slice(1).map((slot) => slot.pending_checkin_quantity)).toEqual([1, 1, 1])
     expect((await s.gantt(P, S, "08-01", "08-05")).demands).toEqual([])
   }),
-  scenario("B13", "a dispatched unit does not wait for a check", async (s) => {
+  scenario("B13", "an allocated unit that was not dispatched does not wait for a check", async (s) => {
     const { P, S } = await unitOnOrder(s, "07-01", "07-03")
     for (const slot of (await s.range(P, S, "07-01", "07-04")).slots) {
       expect(slot.pending_checkin_quantity).toBe(0)
@@ -169,7 +169,7 @@ export const readingScenarios = (): ReadonlyArray<Scenario> => [
     }
   }),
 
-  scenario("C2", "a range has the same figures as its moments requested one by one", async (s) => {
+  scenario("C2", "the first slot of a range has the figures of a moment in it", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 7)
     await s.claim(S, P, 2, "08-10", "08-12")

@@ -8,7 +8,7 @@ const before = "2026-06-19"
 const after = "2026-06-26"
 
 const deliveries: ReadonlyArray<Scenario> = [
-  scenario("r1", "counts a received bulk line within its hire only", async (s) => {
+  scenario("r1", "counts a received bulk line during its hire, and not before or after", async (s) => {
     const product_id = await s.product()
     const { id, items } = await s.sent({}, { product_id, quantity: "4" })
     const { body, status } = await s.receive(id, [{ item_id: items[0].id, quantity: "4" }], { reference: "LS-1" })
@@ -134,7 +134,7 @@ const deliveries: ReadonlyArray<Scenario> = [
     expect((await s.receive(id, [{ item_id: items[0].id, quantity: "3" }])).status).toBe(200)
     expect((await s.levels(product_id)).map((one) => one.serial_number)).toEqual([null, null, null])
   }),
-  scenario("r11", "needs as many serial numbers as pieces, and whole pieces", async (s) => {
+  scenario("r11", "refuses fewer serial numbers than pieces, and part of a piece", async (s) => {
     const product_id = await s.units()
     const { id, items } = await s.sent({}, { product_id, quantity: "3" })
     const item_id = items[0].id
@@ -164,7 +164,7 @@ const deliveries: ReadonlyArray<Scenario> = [
       /twice/
     )
   }),
-  scenario("r13", "refuses the serial number of an existing unit by name", async (s) => {
+  scenario("r13", "refuses the serial number of an existing unit, naming the number", async (s) => {
     const product_id = await s.units()
     await s.post("/api/v1/stock_levels", { product_id, store_id: 1, serial_number: "R13-A" })
     const { id, items } = await s.sent({}, { product_id, quantity: "1" })
@@ -228,7 +228,7 @@ const purchases: ReadonlyArray<Scenario> = [
     ])
     expect([await s.total(product_id, inside), await s.total(product_id, "2026-12-01")]).toEqual([6, 6])
   }),
-  scenario("b2", "creates bought units for good, each with a stock transaction", async (s) => {
+  scenario("b2", "creates bought units without an end date, each with a stock transaction", async (s) => {
     const product_id = await s.units()
     const { id, items } = await s.sent({ po_type: "purchase" }, { product_id, quantity: "2" })
     await s.receive(id, [{ item_id: items[0].id, quantity: "2", serial_numbers: ["B2-A", "B2-B"] }])
@@ -406,7 +406,7 @@ const returns: ReadonlyArray<Scenario> = [
     await s.post(`/api/v1/containers/${box.id}/unpack`, { serialised_item_id: level.id })
     expect((await s.giveBack(id)).status).toBe(200)
   }),
-  scenario("g9", "allocates a unit only if the whole order lies in its hire", async (s) => {
+  scenario("g9", "refuses to allocate a unit to an order that ends after the unit's hire", async (s) => {
     const product_id = await s.units()
     const { id, items } = await s.sent({}, { product_id, quantity: "1" })
     await s.receive(id, [{ item_id: items[0].id, quantity: "1", serial_numbers: ["G9-A"] }])

@@ -53,7 +53,7 @@ export const resolutionScenarios: ReadonlyArray<Scenario> = [
     await s.ask("DELETE", `${orders}/${again.body.purchase_order.id}`)
     expect(await flag(s, job.id)).toBe(true)
   }),
-  scenario("s3", "sub-hires only the named lines, in part, at an agreed price", async (s) => {
+  scenario("s3", "sub-hires a named line in part at an agreed price, and no other line", async (s) => {
     const [cables, heads] = [await s.product(), await s.units()]
     const job = await s.job(cables, 4)
     const after = await s.post(`${opp}/${job.id}/items`, { name: "Heads", item_id: heads, quantity: "2" })
@@ -137,7 +137,7 @@ export const resolutionScenarios: ReadonlyArray<Scenario> = [
     expect((await short(s, job.id)).map((one) => one.remaining_shortfall)).toEqual([0, 0])
     expect(await flag(s, job.id)).toBe(false)
   }),
-  scenario("s8", "adds supplier costs to the opportunity, without cancelled orders", async (s) => {
+  scenario("s8", "sums the costs of an opportunity's purchase orders, without cancelled ones", async (s) => {
     const product_id = await s.product({ sub_rental_price: 1000, purchase_price: 5000 })
     const job = await s.job(product_id, 3)
     const costs = async () => (await s.get(`${opp}/${job.id}/supply_costs`)).body.supply_costs
