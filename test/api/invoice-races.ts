@@ -131,7 +131,7 @@ const numbersWithoutHoles = async (server: Serving, desk: Desk, each: number): P
 
 /** Runs each a number of times; sixteen issue and credit `each` invoices at once. */
 export const invoiceRaces = (rounds: number, each: number): void => {
-  describe(`concurrent requests for one invoice on pg, ${rounds} times`, () => {
+  describe(`concurrent requests for invoices on pg, ${rounds} times`, () => {
     let server: Serving, desk: Desk
     beforeAll(async () => {
       server = await serve("pg")

@@ -36,7 +36,7 @@ const endOf = async (ask: Ask): Promise<ReadonlyArray<string>> => {
   }
 }
 
-it("every payment scenario has a unique name", () => {
+it("every payment scenario has a unique id", () => {
   expect(scenarios.length).toBeGreaterThanOrEqual(40)
   expect(new Set(scenarios.map(({ n }) => n)).size).toBe(scenarios.length)
 })

@@ -47,7 +47,7 @@ export const containerScenarios = (): ReadonlyArray<Scenario> => [
       { container_id: id, serialised_item_id: unit, position: "Slot 1", unpacked_at: null, unpacked_reason: null }
     ])
   }),
-  scenario("H7", "refuses to pack a unit on an order", async (s) => {
+  scenario("H7", "refuses to pack a unit that is allocated to an order", async (s) => {
     const S = await s.store(),
       { id } = await s.container(S, kit),
       { product, unit } = await gear(s, S)

@@ -20,7 +20,7 @@ const acknowledgements = (s: Scene, id: number, expected: ReadonlyArray<object>)
   })
 
 export const demandScenarios = (): ReadonlyArray<Scenario> => [
-  scenario("F1", "shows a line how much is left for it", async (s) => {
+  scenario("F1", "shows how much stock is left for a line", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 5)
     await s.claim(S, P, 4, "2026-08-01T09:00:00Z", "2026-08-03T17:00:00Z")
@@ -123,7 +123,7 @@ export const demandScenarios = (): ReadonlyArray<Scenario> => [
     acknowledgements(s, await ordered("allow"), [])
     acknowledgements(s, await ordered("block"), [{ policy_at_time: "block", permission_used: true, shortage_count: 1 }])
   }),
-  scenario("K4", "follows the store's policy on dispatching short", async (s) => {
+  scenario("K4", "refuses, warns of or allows a short dispatch by the store's policy", async (s) => {
     const dispatched = async (shortage_dispatch_policy: string) => {
       const { deal: opportunity } = await short(s, { shortage_dispatch_policy })
       expect((await s.move(opportunity.id, "convert_to_order")).status).toBe(200)

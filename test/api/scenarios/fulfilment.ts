@@ -200,7 +200,7 @@ export const fulfilmentScenarios = (): ReadonlyArray<Scenario> => [
     s.later(async ({ held }) => expect(await held(id)).toBe(1))
     await point("returned")
   }),
-  scenario(121, "an opportunity has revisions and alternatives", async (s) => {
+  scenario(121, "a new version supersedes the last as a revision, or stands beside it as an alternative", async (s) => {
     const make = (id: number, version_type: number) => s.made(`${opp}/${id}/versions`, { version_type }, "version")
     const one = await s.withLine()
     await s.quoted(one.id)

@@ -100,7 +100,7 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
       name: "Org 13"
     })
   }),
-  scenario(15, "a saved view applies to the list", async (s) => {
+  scenario(15, "a saved view limits the list to its columns", async (s) => {
     await s.made(
       "/api/v1/custom_fields",
       { name: "po_reference", module_type: "Opportunity", field_type: 0 },
@@ -194,7 +194,7 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
   scenario(25, "a subject cannot be cleared", async (s) =>
     refusedOn(await s.put(`${opp}/${(await s.deal()).id}`, { subject: null }), "subject")
   ),
-  scenario(27, "tags are stored", async (s) => {
+  scenario(27, "tags are kept by other changes, and cleared by an empty list", async (s) => {
     const { id } = await s.deal({ tag_list: ["keep"] })
     expect((await s.put(`${opp}/${id}`, { reference: "r" })).body.opportunity.tag_list).toEqual(["keep"])
     expect((await s.put(`${opp}/${id}`, { tag_list: [] })).body.opportunity.tag_list).toEqual([])
@@ -250,7 +250,7 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
     await s.move(lost.id, "change_status", { status: 2 })
     expect((await s.move(lost.id, "reopen")).status).toBe(422)
   }),
-  scenario(45, "a user who may not edit cannot change the status", async (s) => {
+  scenario(45, "a user or token that may not edit cannot convert, reinstate, reopen or revert", async (s) => {
     const { id } = await s.withLine()
     if (s.somebody === undefined) return
     const viewer = await s.somebody(["opportunities.view"], ["opportunities:write"])
@@ -267,7 +267,7 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
         expect([name, (await ask("POST", `${opp}/${id}/${name}`, {})).status]).toEqual([name, 403])
     }
   }),
-  scenario(47, "an undispatched order offers its next actions", async (s) => {
+  scenario(47, "an undispatched order offers to revert to a quotation and to unlock, and not to reopen", async (s) => {
     const { id } = await s.withLine()
     await s.ordered(id)
     expect(await s.actions(id)).toMatchObject({
@@ -277,7 +277,7 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
       reopen: { allowed: false }
     })
   }),
-  scenario(49, "a lost quotation offers its next actions", async (s) => {
+  scenario(49, "a lost quotation offers to be reinstated, and no change of status", async (s) => {
     const { id } = await s.deal()
     await s.quoted(id)
     await s.move(id, "change_status", { status: 2 })

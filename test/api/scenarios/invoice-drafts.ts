@@ -6,7 +6,7 @@ import { amounts, refusedOn, type Made } from "../calling.ts"
 const rowAmounts = ({ items }: Made<"invoice">) => items.map(amounts)
 
 export const draftScenarios = (): ReadonlyArray<Scenario> => [
-  scenario(1, "a draft invoice has every key, no number, and its totals", async (s) => {
+  scenario(1, "a draft invoice has no number, its defaults and its totals", async (s) => {
     const member = await s.customer()
     const reply = await s.post(invoices, { member_id: member.id, subject: s.name, items: [hundred] })
     expect(reply.status).toBe(201)

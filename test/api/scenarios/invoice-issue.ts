@@ -158,7 +158,7 @@ export const issueScenarios = (): ReadonlyArray<Scenario> => [
     ])
       expect((await s.post(`${invoices}/${paid.id}/payments`, { amount })).body.invoice.is_overdue).toBe(is_overdue)
   }),
-  scenario(44, "each action on invoices needs its permission and ability", async (s) => {
+  scenario(44, "actions on invoices need permissions and abilities", async (s) => {
     const { id } = await s.draft()
     const deal = await s.deal()
     if (s.somebody === undefined) {

@@ -211,7 +211,7 @@ export const lineScenarios = (): ReadonlyArray<Scenario> => [
       (await s.post(`${opp}/${id}/costs`, { description: "Cover", cost_type: 3, amount: "100.00" })).body.opportunity
     ).toMatchObject({ tax_total: "20.00", charge_including_tax_total: "120.00", charge_total: "100.00" })
   }),
-  scenario(95, "lines, costs and a deal price add up", async (s) => {
+  scenario(95, "lines and costs add up, and a deal price replaces their total", async (s) => {
     const { id } = await s.withLine({})
     expect(
       (await s.post(`${opp}/${id}/costs`, { description: "Truck", cost_type: 0, amount: "30.00" })).body.opportunity
@@ -221,7 +221,7 @@ export const lineScenarios = (): ReadonlyArray<Scenario> => [
       transit_charge_total: "30.00"
     })
   }),
-  scenario(97, "participants are added and removed", async (s) => {
+  scenario(97, "a participant is added, changed and removed", async (s) => {
     const person = await s.made("/api/v1/members", { name: "Bea 97", membership_type: "contact" }, "member")
     const { id } = await s.deal()
     const { id: participant } = await s.made(

@@ -149,7 +149,7 @@ export const productScenarios = (): ReadonlyArray<Scenario> => [
     ).toBe(201)
     expect((await s.point(P, S, "07-01")).total_stock).toBe(9)
   }),
-  scenario("J10", "custom field names are unique per module", async (s) => {
+  scenario("J10", "a custom field cannot be renamed to a name in use", async (s) => {
     await field(s, "taken_name")
     const { id } = await field(s, "own_name", { validation_rules: { min_length: 2 } })
     const put = (body: object) => s.put(`${v1}/custom_fields/${id}`, body)

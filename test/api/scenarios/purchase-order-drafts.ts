@@ -4,7 +4,7 @@ import { amounts, refusedOn } from "../calling.ts"
 import { ends_at, hundred, orders, type Scenario, scenario, starts_at } from "../purchase-scenarios.ts"
 
 export const orderDraftScenarios = (): ReadonlyArray<Scenario> => [
-  scenario(1, "a draft order has every key, and its totals", async (s) => {
+  scenario(1, "a draft order has its defaults and its totals", async (s) => {
     const supplier = await s.supplier()
     const reply = await s.post(orders, { supplier_id: supplier.id, subject: s.name, items: [hundred] })
     expect(reply.status).toBe(201)

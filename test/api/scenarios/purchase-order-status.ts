@@ -60,7 +60,7 @@ export const orderStatusScenarios = (): ReadonlyArray<Scenario> => [
     refusedOn(await s.send(id, { message: "m".repeat(5_001) }), "message")
     expect((await s.shown(id)).status).toBe("draft")
   }),
-  scenario(47, "drafts and sent orders are cancelled with a reason", async (s) => {
+  scenario(47, "drafts and sent orders can be cancelled, with or without a reason", async (s) => {
     const draft = await s.order()
     const { body } = await s.post(`${orders}/${draft.id}/cancel`, { reason: "No job" })
     expect(body.purchase_order).toMatchObject({
@@ -77,7 +77,7 @@ export const orderStatusScenarios = (): ReadonlyArray<Scenario> => [
     })
     refusedOn(await s.post(`${orders}/${sent.id}/cancel`, { reason: "r".repeat(1_001) }), "reason")
   }),
-  scenario(48, "a cancelled order refuses every action", async (s) => {
+  scenario(48, "a cancelled order cannot be cancelled again, sent, changed or deleted", async (s) => {
     const { id } = await s.order()
     await s.post(`${orders}/${id}/cancel`)
     refusedOn(await s.post(`${orders}/${id}/cancel`), "status")
@@ -102,7 +102,7 @@ export const orderStatusScenarios = (): ReadonlyArray<Scenario> => [
     expect((await s.remove(`/api/v1/stores/${store.id}`)).status).toBe(204)
     expect((await s.shown(id)).store_id).toBe(store.id)
   }),
-  scenario(50, "each action needs its permission", async (s) => {
+  scenario(50, "actions on purchase orders need permissions and abilities", async (s) => {
     if (s.somebody === undefined) return
     const { id } = await s.order()
     const all = ["purchase_orders:read", "purchase_orders:write"]

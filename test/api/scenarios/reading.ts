@@ -184,7 +184,7 @@ export const readingScenarios = (): ReadonlyArray<Scenario> => [
       total_stock
     })
   }),
-  scenario("C4", "stock without claims is included", async (s) => {
+  scenario("C4", "a range includes stock without claims", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 12)
     const { slots } = await s.range(P, S, "06-18", "06-21")

@@ -528,7 +528,7 @@ const returns: ReadonlyArray<Scenario> = [
       expect(await s.total(other, after)).toBe(1)
     }
   ),
-  scenario("x3", "extends a sub-hire until it is returned or cancelled, and no draft or purchase", async (s) => {
+  scenario("x3", "refuses to extend drafts, purchases, and returned or cancelled sub-hires", async (s) => {
     const product_id = await s.product()
     const { id, items } = await s.sent({}, { product_id, quantity: "1" })
     const extend = (order: number, more: object = {}) =>
