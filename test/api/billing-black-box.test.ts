@@ -23,7 +23,12 @@ describe.each(engines)("invoices over HTTP on %s", (engine) => {
       ["half a penny rounds up", [priced("0.01", { quantity: "1.5" })], {}, ["0.02", "0.00", "0.02"]],
       ["a discount of 100 %", [priced("33.33", { discount_percent: 100 })], {}, ["0.00", "0.00", "0.00"]],
       ["a deduction", [priced("100.00"), priced("-20.00")], {}, ["80.00", "16.00", "96.00"]],
-      ["two rows of 10.00 that include tax", [priced("10"), priced("10")], { prices_include_tax: true }, ["16.67", "3.33", "20.00"]],
+      [
+        "two rows of 10.00 that include tax",
+        [priced("10"), priced("10")],
+        { prices_include_tax: true },
+        ["16.67", "3.33", "20.00"]
+      ],
       ["yen", [priced(333)], { currency: "JPY" }, ["333", "67", "400"]],
       ["yen as text", [priced("1000")], { currency: "JPY" }, ["1000", "200", "1200"]],
       ["dinars", [priced("1.001")], { currency: "KWD" }, ["1.001", "0.200", "1.201"]],

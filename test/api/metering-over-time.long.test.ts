@@ -14,7 +14,10 @@ describe.concurrent.each(share(engines))("metering over time on %s", (engine: En
     return house
   }
 
-  it("an overdue invoice is notified once to a user who may see it, and not to another", async ({ expect, onTestFinished }) => {
+  it("an overdue invoice is notified once to a user who may see it, and not to another", async ({
+    expect,
+    onTestFinished
+  }) => {
     const house = await openHere(onTestFinished)
     const [ann, blind] = [await house.person(["invoices.view"]), await house.person(["products.view"])]
     const { number } = await house.issued({ due_at: "2026-06-20" })

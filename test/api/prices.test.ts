@@ -52,7 +52,12 @@ describe.each(engines)("prices on %s", (engine) => {
       ["its own discount of 33.33 %", { unit_price: "33.34", discount_percent: 33.33 }, {}, "66.68"],
       ["a service by the day", { transaction_type: 2 }, {}, "30.00"],
       ["a sub-rental by the day", { transaction_type: 3 }, {}, "30.00"],
-      ["the opportunity's chargeable days instead of elapsed days", {}, { use_chargeable_days: true, chargeable_days: "2.4" }, "20.00"],
+      [
+        "the opportunity's chargeable days instead of elapsed days",
+        {},
+        { use_chargeable_days: true, chargeable_days: "2.4" },
+        "20.00"
+      ],
       ["elapsed days if no number of chargeable days is given", {}, { use_chargeable_days: true }, "30.00"],
       [
         "a sale once, whatever the days",

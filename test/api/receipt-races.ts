@@ -165,6 +165,9 @@ export const receiptRaces = (rounds: number): void => {
     it("add up in one stock level across several orders", again(ordersShareALevel))
     it("create one unit for one serial number", again(serialsAreOnce))
     it("return no more goods than were received, while more arrive", again(goBackOnce))
-    it("keep units and shortage flags consistent while units are received, returned and allocated", again(comeWhileJobsTakeThem))
+    it(
+      "keep units and shortage flags consistent while units are received, returned and allocated",
+      again(comeWhileJobsTakeThem)
+    )
   })
 }

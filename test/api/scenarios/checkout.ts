@@ -123,23 +123,19 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
     expect(invoice.version_id).toBe(second.id)
     expect(amounts(invoice)).toEqual(totalsOf(whole))
   }),
-  scenario(
-    67,
-    "lost and deleted opportunities, and those without a customer or a charge, are refused",
-    async (s) => {
-      const lost = await s.deal()
-      await s.post(`${opp}/${lost.id}/convert_to_quotation`)
-      await s.post(`${opp}/${lost.id}/change_status`, { status: 2 })
-      refusedOn(await s.checkout(lost.id), "opportunity")
-      refusedOn(await s.checkout((await s.deal(undefined, { member_id: null })).id), "member_id")
-      refusedOn(await s.checkout((await s.deal([])).id), "items")
-      refusedOn(await s.checkout((await s.deal()).id, { type: "final" }), "type")
-      expect((await s.checkout(999_999)).status).toBe(404)
-      const gone = await s.deal()
-      await s.remove(`${opp}/${gone.id}`)
-      expect((await s.checkout(gone.id)).status).toBe(404)
-    }
-  ),
+  scenario(67, "lost and deleted opportunities, and those without a customer or a charge, are refused", async (s) => {
+    const lost = await s.deal()
+    await s.post(`${opp}/${lost.id}/convert_to_quotation`)
+    await s.post(`${opp}/${lost.id}/change_status`, { status: 2 })
+    refusedOn(await s.checkout(lost.id), "opportunity")
+    refusedOn(await s.checkout((await s.deal(undefined, { member_id: null })).id), "member_id")
+    refusedOn(await s.checkout((await s.deal([])).id), "items")
+    refusedOn(await s.checkout((await s.deal()).id, { type: "final" }), "type")
+    expect((await s.checkout(999_999)).status).toBe(404)
+    const gone = await s.deal()
+    await s.remove(`${opp}/${gone.id}`)
+    expect((await s.checkout(gone.id)).status).toBe(404)
+  }),
   scenario(68, "an issued deposit is proposed as a deduction", async (s) => {
     const product = await s.product()
     const deal = await s.deal([{ item_id: product.id, unit_price: "100.00", transaction_type: 1 }])

@@ -160,13 +160,17 @@ export const fulfilmentScenarios = (): ReadonlyArray<Scenario> => [
     expect((await fulfil({ action: "adjust", new_quantity: 20 })).status).toBe(422)
     expect((await fulfil({ action: "teleport" })).status).toBe(422)
   }),
-  scenario(113, "a bulk order counts as dispatched with part of it out, and claims what was not returned", async (s) => {
-    const { fulfil, id } = await bulkOrder(s, 100)
-    await fulfil({ action: "dispatch", quantity: 60 })
-    expect(await statusOf(s, id)).toBe(2)
-    await fulfil({ action: "return", quantity: 40 })
-    s.later(async ({ held }) => expect(await held(id)).toBe(60))
-  }),
+  scenario(
+    113,
+    "a bulk order counts as dispatched with part of it out, and claims what was not returned",
+    async (s) => {
+      const { fulfil, id } = await bulkOrder(s, 100)
+      await fulfil({ action: "dispatch", quantity: 60 })
+      expect(await statusOf(s, id)).toBe(2)
+      await fulfil({ action: "return", quantity: 40 })
+      s.later(async ({ held }) => expect(await held(id)).toBe(60))
+    }
+  ),
   scenario(115, "an order is confirmed despite a shortage with the permission", async (s) => {
     const { id, reply } = await shortOrder(s, { shortage_policy: "block" })
     expect(reply.status).toBe(200)
