@@ -65,7 +65,7 @@ it("an invited user logs in with the mailed code, once", async () => {
   )
 })
 
-it("a plan of an invitation sends nothing, and an unknown role is refused with the list of roles", async () => {
+it("a planned invitation creates no user, and an unknown role is refused with the list of roles", async () => {
   const planned = await type("users invite cy@house.example --name Cy --plan")
   expect(planned).toMatchObject({ code: 0, err: expect.stringContaining("Planned only; nothing was written.") })
   expect((await done("users list --remote -q email_eq=cy@house.example")).out).toBe("")
@@ -73,7 +73,7 @@ it("a plan of an invitation sends nothing, and an unknown role is refused with t
   expect(mistyped).toMatchObject({ code: 5, err: expect.stringMatching(/There is no role Sails; there are .*Sales/) })
 })
 
-it("an interrupted login can be repeated with the same code", async () => {
+it("a login that failed to write its profile can be repeated with the same code", async () => {
   await done("users invite ben@house.example --name Ben")
   const code = await codeFor("ben@house.example")
   const laptop = machine("ben")

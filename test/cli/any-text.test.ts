@@ -31,7 +31,7 @@ describe("unusual characters at the command line", () => {
     expect(await other.manifest()).toEqual(await one.manifest())
   }, 400_000)
 
-  it("are exported as text if they start a spreadsheet formula, and imported unchanged", async () => {
+  it("are exported with a leading ' where they start a spreadsheet formula, and imported unchanged", async () => {
     const formulas = ["=1+1", "@SUM(A1)", "+cmd|' /C calc'!A0", "-2+3", "\uff1d1", "'=already", "''=twice"]
     const plain = ["-5.00", "+44", "Lamp = light", "'tis", "1-2"]
     const named: ReadonlyArray<string> = [...formulas, ...plain]

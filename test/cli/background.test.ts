@@ -55,7 +55,7 @@ describe("a sync in the background", () => {
     expect(worth({ env: { FLIGHTCASE_NO_BACKGROUND: "1" } })).toBe(false)
     expect(worth({ env: { FLIGHTCASE_NO_BACKGROUND: "0" } })).toBe(true)
   })
-  it("waits longer after each failure", () => {
+  it("waits longer after more failures, at most ten minutes", () => {
     const failed = (failures: number, ago: number): void =>
       saveAttempt(folder, { tried_at: now - ago, ok: false, conflicts: 0, failures })
     failed(1, 10_000)
@@ -131,7 +131,7 @@ describe("the age of a response from the replica", () => {
     [12 * 60, "12 min ago"],
     [5 * 3600, "5 h ago"],
     [72 * 3600, "3 days ago"]
-  ] as const)("is given after %i seconds as: %s", (seconds, expected) => {
+  ] as const)("is given after %i seconds as: %s (undefined: omitted)", (seconds, expected) => {
     const text = asOfText(new Date(now - seconds * 1_000).toISOString(), now, "America/New_York")
     if (expected === undefined) expect(text).toBeUndefined()
     else expect(text).toMatch(new RegExp(`^As of (\\d{4}-\\d{2}-\\d{2} )?\\d{2}:\\d{2}, ${expected}$`))

@@ -105,7 +105,7 @@ describe("completion in fish", () => {
   })
 })
 
-it("words for bash keep the text before = and escape special characters", () => {
+it("words for bash omit the text before =, and escape special characters", () => {
   const form = (line: string, candidate: string): string => forBash(candidate, readLine(line))
   expect(readLine("flightcase  x 'a b' c\\ d \"e f")).toEqual({
     words: ["flightcase", "x", "a b", "c d", "e f"],

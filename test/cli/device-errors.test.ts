@@ -54,7 +54,7 @@ describe("the doctor", () => {
   })
 })
 
-it("commands lost from the outbox are reported by every command, written to a file, and dropped only when confirmed", async () => {
+it("commands lost from the outbox are reported by reads, writes and sync until their loss is accepted", async () => {
   // Two more were acknowledged here than the outbox has.
   const replica = new DatabaseSync(join(profile(), "replica.sqlite"))
   replica.exec("update replica_meta set value = '3' where key = 'acknowledged_n'")
@@ -92,7 +92,7 @@ it("commands lost from the outbox are reported by every command, written to a fi
   expect((await json("sync")).sync).toMatchObject({ accepted: 1, pending: 0 })
 })
 
-it("a copied folder is reported, and continues as a new device with its unsent commands", async () => {
+it("a copied folder is refused by sync, and after a login is a new device with its unsent commands", async () => {
   cpSync(profile(), profile("copy"), { recursive: true })
   await done("product-groups create --name Second")
   await done("sync")
@@ -126,7 +126,7 @@ it("a login interrupted before it renamed its profile folder is completed by the
 })
 
 describe("the systemd unit", () => {
-  it("is valid, whatever characters the folders' names hold", async () => {
+  it("is valid if folder names hold spaces, quotation marks, % and $", async () => {
     const unit = unitFor("till", { FLIGHTCASE_HOME: '/srv/50% "off" $HOME', XDG_CONFIG_HOME: place.folder }, [
       process.execPath,
       "/opt/flight case/bin.mjs"

@@ -73,7 +73,7 @@ it("help and completion are the same when read from the data of the build", asyn
   }
 })
 
-it("manual pages name every flag of every command", async () => {
+it("manual pages name every visible flag of every command", async () => {
   const { manPages } = await import(pathToFileURL(join(root, "man.mjs")).href)
   const pages: ReadonlyMap<string, string> = await manPages()
   const flagsOf = (command: Command): ReadonlyArray<string> => [

@@ -140,7 +140,7 @@ describe.each(releases)("data left by release %s", (release) => {
     )
   })
 
-  it("has earlier and new conflicts that can be resolved", async () => {
+  it("has earlier and new conflicts that can be dropped", async () => {
     server = await startServerThere()
     for (const [profile, { conflicts, refused }] of profiles) {
       const left = conflicts + refused

@@ -62,7 +62,7 @@ it("mail test refuses invalid addresses, and needs the server", async () => {
   expect((await type("mail test --offline")).code).toBe(7)
   expect((await type("mail test --wait soon")).code).toBe(2)
 })
-it("--plan is refused for commands that only the server decides", async () => {
+it("--plan is refused for jobs retry, which only the server decides", async () => {
   const planned = await type("jobs retry mail.send:test.1 --plan")
   expect(planned).toMatchObject({
     code: 2,

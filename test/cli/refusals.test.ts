@@ -45,7 +45,7 @@ it("a refusal for a shortage offers to remove a line for which nothing is left",
   const [, command = ""] = /For what is free: flightcase (quote remove '#3' \d+)/.exec(err) ?? []
   for (const one of [command, "quote convert 3"]) expect(await asSam(one), err).toMatchObject({ code: 0 })
 })
-it("a refusal for another reason offers no waiting list", async () => {
+it("a refusal of an invalid quantity offers no waiting list", async () => {
   const { code, err } = await asSam("quote add 1 PAR64 --quantity x")
   expect(code).not.toBe(0)
   expect(err).not.toContain("shortages wait")

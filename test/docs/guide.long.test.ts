@@ -108,7 +108,7 @@ describe("the commands of the guide", () => {
     expect(await typeAll(lines)).toEqual([])
   })
 
-  it("name existing verbs and flags on every page", async () => {
+  it("name existing verbs and flags on the tour's page and six others", async () => {
     const place = await openPlace()
     const helps = new Map<string, string>()
     /** Help of the longest prefix of the words that is a command. */

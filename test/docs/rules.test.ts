@@ -192,7 +192,7 @@ describe("documents", () => {
     })
     expect(broken).toEqual([])
   })
-  it("name files and folders that exist in the glossary", () => {
+  it("name in the glossary files and folders that exist", () => {
     const paths = [...read("docs/GLOSSARY.md").matchAll(/`((?:core|sync|server|cli)\/[^`]*)`/g)].map(
       ([, path = ""]) => path
     )

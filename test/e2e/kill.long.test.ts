@@ -60,7 +60,7 @@ it("a command line that is killed while it writes loses no command that it ackno
   expect((await cli("doctor", "--json")).code).toBe(0)
 })
 
-it("two command lines writing to one replica at the same time lose no command of either", async () => {
+it("twelve command lines writing to one replica at the same time lose no command", async () => {
   const before = (await cli("product-groups", "list", "--offline", "--json")).json.meta.total
   const ran = await Promise.all(
     Array.from({ length: 12 }, (_, at) =>
@@ -76,7 +76,7 @@ it("two command lines writing to one replica at the same time lose no command of
   expect((await asOwner(server.url)("GET", "/api/v1/product_groups")).body.meta.total).toBe(before + 12)
 })
 
-it("an import killed halfway resumes, and every row exists once", async () => {
+it("an import killed many times is completed by repeating it, and every row exists once", async () => {
   const file = join(import.meta.dirname, "../fixtures/price-list.csv")
   expect((await cli("import", "rates", join(import.meta.dirname, "../fixtures/rates.json"), "--remote")).code).toBe(0)
   for (const name of ["Northern Depot", "Berlin"])

@@ -69,11 +69,11 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe("the built command line", () => {
-  it("is checked for loading modules that all exist in the sources", () => {
+  it("is checked against lists of modules that all exist in the sources", () => {
     const root = fileURLToPath(new URL("../../", import.meta.url))
     expect([...server_work, ...seldom].filter((name) => !existsSync(join(root, name)))).toEqual([])
   })
-  it("prints its version without loading the core", async () => {
+  it("loads less than 11,000 bytes to print its version", async () => {
     const { bytes } = await loadedBy("--version")
     expect(bytes).toBeLessThan(11_000)
   })

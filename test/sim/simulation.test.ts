@@ -9,7 +9,7 @@ import { afterPowerCut, assertSound, committedBytes, newFolder, type Synchronous
 import { simulate } from "./simulate.ts"
 
 describe("the simulation", () => {
-  it("plays a seed the same way each time", async () => {
+  it("plays a seed the same way twice", async () => {
     const told = async (seed: number): Promise<ReadonlyArray<string>> => {
       const lines: Array<string> = []
       await simulate(seed, {
@@ -117,7 +117,7 @@ describe("a simulated power cut", () => {
     })
     expect(kept).toEqual(new Set([true, false]))
   })
-  it("damages databases that are never synced", () => {
+  it("can damage a database that is never synced", () => {
     const damaged = new Set<boolean>()
     cut("off", (copy) => {
       damaged.add(isDamaged(copy))

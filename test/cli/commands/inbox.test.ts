@@ -56,7 +56,7 @@ describe("flightcase inbox", () => {
     rmSync(join(place.home, "profiles", "default", "inbox.json"))
     expect((await type("inbox", "--offline")).code).toBe(7)
   })
-  it("'inbox read' requires ids or --all, and refuses unknown ids and types", async () => {
+  it("refuses missing, invalid and unknown ids, an invalid limit and an unknown type", async () => {
     for (const words of [["read"], ["read", "1", "--all"], ["read", "x"], ["show", "-"], ["--limit", "0"]])
       expect(await type("inbox", ...words), words.join(" ")).toMatchObject({ code: 2 })
     expect((await type("inbox", "show", "900000")).code).toBe(3)

@@ -30,7 +30,7 @@ describe("the nouns of the API", () => {
   it("are listed in the help overview even without a group", () => {
     expect(overview([...nounsIn(endpoints), "dollies"])).toContain("\n  More: dollies\n")
   })
-  it("offer a command for every operation under /api/v1 except sync, files and event streams", () => {
+  it("offer a command for every operation under /api/v1 except sync, inbound webhooks, files and event streams", () => {
     const named = new Set(verbsOf(endpoints).map(({ endpoint }) => endpoint))
     const unreached = endpoints
       .filter((endpoint) => !named.has(endpoint) && endpoint.produces !== "text/event-stream")
@@ -141,7 +141,7 @@ describe("columns of imported files", () => {
       mapped(["name=Model"], ["Model", "Type", "weight"], { Model: "Aura", Type: "Moving Head", weight: "6" })
     ).toEqual({ name: "Aura", weight: "6" })
   })
-  it("are filled by templates and constants, also for several rates", () => {
+  it("are filled by templates and constants, and a rate without a price is left out", () => {
     expect(
       mapped(
         ["name={Maker}, {Model},sku=Key,rate.price=Day,rate2.price=Week"],

@@ -33,7 +33,7 @@ describe("an explanation", () => {
   it("replaces escape characters and line breaks in names", () => {
     expect(explanationText([step("total", "\u001b[2JGala\nnight")], terminal)).toBe("total\n  \ufffd[2JGala night\n")
   })
-  it("has one line for each step in a pipe, however long", () => {
+  it("keeps a step of a hundred words on one line in a pipe", () => {
     const text = explanationText([step("total", "word ".repeat(100).trim())], { ...terminal, is_tty: false })
     expect(text.trimEnd().split("\n").at(-1)).toContain("word ".repeat(100).trim())
   })

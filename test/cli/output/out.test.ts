@@ -213,7 +213,7 @@ const by_hand = (): ReadonlyArray<ReadonlyArray<string>> => [
 describe("control characters in data", () => {
   // In colours everything is looked at: what steers is looked for beside our own inks.
   it.each(plays_everything ? looks : looks.slice(-1))(
-    "never reach the terminal in the output of any command (%s), and JSON output stays valid",
+    "never reach the terminal in the output of any command (%s), and JSON of lists stays valid",
     async (_name, env) => {
       writeFileSync(join(place.folder, "codes.txt"), `no ${odd_text}\nMH-1 ${odd_text}\nasset_number 5\n`)
       writeFileSync(
@@ -298,7 +298,7 @@ describe("the sources of the command line", () => {
     expect(others.length).toBeGreaterThan(80)
     expect(writing).toEqual([])
   })
-  it("do not use readline or readLines, which also split at characters other than line breaks", () => {
+  it("and of core, server and sync do not use readline or readLines, which split at other characters, too", () => {
     const reading = ["cli", "core", "server", "sync"]
       .flatMap(sources)
       .filter((file) => /readline|\.readLines\(/.test(code(file)))

@@ -75,12 +75,12 @@ describe("the command line for a store in New York", () => {
     expect(shown).not.toMatch(/\d\d:\d\dZ/)
     expect(shown, "an hour of UTC").not.toMatch(/\b(13|21):07/)
   })
-  it("shows a login code's validity on its clock", async () => {
+  it("shows a login code's validity as date and time without a zone", async () => {
     await place.done("users invite ann@house.example --name Ann --role Sales")
     const { code, err } = await seen("users reset-password ann@house.example")
     expect([code, err]).toEqual([0, expect.stringMatching(/it holds until \d{4}-\d\d-\d\d \d\d:\d\d\.\n/)])
   })
-  it("shows times in refusals on its clock, and exactly in JSON and in a pipe", async () => {
+  it("shows times in a refused scan on its clock, and exactly in JSON and in a pipe", async () => {
     for (const at of ["", " --remote"]) {
       const line = `opportunities scan 1 --direction out --code L-1${at}`
       const shown = await seen(line)

@@ -44,7 +44,7 @@ it("a table never truncates document numbers, and says whether sums in lists inc
   const order = { id: 1, number: "0000000001", subject: "Gala", charge_total: "10.00" }
   expect(bodyText({ opportunities: [order] }, terminal, inWords).text).toMatch(/ NET +CUR/)
 })
-it("a table never truncates dates, and prints order numbers as people write them", async () => {
+it("a table never truncates dates, and prints order numbers without leading zeros", async () => {
   const { inWords } = await import("../../../cli/output/labels.ts")
   const short = {
     date: "2027-07-01",

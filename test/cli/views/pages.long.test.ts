@@ -110,7 +110,7 @@ describe("labels and manifests of the command line", () => {
     const back = await run(place, ["pack", labels[4]!.code, "--json"], { input: `${labels[1]!.code}\n` })
     expect(JSON.parse(back.out)).toMatchObject({ packed: 1, failed: 0 })
   })
-  it("never have a code that also names another unit", async () => {
+  it("give units whose codes are ambiguous another code, which names one unit", async () => {
     const { create } = place.house
     const unit = async (fields: object): Promise<number> =>
       (await create("/stock_levels", { product_id: 10, store_id: 1, ...fields })).id

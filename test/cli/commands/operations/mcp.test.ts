@@ -116,7 +116,7 @@ describe("the MCP server without a login", () => {
 describe("the MCP server with a replica", () => {
   beforeAll(() => place.login().then(() => undefined), 60_000)
 
-  it("answers every reading tool without a network", async () => {
+  it("answers describe, find, show, availability, price and read without a network", async () => {
     await place.stop()
     const { call, client, faults } = await device("--offline")
     expect(client.getServerVersion()).toMatchObject({ name: "flightcase" })
@@ -191,7 +191,7 @@ describe("the MCP server with a replica", () => {
     })
   }, 120_000)
 
-  it("has no tool that writes with --plan, whatever else is allowed", async () => {
+  it("offers only reading tools with --plan, even beside --allow-writes", async () => {
     const { client } = await device("--offline --allow-writes --plan")
     expect((await client.listTools()).tools.map((one) => one.name).toSorted()).toEqual(reading)
   }, 60_000)

@@ -37,13 +37,13 @@ describe("flightcase import", () => {
     }
   )
 
-  it("splits long rows into several requests by their size", async () => {
+  it("imports forty rows of 100 kB each, which are too long for one request", async () => {
     const rows = Array.from({ length: 40 }, (_, at) => [`L-${at}`, `Long ${at}`, "é".repeat(50_000)])
     const file = written("long.csv", [["number", "name", "notes"], ...rows])
     expect(await imported("members", file)).toMatchObject({ code: 0, of: { created: 40 } })
   })
 
-  it("reports how many rows an interrupted import accepted, and none for a plan", async () => {
+  it("reports how many rows were accepted before an unreadable one, and none for a plan", async () => {
     const rows = Array.from({ length: 1_000 }, (_, at) => [`B-${at}`, `Row ${at}`, "x".repeat(500)])
     const file = written("broken.csv", [["number", "name", "notes"], ...rows, ["B-x", '"Never closed']])
     const args = ["import", "members", file, "--chunk", "100"]

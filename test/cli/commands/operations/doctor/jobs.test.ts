@@ -13,7 +13,7 @@ it("doctor lists failed jobs with their errors and the commands to retry or drop
       "flightcase jobs retry ID tries one again, jobs drop ID lets it go"
   })
 })
-it("doctor lists jobs that no worker handles", () => {
+it("doctor lists jobs that should have begun an hour ago or more", () => {
   expect(jobsFinding(none, { total: 1, jobs: [{ id: "web.hook:1" }] })).toMatchObject({
     ok: false,
     detail: "1 should have begun an hour ago or more: web.hook:1. The server's log says why"

@@ -183,7 +183,7 @@ describe("the table of flightcase usage", () => {
     `)
     expect(askedOfUsage()).toEqual(["/api/v1/usage?dimension=day"])
   })
-  it("fits a narrow terminal, and uses colour where enabled", async () => {
+  it("has rows that fit a narrow terminal, and a coloured heading where colour is enabled", async () => {
     const { COLUMNS: _c, NO_COLOR: _n, ...env } = seen
     const out = await shown(["usage"], { ...env, COLUMNS: "60", CLICOLOR_FORCE: "1" })
     expect(out).toContain("\u001b[1m7d")

@@ -44,7 +44,7 @@ const answering = (answers: ReadonlyArray<Answer>): Questions => {
   }
 }
 
-it("the setup wizard refuses each invalid answer with the server's message", async () => {
+it("the setup wizard refuses invalid answers with the server's messages, and keeps the others in a file", async () => {
   await done("products create --name Lamp")
   const context = openContext({}, place.env)
   try {
