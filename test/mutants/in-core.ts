@@ -220,7 +220,10 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     find: "update id_sequences set next = next - ? where name = ? and next = ?",
     replace: "update id_sequences set next = next - ? where name = ? and ? > 0",
     killed_by: [
-      { file: "test/core/kernel/ids.test.ts", test: "are reused after release only if no later id was allocated" }
+      {
+        file: "test/core/kernel/ids.test.ts",
+        test: "are reused after release only on SQLite, and only if no later id was allocated"
+      }
     ]
   },
   {

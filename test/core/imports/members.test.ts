@@ -89,7 +89,7 @@ describe.each(engines)("importing members on %s", (engine) => {
     expect(await head()).toBe(before)
   })
 
-  it("updates differing values, keeps omitted ones, and makes the imported address primary", async () => {
+  it("updates differing values, keeps omitted ones, and makes the imported e-mail address primary", async () => {
     const { id, status } = await one({
       account_number: "C-100",
       name: "Acme Events Ltd",

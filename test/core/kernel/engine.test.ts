@@ -52,7 +52,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
       expect(await statusOf("PUT", `/lamps/${id}`, bad, everything)).toBe(422)
       expect(await statusOf("PUT", `/lamps/${id}`, { name: "Better" }, everything)).toBe(200)
     })
-    it("are 404 for any invalid id", async () => {
+    it("are 404 for malformed and out-of-range ids, and for an unknown path", async () => {
       for (const id of words(
         "0 -1 1.0 01 1e3 abc 9007199254740993 99999999999999999999 %20 %00 1%00 null __proto__ 1;drop"
       )) {
@@ -68,7 +68,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
       expect(await statusOf("PATCH", `/lamps/${id}`, { name: "Patched" })).toBe(200)
       expect(await statusOf("HEAD", `/lamps/${id}`)).toBe(200)
     })
-    it("name every invalid field, and never take a literal path for an id", async () => {
+    it("name every invalid field, and the path /lamps/many is not read as an id", async () => {
       expect((await w.post("/lamps/many", { count: 1 })).status).toBe(200)
       const { status, body } = await w.post("/lamps", { kind: "x", rack_id: 77, weight: "heavy", tag_list: [1] })
       expect([status, Object.keys(body.errors).sort()]).toEqual([
@@ -172,7 +172,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
       await make()
       expect(given).toEqual([...new Set(given)].sort((a, b) => a - b))
     })
-    it("are allocated together and in order for a command that needs many", async () => {
+    it("are unique and ascending for a command that needs 300", async () => {
       const { body } = await w.post("/lamps/many", { count: 300 })
       expect(new Set(body.ids).size).toBe(300)
       expect(body.ids).toEqual([...body.ids].sort((a, b) => a - b))

@@ -5,7 +5,7 @@ import { both_engines } from "../../app.ts"
 import { openShop } from "./lamp-shop.ts"
 
 describe.each(both_engines)("ids on %s", (engine) => {
-  it("are reused after release only if no later id was allocated", async () => {
+  it("are reused after release only on SQLite, and only if no later id was allocated", async () => {
     const shop = await openShop(engine)
     try {
       await shop.run(

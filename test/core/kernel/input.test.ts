@@ -290,12 +290,12 @@ describe("fields of a body", () => {
     expect(values).toEqual({ cleared: null, reset: 7, labels: [] })
     expect(Object.keys(errors)).toEqual(["must"])
   })
-  it("are cleared by empty text if optional, and rejected if required", () => {
+  it("are cleared by empty text if they may be empty, and rejected otherwise", () => {
     const { values, errors } = update(fields, { needed: "  ", told: "", cleared: " \n", counted: "", note: " " })
     expect(values).toEqual({ told: null, cleared: null, note: "" })
     expect(Object.keys(errors)).toEqual(["needed", "counted"])
   })
-  it("are ignored if computed, unknown or fixed at creation", () => {
+  it("are ignored if computed or unknown, and on update if fixed at creation", () => {
     expect(create(fields, { needed: "n", made: "forged", id: 5, nonsense: "\u0000" }).values).not.toMatchObject({
       made: "forged"
     })

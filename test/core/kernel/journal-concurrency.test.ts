@@ -112,7 +112,7 @@ it("exactly one of many concurrent claims of an asset number succeeds; the other
   }
 })
 
-it("exactly one of many concurrent bookings of one window succeeds, and adjacent windows all do", async () => {
+it("exactly one of eight concurrent bookings of overlapping windows succeeds, and all of adjacent windows", async () => {
   const id = await lamp()
   const snapshot = (index: number, from: string, to: string) =>
     writer(index).call("POST", `/api/v1/lamps/${id}/book`, {

@@ -106,7 +106,7 @@ describe.each(both_engines)("a database on %s that is older than some seed data"
     expect(await rows(third, "custom_views")).toEqual(after)
   })
 
-  it("keeps users' rows, and gives the system's rows other ids", async () => {
+  it("gives the system's rows later ids if the first ids are already taken", async () => {
     const first = await start()
     const names = (await rows(first, "custom_views")).map((view) => view.name)
     await forgetViews(first)
@@ -122,7 +122,7 @@ describe.each(both_engines)("a database on %s that is older than some seed data"
     ).toEqual(after.map((view) => `custom_view:${view.id}`))
   })
 
-  it("gets a later release's rows once from two servers that start together, and deleted ones stay deleted", async () => {
+  it("gets a later release's rows once, on Postgres from two servers at once, and deleted ones stay deleted", async () => {
     await start()
     await stop()
     const both = await Promise.all(engine === "pg" ? [start([later]), start([later])] : [start([later])])

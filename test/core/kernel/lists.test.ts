@@ -193,7 +193,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     expect((await w.post(`/list_of_values/1`)).headers["allow"]).toBe("DELETE, GET, PUT")
   })
 
-  it("every unpaged list has the meta of one page with all rows", async () => {
+  it("unpaged lists have the meta of one page with all rows", async () => {
     const member = (await post("/members", { name: "Empty", membership_type: "contact" })).member
     const list = (await post("/list_names", { name: "Empty" })).list_name
     const { opportunity } = await post("/opportunities", { subject: "Empty" })
@@ -214,7 +214,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     }
   })
 
-  it("archived rows are listed on request, for members and products only", async () => {
+  it("only members and products list archived rows, and only on request", async () => {
     expect(catalogue.resources.filter((one) => one.lists_archived).map((one) => one.plural)).toEqual([
       "members",
       "products"

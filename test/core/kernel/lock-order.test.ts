@@ -90,7 +90,7 @@ it("two writers that need each other's locks do not deadlock: one restarts and w
     })
   ))
 
-it("readers wait for writers of the same rows, but not for other readers", () =>
+it("writers wait for readers of the same rows, but readers do not wait for other readers", () =>
   inShop(
     Effect.gen(function* () {
       const { letGo } = yield* holding(lockIfFree(["lamp:1"], { shared: true }))

@@ -49,7 +49,7 @@ describe("references", () => {
     expect(found.filter((path) => !/\.(price_category|discount_category|vehicle)_id$/.test(path))).toEqual([])
     expect(found).toContain("members.create.price_category_id")
   })
-  it("are kept after a hard delete only where declared", () => {
+  it("are kept after a hard delete only in columns listed here", () => {
     const deleted = new Set(
       catalogue.endpoints
         .filter(({ method }) => method === "DELETE")

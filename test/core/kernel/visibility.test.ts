@@ -140,7 +140,7 @@ describe("a user's permissions", () => {
     const seen = visibleColumnsOf(lamps, viewerWith(held, ["*"]))
     expect(typeof seen === "object" ? [...seen] : seen).toEqual(expected)
   })
-  it("show a table without declared visibility only if they permit reading everything", () => {
+  it("show a table without declared visibility only with action-log.view or to the owner", () => {
     const safes = table("safes", { name: text() })
     expect(
       visibleColumnsOf(
@@ -154,7 +154,7 @@ describe("a user's permissions", () => {
     expect(visibleColumnsOf(safes, viewerWith(["action-log.view"], ["*"]))).toBe("whole")
     expect(visibleColumnsOf(safes, { ...viewerWith([], ["*"]), is_owner: true })).toBe("whole")
   })
-  it("never hide the creation time and the deletion flag", () => {
+  it("always show the id, the creation time and the deletion time", () => {
     const carts = table(
       "carts",
       { name: text() },

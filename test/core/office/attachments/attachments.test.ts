@@ -53,7 +53,7 @@ describe.each(engines)("attachments on %s", (engine) => {
     return got.body.attachments.map((one) => one.original_name)
   }
 
-  it("keep a member's file unchanged, with its uploader and an expiring URL (case F1)", async () => {
+  it("keep a member's file unchanged, with its uploader and an expiring URL", async () => {
     const id = await member("One")
     const texts = { category: "photo", description: "From the front" }
     const got = await attach({ type: "Member", id }, { more: Object.entries(texts) })
@@ -78,7 +78,7 @@ describe.each(engines)("attachments on %s", (engine) => {
     expect((await get(`attachments/${got.body.attachment.id}`)).body.attachment.original_name).toBe("Front ü.png")
   })
 
-  it("are rejected for a missing file or subject and overlong texts, each at its field (case F2)", async () => {
+  it("are rejected for a missing file or subject and overlong texts, each at its field", async () => {
     const id = await member("Two")
     await refused(server.ask("/api/v1/attachments", { json: { attachable_type: "Member", attachable_id: id } }), "file")
     await refused(attach({}), "attachable_id", "attachable_type")
@@ -87,7 +87,7 @@ describe.each(engines)("attachments on %s", (engine) => {
     expect(await names(`members/${id}/attachments`)).toEqual([])
   })
 
-  it("are rejected for a type without attachments, and accept type names in any case (case F3)", async () => {
+  it("are rejected for a type without attachments, and accept type names in any case", async () => {
     const id = await member("Three")
     for (const type of ["Nope", "App\\Models\\Member", ""]) {
       await refused(attach({ type, id }), "attachable_type")
@@ -98,14 +98,14 @@ describe.each(engines)("attachments on %s", (engine) => {
       expect((await attach({ type, id: unit.id })).body.attachment.attachable_type).toBe("StockLevel")
   })
 
-  it("are 404 for a missing or archived subject if the rest of the request is valid (case F4)", async () => {
+  it("are 404 for a missing or archived subject if the rest of the request is valid", async () => {
     expect((await attach({ type: "Member", id: 999_999 })).status).toBe(404)
     const id = await member("Four")
     await remove(`members/${id}`)
     expect((await attach({ type: "Member", id })).status).toBe(404)
   })
 
-  it("are deleted with their file (case F5)", async () => {
+  it("are deleted with their file", async () => {
     const id = await member("Five")
     const { attachment } = (await attach({ type: "member", id })).body
     expect((await remove(`attachments/${attachment.id}`)).status).toBe(204)

@@ -121,7 +121,7 @@ describe("modifier configs", () => {
     ).toBe(expected)
   })
 
-  it("store decimals as text, so that 0.5 stays 0.5 and 1.0 becomes 1", () => {
+  it("store decimals as text: the number 1.0 becomes 1, and the text 1.0 stays", () => {
     const tiers = [0.5, 1.0, "1.0", 0].map((multiplier) => ({ multiplier }))
     expect(
       stored({ ...daily, enabled_modifiers: ["multiplier"], modifier_configs: { multiplier: { tiers } } })

@@ -150,7 +150,7 @@ describe("the explanation of a line", () => {
     return { unit_price, discounted_total: subtotal - discount, tax_rate: "20.0000" }
   }
   // 3 × 9.99 × 2 = 59.94; 12.5 percent is 7.4925, 7.49; 52.45 with tax in it is 43.7083 net.
-  it("shows full units, days, its own discount and the included tax for a manual price", () => {
+  it("shows whole units, days, its own discount and the included tax for a manual price", () => {
     const given = facts({ prices_include_tax: true })
     expect(rules(explainLine(given, stored(given)))).toEqual([
       "quantity whole_units 3",

@@ -174,7 +174,7 @@ describe("chargeable days", () => {
     expect(chargeableDays({ starts_at: null, ends_at: "2026-07-04T09:00:00Z" }, noOverride)).toBe(1)
     expect(chargeableDays({ starts_at: "2026-07-04T09:00:00Z", ends_at: "2026-07-01T09:00:00Z" }, noOverride)).toBe(1)
   })
-  it("are the days of the dates if the override is switched on without a value", () => {
+  it("are the override's value, rounded and at least one, or the days of the dates if it has none", () => {
     const window = { starts_at: "2026-07-01T09:00:00Z", ends_at: "2026-07-04T08:59:00Z" }
     expect(chargeableDays(window, { use_chargeable_days: true, chargeable_days: null })).toBe(2)
     expect(chargeableDays(window, { use_chargeable_days: true, chargeable_days: "0.0" })).toBe(1)
@@ -215,7 +215,7 @@ describe("the tax of a product class and a member class", () => {
     const rules = [rule(2, 2, 20), rule(2, 2, 5, { priority: 3 }), rule(2, 2, 20, { priority: 9, is_active: false })]
     expect(resolve(rules, 2, 2)).toEqual({ tax_rate_id: 5, name: "Reduced", percentage: "5.0000" })
   })
-  it("falls back to the default classes only for a pair without a rule", () => {
+  it("falls back to the default classes only for a pair without an active rule", () => {
     expect(resolve([rule(1, 1, 20)], 2, 3)).toEqual({ tax_rate_id: 20, name: "Standard", percentage: "20.0000" })
     expect(resolve([rule(1, 1, 20), rule(2, 3, 9)], 2, 3)).toEqual(noTax)
     expect(resolve([rule(2, 3, 5, { priority: 1 }), rule(2, 3, 9, { priority: 5 })], 2, 3)).toEqual(noTax)

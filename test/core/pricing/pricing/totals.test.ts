@@ -62,7 +62,7 @@ describe("the calculation of totals", () => {
     expect(sums).toMatchObject({ charge_total: 8167, tax_total: 1383, charge_including_tax_total: 9550 })
   })
 
-  it("taxes costs in the default product class, counts full units only, and removes tax that prices include", () => {
+  it("taxes costs in the default product class, rounds them to whole units, and removes tax that prices include", () => {
     expect(totals({ costs: [cost(5, 1000, "1.50")] }).totals).toMatchObject({
       service_charge_total: 2000,
       tax_total: 400

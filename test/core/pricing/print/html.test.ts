@@ -75,7 +75,7 @@ describe("a document as HTML", () => {
     expect(htmlPart(of([image]))).toContain(">Our logo</div>")
     expect(htmlPart(of([image]), { addressOf: () => "cid:logo" })).toContain('<img src="cid:logo" alt="Our logo"')
   })
-  it("links the URL of a code in a mail, and omits bar codes and other machine-readable parts", () => {
+  it("links the URL of a code in a mail, and omits a code that holds no URL", () => {
     const code = (value: string): Block => ({ kind: "code", symbology: "qr", value, caption: "Scan" })
     expect(htmlMail(of([code("https://example.com/d/1")]))).toContain('<a href="https://example.com/d/1"')
     expect(htmlMail(of([code("BCD\n002")]))).not.toContain("BCD")

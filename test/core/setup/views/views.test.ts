@@ -46,7 +46,7 @@ describe.each(engines)("saved views on %s", (engine) => {
     await member({ name: "Audio Ltd", membership_type: "organisation", is_active: false, rating: 4 })
   })
 
-  it("are personal by default", async () => {
+  it("have no sort column, roles or description by default, and no owner if shared", async () => {
     expect(await made({})).toMatchObject({ sort_column: null, columns: ["name"], role_ids: [], description: null })
     expect(await made({ visibility: "shared", description: "For the desk", role_ids: [3] })).toMatchObject({
       user_id: null,
@@ -104,7 +104,7 @@ describe.each(engines)("saved views on %s", (engine) => {
     expect(await refused(body)).toEqual(fields)
   })
 
-  it("show their columns only, of the rows that match", async () => {
+  it("show only their own columns, of the rows that match", async () => {
     const view = await made({
       name: "Companies",
       columns: ["name", "created_at"],
