@@ -202,10 +202,13 @@ describe("reading a body", () => {
     [text({ format: "zone" }), ["UTC", "Europe/London"], ["Mars/Base", "Europe"]],
     [text({ format: "slug" }), ["a", "half-day-2"], ["A", "a--b", "-a", "a_b"]],
     [text({ length: 3 }), ["abc"], ["ab", "abcd"]]
-  ])("accepts and rejects texts by their declared format (case %#)", (field, good, bad) => {
-    expect(good.map((raw) => value(field, raw))).toEqual(good)
-    expect(bad.map((raw) => value(field, raw))).toEqual(bad.map(() => refused))
-  })
+  ])(
+    "accepts and rejects texts by their declared format, or by length if it is undefined: $type.format",
+    (field, good, bad) => {
+      expect(good.map((raw) => value(field, raw))).toEqual(good)
+      expect(bad.map((raw) => value(field, raw))).toEqual(bad.map(() => refused))
+    }
+  )
   it("stores currency and country codes in capitals", () => {
     expect([value(text({ format: "currency" }), "gbp"), value(text({ format: "country" }), " de ")]).toEqual([
       "GBP",

@@ -120,7 +120,7 @@ describe("the price of a line over three days", () => {
     ]).toEqual([4, 5])
   })
 
-  it("takes the opportunity's chargeable days for manual prices only", () => {
+  it("takes the opportunity's chargeable days for manual prices and not for rates", () => {
     const days = { use_chargeable_days: true, chargeable_days: "10.0" }
     expect([priced({ days, manual_unit_price: 100 }).units, priced({ days, rate: daily(100) }).units]).toEqual([10, 3])
     const sold = { days, transaction_type: "sale" } as const
