@@ -513,9 +513,9 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     name: "a page of rows begins one key too late",
     file: "sync/server/snapshot-api.ts",
     within: "sectionsAfter",
-    find: "if (!done) return { position, sections, next: cursorOf(table.name, lastOf(rows)[table.key] as Key) }",
+    find: "if (!done) return { position, sections, next: cursorOf(table.name, keyOf(table, lastOf(rows))) }",
     replace:
-      'if (!done) return { position, sections, next: cursorOf(table.name, typeof lastOf(rows)[table.key] === "number" ? Number(lastOf(rows)[table.key]) + 1 : lastOf(rows)[table.key] as Key) }',
+      'if (!done) return { position, sections, next: cursorOf(table.name, typeof lastOf(rows)[table.key] === "number" ? Number(lastOf(rows)[table.key]) + 1 : keyOf(table, lastOf(rows))) }',
     killed_by: [
       {
         file: fill_test,
