@@ -66,7 +66,7 @@ describe("the HTTP client", () => {
     expect(asked[0]!.headers["content-type"]).toMatch(/^multipart\/form-data; boundary=/)
     expect(asked[0]!.headers["authorization"]).toBeUndefined()
   })
-  it("retries 429 and 425 after Retry-After, and no other status", async () => {
+  it("retries 429 and 425 that carry Retry-After, and does not retry 503", async () => {
     for (const status of [429, 425]) {
       const { client, asked } = await serving(refusing(status, "0"), { again: afterItsWord(5, 60) })
       expect((await client.send({ method: "POST", path: "/", body: 1 })).status).toBe(200)

@@ -76,7 +76,7 @@ describe("two servers on one Postgres", () => {
     const rest = statusesOf(await inTurns(2 * (limit - served) + 2, { token }))
     expect(served + rest.served).toBe(limit)
   })
-  it("count requests without a token and failed public requests by address together", async () => {
+  it("share one count per address: of requests without a token, and of failed public requests", async () => {
     now += minute
     const strangers = await inTurns(24, { token: null })
     expect(strangers.map(({ status }) => status).filter((status) => status === 401)).toHaveLength(20)

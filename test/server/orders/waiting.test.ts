@@ -312,7 +312,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
     expect([(await shown(first))[0].position, (await shown(second))[0].position]).toEqual([2, 1])
   })
 
-  it("notifies once, however many orders are cancelled together", async () => {
+  it("notifies a line once when two orders are cancelled at once", async () => {
     const { id } = await product(2)
     const [one, other] = [await ordered(id, 1), await ordered(id, 1)]
     const deal = await ordered(id, 2)

@@ -43,7 +43,7 @@ describe("a text template", () => {
   ])("is refused with %s", async (_what, text) => {
     expect(await refused({ text })).toMatchObject({ _tag: "TextInvalid", faults: [{ name: "text" }] })
   })
-  it("reports the position of its error, and does not affect others", async () => {
+  it("reports its error with the position, beside those of all other faulty templates", async () => {
     const failure = await refused({ intro: "Dear\n  {{ member.name | shout }}", terms: "fine", footer: "{% if %}" })
     expect(failure).toMatchObject({
       _tag: "TextInvalid",

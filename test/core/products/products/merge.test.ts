@@ -81,7 +81,7 @@ describe.each(engines)("merging products on %s", (engine) => {
     expect((await merge(P, X)).status).toBe(200)
     expect((await list(`products/${P}/components`, "components")).map((one) => one.component_product_id)).toEqual([Q])
   })
-  it("fills gaps in the kept product's custom fields only (case I11)", async () => {
+  it("fills only empty custom fields of the kept product, and overwrites none", async () => {
     for (const name of ["shared_ref", "unique_note"]) {
       await w.create("/custom_fields", { name, module_type: "Product", field_type: 0 })
     }

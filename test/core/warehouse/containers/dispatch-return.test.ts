@@ -276,7 +276,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
       expect(second.body.verification).toEqual({ expected, scanned: expected, ...right })
       expect((await w.box(kit.id)).status).toBe("returned")
     })
-    it("returns the container with its last unit if units are scanned individually", async () => {
+    it("returns a container of one unit when that unit is scanned, in individual check-in", async () => {
       const kit = await sealed("kit", { checkin_mode: "individual" })
       const id = await order(kit.product)
       await out(kit, id)

@@ -242,7 +242,7 @@ describe.each(engines)("packing on %s", (engine) => {
       (await w.create("/containers", { name, store_id: store })).id
     const nest = (id: number, parent_container_id: number | null) => w.act(id, "nest", { parent_container_id })
 
-    it("can be packed into another container and unpacked, and is enough content to seal that one", async () => {
+    it("can be nested in another, which can be sealed once it is, and taken out while that one is open", async () => {
       const [outer, inner] = [await box("Outer"), await box("Inner")]
       await w.pack(inner, (await w.gear()).unit)
       expect((await nest(inner, outer)).body.container).toMatchObject({ parent_container_id: outer })

@@ -21,9 +21,12 @@ describe("the slot of an instant", () => {
     ["daily", "America/Sao_Paulo", "2018-11-04T02:59Z", "2018-11-03T03:00"],
     ["daily", "America/Sao_Paulo", "2018-11-04T03:00Z", "2018-11-04T03:00"],
     ["daily", "UTC", "1969-12-31T23:59Z", "1969-12-31T00:00"]
-  ])("starts by the zone's clock: %s slots in %s, %s is in the slot from %sZ", (resolution, zone, instant, start) => {
-    expect(slotBounds(ms(instant), ms(instant), resolution, zone).slice(0, 1).map(iso)).toEqual([start])
-  })
+  ])(
+    "starts at the zone's half-day or day, or the UTC hour: with %s slots in %s, %s is in that from %sZ",
+    (resolution, zone, instant, start) => {
+      expect(slotBounds(ms(instant), ms(instant), resolution, zone).slice(0, 1).map(iso)).toEqual([start])
+    }
+  )
 })
 
 describe("the slots of a window", () => {
