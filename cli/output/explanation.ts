@@ -7,7 +7,7 @@ import { oneLine, styled, type Terminal, widthOf } from "./text.ts"
 const width_max = 120
 const indent = "  "
 
-/** Formats steps: wrapped sentences below each amount on a terminal, tab-separated columns in a pipe. */
+/** Formats steps: wrapped sentences below each figure on a terminal, tab-separated columns in a pipe. */
 export const explanationText = (steps: Json | undefined, terminal: Terminal): string => {
   const rows: ReadonlyArray<JsonObject> = Array.isArray(steps) ? steps.filter(isJsonObject) : []
   if (!terminal.is_tty) return tableText(columnsNamed("figure, rule, from, to, words"), rows, terminal)

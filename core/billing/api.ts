@@ -316,7 +316,7 @@ const billingSettings = {
       max: 1000,
       describe: "Payment URL with {number}, {amount} and {currency}: https://pay.example/?ref={number}"
     }),
-    terms: longText({ ...optional, max: 5_000, describe: "Terms below the totals of every invoice" }),
+    terms: longText({ ...optional, max: 5_000, describe: "Terms on invoices; layouts may override" }),
     footer: longText({ ...optional, max: 500, describe: "Page footer, up to 6 lines" }),
     logo_attachment_id: integer({ ...optional, min: 1, describe: "Id of the logo's attachment: PNG, JPEG or SVG" }),
     accent: text({ ...optional, max: 7, describe: "Colour of headings and rules, such as #1f4e79" }),

@@ -1,4 +1,4 @@
-/** An error that keeps the server from starting: one line with advice. */
+/** A failure of the start, a backup or the recovery of an owner, as one line to print. */
 import { SqlError } from "effect/sql"
 import { NewerSchema } from "../../core/kernel/runtime/schema.ts"
 import { MigrationFailed } from "../../core/kernel/store/table-migration.ts"

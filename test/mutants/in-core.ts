@@ -303,7 +303,7 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/orders/demands/overlap.test.ts",
-        test: "rejects overlapping demands of one unit, and accepts all other demands",
+        test: "rejects overlapping demands of one unit, and accepts adjoining, inactive and other units' demands",
         engine: "sqlite"
       }
     ]
@@ -353,7 +353,7 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/orders/opportunities/units/allocation.test.ts",
-        test: "is rejected for a unit that another order reserved, naming it (scenario 99)",
+        test: "is rejected for a unit reserved for overlapping dates, naming the unit and the order (scenario 99)",
         engine: "sqlite"
       }
     ]
@@ -445,7 +445,7 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/orders/opportunities/units/allocation.test.ts",
-        test: "dispatches a kit's unit with one order at a time, although only its parts are reserved",
+        test: "lets a kit's unit be dispatched with one order at a time, although only its parts are reserved",
         engine: "sqlite"
       }
     ]

@@ -41,7 +41,7 @@ export const promise_mutants: ReadonlyArray<Mutant> = [
     "a second extension overwrites the original end",
     "agreedDates",
     { find: "|| (agreed !== null && agreed !== set[bound])", replace: "" },
-    "keeps the first agreed dates over any number of extensions, and shows them in the activity"
+    "keeps the first agreed end over two extensions, and shows the first extension in the activity"
   ),
   decide(
     "only the database rejects an extension into another order's unit",
@@ -71,7 +71,7 @@ export const promise_mutants: ReadonlyArray<Mutant> = [
     "an extension charges returned goods",
     "planExtension",
     { find: 'which === "keep" || is_back', replace: 'which === "keep"' },
-    "no longer charges returned lines"
+    "does not charge returned lines for longer"
   ),
   plan(
     "a line may end before it begins",
@@ -120,7 +120,7 @@ export const promise_mutants: ReadonlyArray<Mutant> = [
     "the units of a part stay on the line it was split from",
     "splitLine",
     { find: "ids.has(unit.id) ? { ...unit, opportunity_item_id: part.id } : unit", replace: "unit" },
-    "holds its units until then, and no others"
+    "holds the extended unit until the new end, and no other unit"
   ),
   returned(
     "a part that came back early is still demanded",
@@ -138,7 +138,7 @@ export const promise_mutants: ReadonlyArray<Mutant> = [
     "more comes back early than is out",
     "countedIn",
     { find: "exact(quantity).greaterThan(out)", replace: "false" },
-    "is rejected for more than is out, for a time after the line's end, for sold goods and on a quotation"
+    "is rejected for more than is out, for a time in the future, for sold goods and on a quotation"
   ),
   credit_draft(
     "what was billed beyond is not credited",

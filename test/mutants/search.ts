@@ -23,13 +23,13 @@ export const search_mutants: ReadonlyArray<Mutant> = [
     "a document number is found only with its leading zeros",
     "zeroForms",
     { find: '"0".repeat(zeros) + digits', replace: "digits" },
-    "finds orders by number with or without leading zeros, by subject, and by customer while they are open"
+    "finds an order by its number with or without leading zeros, by its subject and by its customer"
   ),
   within("find")(
     "a customer's open orders are not found with the customer",
     "findAll",
     { find: "people !== undefined && orders !== undefined", replace: "people !== undefined && orders === undefined" },
-    "finds orders by number with or without leading zeros, by subject, and by customer while they are open"
+    "finds an order by its number with or without leading zeros, by its subject and by its customer"
   ),
   within("matches")(
     "newer rows come before an exact match of the code",
@@ -47,7 +47,7 @@ export const search_mutants: ReadonlyArray<Mutant> = [
     "deleted rows displace older matches",
     "matchSql",
     { find: 'table.soft_delete ? ` and exists (${own})` : ""', replace: '""' },
-    "finds a row that comes after more deleted rows than one search examines"
+    "finds a row among more deleted rows than one search examines"
   ),
   within("rows")(
     "short words find nothing",
@@ -71,19 +71,19 @@ export const search_mutants: ReadonlyArray<Mutant> = [
     "a customer is named to users who may not see customers",
     "shownOrder",
     { find: "sees_customer ?", replace: "id > 0 ?" },
-    "names the order to users who see orders, and its customer to users who see customers"
+    "names the order to users who see orders or availability, and its customer to users who see members"
   ),
   within("steps", unit_location_test)(
     "a dispatched unit is reported as allocated to its next order",
     "telling",
     { find: "in_order.indexOf(one.status) - in_order.indexOf(other.status)", replace: "0" },
-    "is the order that the unit is out with, even if another order has it allocated"
+    "names the order that the unit is out with, even if another order has it allocated"
   ),
   where(
     "a dispatched part of a kit is reported as in stock",
     "placeOf",
     { find: '|| around?.status === "dispatched"', replace: "" },
-    "is the order of the kit that contains the unit"
+    "names the order that a unit's kit is out with, although only the kit is on the order"
   ),
   {
     name: "a refilled device finds rows of its former fill",

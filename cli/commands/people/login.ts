@@ -320,7 +320,7 @@ const keepLeftFiles = (
   }
 }
 
-/** Writes commands that could not be moved to a file next to the new outbox; returns its name. */
+/** Writes unmoved commands to a file next to the new outbox; returns its path, if any. */
 const keepLeft = (folder: string, { left }: MoveResult): string | undefined => {
   if (left.length === 0) return undefined
   const file = join(folder, `left-behind-${stamp()}.json`)

@@ -269,7 +269,7 @@ export const redecide = Effect.fnUntraced(function* (parts: ReplicaParts, due: R
 const lastRun = Effect.gen(function* () {
   return Number((yield* readMeta(yield* Store, "run_n")) ?? 0)
 })
-/** Whether commands in the outbox have not run here: another process recorded them, or it crashed. Cheap. */
+/** Whether outbox commands are yet to run here: another process's, or all after a fill or upgrade. Cheap. */
 export const hasDueCommands = Effect.fnUntraced(function* (outbox: Outbox) {
   return outbox.lastPending() > (yield* lastRun)
 })

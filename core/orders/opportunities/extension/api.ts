@@ -131,7 +131,7 @@ const returnEarly = command("POST", `${path}/{id}/return_early`, {
     }),
     received_by: ref("users", { nullable: true }),
     return_store_id: ref("stores", { nullable: true }),
-    condition: code(condition_labels, { nullable: true, describe: "Condition in which the goods are checked at once" }),
+    condition: code(condition_labels, { nullable: true, describe: "Checks goods now, in this condition; null: later" }),
     damage_notes: longText({ nullable: true })
   },
   split_by: "items",

@@ -296,7 +296,7 @@ const returned = {
   quantity: text(),
   charged_until: timestamp(),
   total_before: text({ describe: "Total of the line without tax, before the return" }),
-  total_after: text({ describe: "Total of the line and its part without tax, after the return" })
+  total_after: text({ describe: "Total without tax of the line and its part, after the return" })
 }
 export const returnedShown = Shown.objects(returned, { describe: "Parts that came back, with their lines' totals" })
 export const returnedResult = Shown.keys({ id: integer(), returned: returnedShown, warnings: list(text()) })

@@ -33,7 +33,7 @@ describe.each(both_engines)("the database of %s", (engine) => {
       )
     )
 
-  it("rejects overlapping demands of one unit, and accepts all other demands", async () => {
+  it("rejects overlapping demands of one unit, and accepts adjoining, inactive and other units' demands", async () => {
     expect(await apply(claim(1, 7, 10, 15))).toBe("done")
     for (const [from, to] of [
       [10, 15],

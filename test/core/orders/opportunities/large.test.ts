@@ -12,7 +12,7 @@ import { engines } from "../../../app.ts"
 import { appHouse, itFoldsAgain } from "../../../app-house.ts"
 import { hire_dates, fifty_each } from "../../../rental-house.ts"
 
-describe.each(engines)("large opportunities on %s", (engine) => {
+describe.each(engines)("opportunities of several lines and versions on %s", (engine) => {
   const w = appHouse(engine)
   const events = async (id: number, type: string) =>
     (
@@ -21,7 +21,7 @@ describe.each(engines)("large opportunities on %s", (engine) => {
   const stored = (id: number) =>
     w.app.run(Effect.flatMap(Store, (store) => store.find(opportunity_items, { opportunity_id: id })))
 
-  it("read the active version's lines to change lines, and all lines to change versions", async () => {
+  it("are loaded with the active version's lines, or with the lines of all versions, as requested", async () => {
     const { id } = await w.deal(hire_dates)
     await w.post(`/opportunities/${id}/convert_to_quotation`)
     await w.create(`/opportunities/${id}/versions`, {})
@@ -41,7 +41,7 @@ describe.each(engines)("large opportunities on %s", (engine) => {
     expect(await read(true)).toEqual([true])
     expect((await read(false)).toSorted()).toEqual([false, true])
   })
-  it("keep the totals of both versions when a line is added to one", async () => {
+  it("keep the other version's total when a line is added to the active version", async () => {
     const { id } = await w.deal(hire_dates)
     await w.post(`/opportunities/${id}/convert_to_quotation`)
     const first = await w.create(`/opportunities/${id}/versions`, {})

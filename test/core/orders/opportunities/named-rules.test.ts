@@ -102,7 +102,7 @@ describe.each(engines)("discount rules and surcharge groups of an opportunity on
     // Automatic rules skip manual prices; named rules do not.
     expect(by_hand).toBe(how === "by name" ? "356.40" : "396.00")
   })
-  it("still apply after deletion to existing lines of every version, and to their copies", async () => {
+  it("still apply after deletion to existing lines of both versions, and to their copies in a new one", async () => {
     const gone = await rule()
     const { id } = await w.deal({ ...hire_dates, discount_rule_ids: [gone.id] })
     await w.post(`/opportunities/${id}/convert_to_quotation`)
@@ -157,7 +157,7 @@ describe.each(engines)("discount rules and surcharge groups of an opportunity on
       costs: []
     })
   })
-  it("apply by default to new opportunities of their store, unless others are named", async () => {
+  it("apply by default to new opportunities of their store, unless an empty list is sent", async () => {
     const extras = await group([fee], { default_enabled: true, store_id: 1 })
     expect((await w.opportunity()).surcharge_group_ids).toEqual([extras.id])
     expect((await w.opportunity({ surcharge_group_ids: [] })).surcharge_group_ids).toEqual([])

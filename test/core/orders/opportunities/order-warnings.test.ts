@@ -59,7 +59,7 @@ describe.each(engines)("warnings before an order, on %s", (engine) => {
     expect((await w.post(`/opportunities/${third}/extend`, { ends_at: "2026-09-04T09:00:00Z" })).status).toBe(200)
     await policy({ credit_limit_policy: "warn" })
   })
-  it("name a short line if the store's policy is to warn", async () => {
+  it("name a short line, unless the store's policy is to allow shortages", async () => {
     const staff = viewerWith(["opportunities.view", "opportunities.edit"], ["*"])
     const product = await w.product({ name: "Fresnel", tax_class_id: 1 })
     const { id } = await w.opportunity({ ...hire, member_id: await w.customer({ sale_tax_class_id: 1 }) })

@@ -92,7 +92,9 @@ describe("an order's status (rules/opportunities 9.4)", () => {
     ["all of a bulk line is back", opportunity([bulk("3.00", "3.00")]), 4],
     ["an untouched bulk line does not hold it back", opportunity([line(1), line(2)], [5]), 4],
     ["lines of other versions do not count", opportunity([line(1, { is_live: false })], [2]), undefined]
-  ])("is derived from its units: %s", (_words, given, status) => expect(derivedStatus(given)).toBe(status))
+  ])("is derived from its units and bulk quantities: %s", (_words, given, status) =>
+    expect(derivedStatus(given)).toBe(status)
+  )
 })
 
 describe("positions of lines", () => {

@@ -180,7 +180,7 @@ describe("the lines of a feed", () => {
     expect(lines.slice(accented, accented + 3).map(octets)).toEqual([74, 75, 12 + 200 - 74 - 74 + 1])
   })
 
-  it("are parsed into the same text for any text, and never split a character", () => {
+  it("are parsed back into the written text without its control characters, and never split a character", () => {
     const text = anyCharacters({ maxLength: 300 })
     fc.assert(
       fc.property(text, text, text, (subject, location, description) => {

@@ -43,11 +43,11 @@ describe.each(engines)("search edge cases on %s", (engine) => {
     ["Smørrebrød Lys", ["smorrebrod", "SMØR"]],
     ['Nord-Süd 100% "Ton" (West)', ["100%", '"ton"', "(west)", "nord-sud", "süd ton"]],
     ["O'Brien_Lights", ["o'brien", "brien_l", "obrien_lights".slice(2)]]
-  ])("finds %s in any spelling", async (name, typed) => {
+  ])("finds %s by parts of the name, ignoring case and accents", async (name, typed) => {
     const id = await member(name)
     for (const words of typed) expect(ids((await search(words)).members), words).toContain(id)
   })
-  it("finds a code by a part in its middle, and treats operators as text", async () => {
+  it("finds a unit by parts of its codes, and treats search operators as text", async () => {
     const product = await w.serialised()
     const unit = await w.unit(product, 1, { asset_number: "RACK-7781-B", serial_number: "SN/0099-XQ" })
     for (const words of ["781", "7781-b", "rack", "099-xq", "/0099"])
@@ -63,7 +63,7 @@ describe.each(engines)("search edge cases on %s", (engine) => {
     expect(ids((await search("q7")).products)).toEqual([product])
     expect((await search("q7")).products[0].is_exact).toBe(true)
   })
-  it("finds a row that comes after more deleted rows than one search examines", async () => {
+  it("finds a row among more deleted rows than one search examines", async () => {
     const kept = await member("Verdigris Stages")
     const row = await w.app.run(Effect.flatMap(Store, (store) => store.get(members, kept)))
     if (row === undefined) throw new Error("the member is not there")
@@ -86,7 +86,7 @@ describe.each(engines)("search edge cases on %s", (engine) => {
     for (const limit of ["0", "101", "x"])
       expect((await w.get(`/search?q=crowd&limit=${limit}`)).body.errors, limit).toHaveProperty("limit")
   })
-  it("finds no archived or deleted rows and no erased members", async () => {
+  it("finds no deleted product and no erased member, also after a rebuild", async () => {
     const [erased, kept] = [await member("Forgettable Person"), await member("Memorable Person")]
     const product = await w.serialised({ name: "Obsolete Widget" })
     expect(ids((await search("widget")).products)).toEqual([product])

@@ -53,14 +53,14 @@ describe.each(both_engines)("search by words and codes, on %s", (engine) => {
   it("finds nothing if one of the words has no match", async () => {
     expect((await find("zurcher nowhere")).total).toBe(0)
   })
-  it("finds products by a part of their name, and the exact code first", async () => {
+  it("finds a product by a part of its name, and lists the product with the exact code first", async () => {
     const other = await w.product({ name: "Case for CAM-FX9", sku: "CASE-FX9" })
     expect(ids((await find("amer")).products)).toContain(made.camera)
     const { products } = await find("cam-fx9")
     expect(ids(products)).toEqual([made.camera, other])
     expect(products.map((one: { is_exact: boolean }) => one.is_exact)).toEqual([true, false])
   })
-  it("finds orders by number with or without leading zeros, by subject, and by customer while they are open", async () => {
+  it("finds an order by its number with or without leading zeros, by its subject and by its customer", async () => {
     await w.post(`/opportunities/${made.order}/items`, { item_id: made.camera, name: "FX9", quantity: "1" })
     await w.confirm(made.order!)
     const number = String((await w.show(`/opportunities/${made.order}`)).number)
@@ -88,7 +88,7 @@ describe.each(both_engines)("search by words and codes, on %s", (engine) => {
       order: { id: made.order, subject: "Sommer Festival", member_name: "Zürcher Bühnentechnik AG" }
     })
   })
-  it("finds a row by the code on its label", async () => {
+  it("finds a unit by the text of its label: a link, or a code with a prefix", async () => {
     for (const label of ["https://example.com/c/A-0042", "(21)SN-771-004", "]C1A-0042"])
       expect(ids((await find(label)).units), label).toEqual([made.unit])
   })
@@ -117,7 +117,7 @@ describe.each(both_engines)("search by words and codes, on %s", (engine) => {
     expect(ids((await find("so")).products)).toContain(made.camera)
     await refused(w.get("/search?q=%20"), "q")
   })
-  it("treats the database's special characters literally", async () => {
+  it("accepts the database's special characters, and finds nothing for %%%", async () => {
     for (const words of ['"', "%%%", "___", "a' or '1'='1", "NEAR(", "*abc*", "\\\\\\", "-fx9 AND"])
       expect((await w.get(`/search?q=${encodeURIComponent(words)}`)).status, words).toBe(200)
     expect((await find("%%%")).total).toBe(0)

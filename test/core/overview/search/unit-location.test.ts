@@ -25,7 +25,7 @@ describe.each(engines)("the location of a found unit, on %s", (engine) => {
     return units[0].where
   }
 
-  it("names the order to users who see orders, and its customer to users who see customers", async () => {
+  it("names the order to users who see orders or availability, and its customer to users who see members", async () => {
     expect(await whereIs("CAM-ALONE", ["stock.view", "opportunities.view", "members.view"])).toMatchObject({
       place: "out",
       order: { id: gala, subject: "Gala", member_name: "Acme" }
@@ -41,7 +41,7 @@ describe.each(engines)("the location of a found unit, on %s", (engine) => {
     expect(where).toMatchObject({ place: "out", order: null })
     expect(where.text).not.toContain("Gala")
   })
-  it("is the order that the unit is out with, even if another order has it allocated", async () => {
+  it("names the order that the unit is out with, even if another order has it allocated", async () => {
     const product = await w.serialised({ name: "Tripod" })
     const unit = await w.unit(product, 1, { asset_number: "TRI-1" })
     const ordered = (subject: string, month: string) => {
@@ -55,7 +55,7 @@ describe.each(engines)("the location of a found unit, on %s", (engine) => {
     await s.done(first, "out", "TRI-1")
     expect(await whereIs("TRI-1", rights)).toMatchObject({ place: "out", order: { subject: "First" } })
   })
-  it("is the order of the kit that contains the unit, although only the kit is on the order", async () => {
+  it("names the order that a unit's kit is out with, although only the kit is on the order", async () => {
     const { flight } = await flightCase("kit", "KIT-1", "LENS-1", "Kit 1")
     const gig = await onOrder("Shoot", flight, 1)
     expect(await whereIs("LENS-1", ["stock.view"])).toMatchObject({ place: "in_case", container: { name: "Kit 1" } })
@@ -108,7 +108,7 @@ describe.each(engines)("the location of a found unit, on %s", (engine) => {
     expect((await w.post(`/stock_levels/${unit}/quarantine`, { reason: "Leaks" })).status).toBe(200)
     expect(await whereIs("HAZ-1", everything)).toMatchObject({ place: "quarantine", order: { subject: "Third" } })
   })
-  it("is the order that its case went out with, although a later order has the case allocated", async () => {
+  it("names the order that a case is out with, although a later order has the case allocated", async () => {
     const { flight, housing, id, product } = await flightCase("transport", "TRU-1", "FAD-1", "Trunk")
     const goes = await onOrder("Goes", product, 1)
     const hire = { starts_at: "2031-09-01T09:00:00Z", ends_at: "2031-09-05T17:00:00Z" }
@@ -132,7 +132,7 @@ describe.each(engines)("the location of a found unit, on %s", (engine) => {
     expect(where).toMatchObject({ place: "quarantine", order: null })
     expect(where.text).not.toContain("back from")
   })
-  it("is the store for a unit returned alone, while its case is out with its other content", async () => {
+  it("is outside the case for a unit returned alone, while the case is out with its other unit", async () => {
     const product = await w.serialised({ name: "Movers" })
     const movers = [
       await w.labelled(product, { asset_number: "MOV-1" }),

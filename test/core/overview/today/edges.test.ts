@@ -97,7 +97,7 @@ describe.each(engines)("the day's lists at the edges of a day, on %s", (engine) 
     // All of it has gone: it is on the list no longer.
     expect(await counts()).toBeUndefined()
   })
-  it("count a kit of serialised parts by its parts, and omit its order once all are dispatched", async () => {
+  it("count a kit once all its serialised parts are out, and omit its order once all kits are", async () => {
     const kit = await w.product({ name: "Camera kit" })
     const [camera, tripod] = [await w.serialised(), await w.serialised()]
     const codes: Array<string> = []

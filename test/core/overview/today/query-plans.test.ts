@@ -42,7 +42,7 @@ describe.each(both_engines)("queries on %s", (engine) => {
   })
 })
 
-it("a search by code scans no table although SQLite's statistics call the indexes useless", async () => {
+it("a search scans no table although SQLite's statistics call the indexes useless", async () => {
   const server = await serve("sqlite")
   // As `analyze` leaves it of 100,000 rows of which all have the same in every column: nothing, say.
   const analyzed = Effect.gen(function* () {

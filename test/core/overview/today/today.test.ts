@@ -118,7 +118,7 @@ describe.each(engines)("the day's work, on %s", (engine) => {
     expect((await today("?date=1900-01-01")).date).toBe("1900-01-01")
     expect((await today("?date=9998-12-31")).date).toBe("9998-12-31")
   })
-  it("lists shortages within a week", async () => {
+  it("lists an order short within a week, until its goods are dispatched", async () => {
     const scarce = await w.product()
     await w.deal(
       { subject: "quoted", starts_at: "2026-07-20T08:00:00Z", ends_at: "2026-07-21T08:00:00Z" },

@@ -105,7 +105,7 @@ describe.each(engines)("demands of opportunities on %s", (engine) => {
     await w.must("PUT", `/products/${P.id}`, { buffer_before_minutes: 2880 })
     expect([await free(P.id, "2026-04-09"), await free(P.id, "2026-04-10")]).toEqual([5, 3])
   })
-  it("count against stock after write-offs, sales and purchases, without deducting quarantine", async () => {
+  it("do not arise from write-offs, sales or purchases, which change stock, or from quantity_unavailable", async () => {
     const [P, U] = [await w.bulk(S, 10), await w.units(S, 2)]
     const move = (product: number, level: number, transaction_type: number, quantity: number) =>
       w.must("POST", `/products/${product}/stock_levels/${level}/stock_transactions`, { transaction_type, quantity })

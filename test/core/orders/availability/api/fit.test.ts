@@ -123,7 +123,7 @@ describe("the first window in which a list of products is free", () => {
     expect(earliestFit(given, asked("03-28", "04-09", 2))).toEqual(window("03-28", "03-29T23:00"))
   })
 
-  it("equals the one found by trying every slot", () => {
+  it("equals the one found by trying every slot or day", () => {
     const zones = ["UTC", "Europe/London", "America/New_York", "Asia/Kathmandu", "Australia/Lord_Howe"]
     const hours = (max: number) => fc.integer({ min: 0, max })
     fc.assert(

@@ -85,7 +85,7 @@ describe("a catalogue kit", () => {
     expect(pointAvailability(given, kit, ms("07-01")).available).toBe(expected[0] ?? 0)
   })
 
-  it("may be nested three levels deep, not four, and never in itself", () => {
+  it("may be nested three levels deep, not four unless set so, and never in itself", () => {
     const chain = (ids: ReadonlyArray<number>) =>
       ids.slice(0, -1).map((id, place) => product(id, { is_kit: true, parts: [pool(ids[place + 1]!, 1)] }))
     const stock = [bulk(5, { product_id: A })]

@@ -135,7 +135,7 @@ const law = <A>(drawn: fc.Arbitrary<A>, holds: (drawn: A, where: Where) => void)
   fc.assert(fc.property(drawn, setting, holds), { numRuns: 80, seed: 620 })
 
 describe("laws of availability, kits and cases included", () => {
-  it("another demand never increases availability, and reduces it by at most its quantity", () => {
+  it("another demand never increases availability, and reduces a plain product's by at most its quantity", () => {
     law(fc.tuple(someDemands, someDemand), ([demands, one], where) => {
       const before = figures(demands, where),
         after = figures([...demands, one], where)
@@ -260,7 +260,7 @@ describe("laws of availability, kits and cases included", () => {
       )
     })
   })
-  it("sub-hired stock split at the start of a slot counts the same, and with an empty window counts nothing", () => {
+  it("sub-hired bulk stock split at a slot's start counts the same; goods with an empty window count nothing", () => {
     law(fc.tuple(someDemands, someHired), ([demands, hired], where) => {
       const bounds = slotBounds(start, end, where.resolution, where.zone)
       const at = iso(bounds[Math.floor(bounds.length / 2)]!)

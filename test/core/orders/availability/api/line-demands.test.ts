@@ -171,7 +171,7 @@ describe("the demands of a line", () => {
     expect(demands(line(1, { dispatch_store_id: 3 })).map((row) => row.store_id)).toEqual([3])
   })
 
-  it("are void for a line of a superseded version", () => {
+  it("are void for a line of an inactive version", () => {
     expect(demands(line(1, { is_live: false })).map((row) => [row.phase, row.is_active])).toEqual([["void", false]])
   })
 
@@ -316,7 +316,7 @@ describe("the demands of a line", () => {
     leaf
   ]
 
-  it("add up each product once over all paths to it", () => {
+  it("add up a product's quantity over all paths to it through nested kits", () => {
     // 30 kits of 30 kits: 900 ways to the leaf, two of each on either level.
     expect(demands(line(1), opportunity(), woven(3, 30)).map((one) => [one.product_id, one.quantity])).toEqual([
       [9_000, 3_600]
@@ -326,7 +326,7 @@ describe("the demands of a line", () => {
       demands(line(1), opportunity(), woven(8, 30), { kit_nesting_max_depth: 20 }).map((one) => one.quantity)
     ).toEqual([60 ** 7])
   })
-  it("count an allocated unit once, however often its product is nested", () => {
+  it("count an allocated unit once, although its product is in two nested kits", () => {
     const leaf = product(9_000, { is_serialised: true })
     const units = [allocated(7, 0, { product_id: leaf.id })]
     expect(

@@ -73,7 +73,7 @@ describe("availability for a line", () => {
     }
   )
 
-  it("is computed for an open-ended hourly line without walking two centuries", () => {
+  it("is computed for an open-ended hourly line, and for one that ends in 2198", () => {
     const given = snapshot({ stock: [bulk(5)], demands: [demand(4, "07-03", "07-04")], resolution: "hourly" })
     expect(lineAvailability(given, line(2, "2019-01-01", "2199-01-01")).available_for_item).toBe(1)
     expect(lineAvailability(given, line(2, "2019-01-01", "2198-01-01")).available_for_item).toBe(1)
@@ -137,7 +137,7 @@ describe("free units", () => {
   const listed = (given: ReturnType<typeof snapshot>, from: string, to: string) =>
     availableAssets(given, P, window(from, to)).map((asset) => asset.id)
 
-  it("are this store's units of the product without demands, by id (cases E4, E6)", () => {
+  it("are this store's units of the product without demands in the window, by id (cases E4, E6)", () => {
     const given = snapshot({
       stock: [
         unit(3, { item_name: "Blue", barcode: "B3", asset_number: "A3", location: "Rack 2" }),

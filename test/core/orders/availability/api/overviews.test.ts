@@ -21,7 +21,7 @@ describe.each(engines)("availability over many days on %s", (engine) => {
     )
 
   describe("the calendar", () => {
-    it("shows a deleted product, without a name, only where it still has demands", async () => {
+    it("shows a deleted product, without a name, only on days on which it has demands", async () => {
       const T = await w.store()
       const P = await w.bulk(T, 3)
       await demandOver(w.app, P.id, T, 1, "07-01", "07-02")

@@ -206,7 +206,7 @@ describe("the chart of a product's demands", () => {
     ])
   })
 
-  it("shows the asset number without a serial number, and filters by unit", () => {
+  it("shows the asset number of a unit without a serial number, and filters by unit", () => {
     const demands = [
       demand(1, "07-05", "07-06", { asset_id: 8 }),
       demand(1, "07-01", "07-02", { asset_id: 9 }),

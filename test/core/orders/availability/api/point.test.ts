@@ -77,7 +77,7 @@ describe("availability on a day", () => {
     }
   )
 
-  it("lists sources of any name in the breakdown, and omits sources without demands", () => {
+  it("lists the sources of the day's demands in the breakdown, and no others", () => {
     const given = snapshot({
       stock: [bulk(10)],
       demands: [demand(2, "07-01", "07-04", { source_type: "quarantine" }), demand(3, "07-08", "07-09")]

@@ -118,7 +118,7 @@ describe.each(engines)("availability requests on %s", (engine) => {
       if ("product_id" in query && query.product_id === 1) await w.bulk(S, 1)
       expect(errorKeys(await ask(query))).toEqual([422, keys])
     })
-    it("are 404 for an unknown product in the path, before any other check", async () => {
+    it("are 404 for an unknown product in the path, before permissions are checked", async () => {
       const nobody = viewerWith([], [])
       expect((await w.get("/products/99999/availability", nobody)).status).toBe(404)
       expect((await w.get("/products/x/available-assets", nobody)).status).toBe(404)
@@ -150,7 +150,7 @@ describe.each(engines)("availability requests on %s", (engine) => {
       ["pages out of range", { from: "2026-07-01", to: "2026-07-02", per_page: 101, page: 0 }, ["page", "per_page"]],
       ["zero rows per page", { from: "2026-07-01", to: "2026-07-02", per_page: 0 }, ["per_page"]],
       ["words as ids and dates", { from: "x", to: "y", store_id: "z" }, ["from", "store_id", "to"]]
-    ])("are rejected for %s", async (_, query, keys) => {
+    ])("cannot be requested with %s", async (_, query, keys) => {
       const P = await w.units(S, 1)
       const asked = keys.includes("store_id") ? query : { store_id: S, ...query }
       expect(errorKeys(await ask(asked, `/products/${P.id}/available-assets`))).toEqual([422, keys])

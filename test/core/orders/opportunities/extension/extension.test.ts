@@ -58,7 +58,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     )
     expect(free.body.availability.min_available).toBe(0)
   })
-  it("keeps the first agreed dates over any number of extensions, and shows them in the activity", async () => {
+  it("keeps the first agreed end over two extensions, and shows the first extension in the activity", async () => {
     const order = await ordered([{ name: "Lamp" }])
     await extend(order.id, { ends_at: later, reason: "Rain" })
     const again = await extend(order.id, { ends_at: "2026-09-10T09:00:00Z" })
@@ -149,7 +149,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     const { activity } = (await w.get(`/opportunities/${first.id}/activity`)).body
     expect(activity[0]).toMatchObject({ action: "shortage.acknowledged", new_values: { policy_at_time: "warn" } })
   })
-  it("no longer charges returned lines, and names partly returned lines", async () => {
+  it("does not charge returned lines for longer, and names partly returned lines", async () => {
     const product = await stocked(10, "Cable")
     const order = await ordered([
       { item_id: product, name: "All back", quantity: 2 },

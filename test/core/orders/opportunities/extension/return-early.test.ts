@@ -247,7 +247,7 @@ describe.each(engines)("an early return of part of a line on %s", (engine) => {
       ["4.00", "09-03T09:00", "4.00", "80.00"]
     ])
   })
-  it("is rejected for more than is out, for a time after the line's end, for sold goods and on a quotation", async () => {
+  it("is rejected for more than is out, for a time in the future, for sold goods and on a quotation", async () => {
     const { id, line, path } = await counted()
     const items = (quantity: number) => [{ opportunity_item_id: line, quantity }]
     await refused(early(id, { items: items(11) }), "items.0.quantity")
@@ -271,7 +271,7 @@ describe.each(engines)("extending part of a line on %s", (engine) => {
   const { counted, shown, tracked } = orders(w)
   const later = "2026-09-07T09:00:00.000Z"
 
-  it("holds its units until then, and no others", async () => {
+  it("holds the extended unit until the new end, and no other unit", async () => {
     const { asset_ids, id, line, product_id, units } = await tracked()
     const parts = [{ opportunity_item_id: line, asset_ids: asset_ids.slice(0, 1) }]
     await w.must("POST", `/opportunities/${id}/extend`, { ends_at: "2026-09-09T09:00:00Z", parts })
@@ -335,7 +335,7 @@ describe.each(engines)("the credit draft on %s", (engine) => {
     await refused(w.post(`/opportunities/${id}/credit_notes`, {}), "items")
     await refused(w.post(`/opportunities/${id}/invoices`, {}), "items")
   })
-  it("is listed with the orders that have one, the newest first, by store and customer, until it is issued", async () => {
+  it("is listed until it is issued, newest order first, filtered by store and customer", async () => {
     const store_id = (await w.create("/stores", { name: "South" })).id
     const [first, second, whole] = [await billed({ store_id }), await billed({ store_id }), await billed({ store_id })]
     const back = (line: number) => ({ items: [{ opportunity_item_id: line, quantity: 4 }], returned_at: wednesday })
@@ -353,7 +353,7 @@ describe.each(engines)("the credit draft on %s", (engine) => {
     await w.must("POST", `/opportunities/${first.id}/credit_notes`, {})
     expect((await list(`store_id=${store_id}`)).credit_drafts).toMatchObject([{ opportunity_id: second.id }])
   })
-  it("is listed for those alone who see orders and invoices", async () => {
+  it("is listed only for users who see both orders and invoices", async () => {
     const asked = async (...held: ReadonlyArray<string>) =>
       (await w.get("/credit_drafts", viewerWith(held, ["*"]))).status
     expect([await asked("invoices.view"), await asked("opportunities.view")]).toEqual([403, 403])

@@ -42,7 +42,7 @@ describe.each(engines)("opportunity headers on %s", (engine) => {
     )
     expect((await w.get("/opportunities")).body.meta.total).toBe(before)
   })
-  it("clear optional fields by null on update", async () => {
+  it("clear reference, rating and tags by null on update, but keep the start and the store", async () => {
     const { id } = await w.opportunity({ reference: "PO-KEEP", rating: 3, tag_list: ["keep"], starts_at: "2026-03-01" })
     const nulls = { reference: null, rating: null, tag_list: null, starts_at: null, store_id: null }
     const kept = { starts_at: "2026-03-01T00:00:00.000Z", store_id: 1 }
@@ -50,7 +50,7 @@ describe.each(engines)("opportunity headers on %s", (engine) => {
     await refused(w.put(`/opportunities/${id}`, { ends_at: "2026-02-01" }), "ends_at")
     expect((await w.put(`/opportunities/${id}`, {})).status).toBe(200)
   })
-  it("are filtered and sorted in lists (scenario 11)", async () => {
+  it("are filtered by state and subject in lists (scenario 11)", async () => {
     const draft = await w.opportunity({ subject: "Zebra crossing", charge_total: "999.99" })
     await w.post(`/opportunities/${draft.id}/convert_to_quotation`)
     const found = await w.get(`/opportunities?q[state_eq]=1&q[subject_cont]=ZEBRA&sort=-charge_total`)

@@ -106,7 +106,7 @@ describe.each(engines)("lines of opportunities on %s", (engine) => {
       expect(await w.confirm(id)).toMatchObject({ has_shortage: false })
       expect((await w.show(`/opportunities/${id}/shortages`)).length).toBe(0)
     })
-    it("gives a warning for an unintended price of 0.00", async () => {
+    it("causes a warning for a service without a rate at 0.00, unless 0 was set as its price", async () => {
       const { id } = await w.opportunity({ ...hire_dates, member_id: await w.customer({ sale_tax_class_id: 1 }) })
       const item_id = await w.product({ name: "Delivery", product_type: "service", tax_class_id: 1 })
       const warnings = async (body: object) =>
@@ -173,7 +173,7 @@ describe.each(engines)("lines of opportunities on %s", (engine) => {
       "charge_period"
     )
   })
-  it("are reordered completely or not at all", async () => {
+  it("are reordered completely or not at all, unless the lines left out are to be removed", async () => {
     const { id } = await w.opportunity()
     await w.create(`/opportunities/${id}/items`, { item_type: "group", name: "G" })
     const [group, line] = (await w.create(`/opportunities/${id}/items`, fifty_each)).items

@@ -36,7 +36,7 @@ describe.each(engines)("shortages in all responses on %s", (engine) => {
     expect(await flags(draft, one.id, other.id)).toEqual([false, false, false])
   })
 
-  it("name a replacement for a broken allocated unit, and report no shortage", async () => {
+  it("name a replacement for a broken allocated unit, and report a shortage only if none is free", async () => {
     const product_id = await w.serialised({ name: "Arri" })
     const [broken, free, taken] = [
       await w.labelled(product_id),

@@ -17,7 +17,7 @@ describe.each(engines)("shortages of one opportunity on %s", (engine) => {
     return { ...opportunity, product }
   }
 
-  it("are reported in every state, drafts included", async () => {
+  it("are reported for drafts and orders, and are none with enough stock", async () => {
     const { id, product, line } = await shortOpportunity()
     const draft = (await w.get(`/opportunities/${id}/shortages`)).body
     expect(draft).toEqual({
@@ -104,7 +104,7 @@ describe.each(engines)("shortages of one opportunity on %s", (engine) => {
     expect(lost.has_shortage).toBe(false)
     expect((await w.create(`/opportunities/${id}/clone`)).has_shortage).toBe(true)
   })
-  it("follow changes of the opportunity's store and dates, which leave demands unchanged (rules/opportunities 4)", async () => {
+  it("follow a change of the opportunity's store, which leaves demands unchanged (rules/opportunities 4)", async () => {
     const { id, product } = await shortOpportunity()
     const claimed = async () => (await w.app.dump())["claims"]
     const before = await claimed()

@@ -93,7 +93,7 @@ describe("a quotation", () => {
     )
   it("becomes an active order with locked rates and the time of ordering", () =>
     given(quotation(), service).when(asked(convertToOrder)).thenEvents(ordered(), ratesKept))
-  it("keeps an earlier time of ordering, also if it was postponed", () =>
+  it("keeps an earlier time of ordering when it becomes an order from Postponed", () =>
     given(quotation(4, { ordered_at: earlier }), service)
       .when(asked(convertToOrder))
       .thenEvents(ordered({ status: 4, ordered_at: earlier }, earlier), ratesKept))
@@ -168,7 +168,7 @@ describe("an order", () => {
     type: `opportunity.${type}`,
     data: { id: opportunity_id, ...data, also: { reason: "The unit has been deleted." } }
   })
-  it("drops deleted allocated units and finalises returned units when it is reinstated", () =>
+  it("drops deleted allocated units and finalises deleted returned units when it is reinstated", () =>
     given(order(6), service, lamp(3), unit(1), unit(2, { status: 4 }), unit(3))
       .when(asked(reinstate))
       .thenEvents(
@@ -225,7 +225,7 @@ describe("a change to another status of the same state", () => {
       .when(status(5))
       .thenRefused({ state: ["Units are still out or unchecked; check them in before the order is complete."] })
   })
-  it("allows Cancelled, but not Complete, with a unit that awaits its check; allocated units hinder neither", () => {
+  it("allows Cancelled, but not Complete, with a unit that awaits its check; allocated units allow Complete", () => {
     const waiting = unit(1, { status: 4 })
     given(order(3), service, waiting)
       .when(status(6))
@@ -242,7 +242,7 @@ describe("a change to another status of the same state", () => {
 describe("locks", () => {
   const lock = (facts: Facts) => lockRates(stateOf(facts), null)
   const unlock = (facts: Facts) => unlockRates(stateOf(facts), "rates fell")
-  it("are set together and released together, on lost quotations and complete orders as well", () => {
+  it("are set together on a lost quotation, and released together on a complete order", () => {
     given(quotation(2))
       .when(lock)
       .thenEvents(changed("locks_applied", locked, unlocked), ratesKept)

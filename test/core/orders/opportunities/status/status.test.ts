@@ -24,7 +24,7 @@ describe.each(engines)("statuses of opportunities on %s", (engine) => {
       ? `${reply.body.opportunity.state}.${reply.body.opportunity.status}`
       : Object.keys(reply.body.errors).join()
   }
-  it("reject edits, lines and costs if closed (scenarios 29, 59, 89)", async () => {
+  it("reject changes of header, lines, costs and deal price if cancelled (scenarios 29, 59, 89)", async () => {
     const id = await order()
     const line = (await w.show(`/opportunities/${id}?include=items`)).items[0].id
     const cost = (await w.create(`/opportunities/${id}/costs`, { description: "Van", amount: "10.00" })).costs[0].id

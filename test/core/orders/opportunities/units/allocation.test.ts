@@ -15,7 +15,7 @@ describe.each(engines)("allocating units on %s", (engine) => {
   const demandsOf = (opportunity: { id: number }) =>
     w.app.run(Effect.flatMap(Store, (store) => store.find(demands, { opportunity_id: opportunity.id })))
 
-  it("dispatches a kit's unit with one order at a time, although only its parts are reserved", async () => {
+  it("lets a kit's unit be dispatched with one order at a time, although only its parts are reserved", async () => {
     const [kit, part] = [await w.serialised(), await w.product()]
     const unit = await w.labelled(kit)
     const dates = (day: string) => ({ starts_at: `2031-06-${day}T09:00:00Z`, ends_at: `2031-06-${day}T17:00:00Z` })
@@ -63,7 +63,7 @@ describe.each(engines)("allocating units on %s", (engine) => {
     const listed = await w.get(`/opportunities/${opportunity.id}/assets?q[stock_level_id_eq]=${a.id}`)
     expect(listed.body).toMatchObject({ assets: [{ stock_level_id: a.id }], meta: { total: 1 } })
   })
-  it("is rejected for a unit that another order reserved, naming it (scenario 99)", async () => {
+  it("is rejected for a unit reserved for overlapping dates, naming the unit and the order (scenario 99)", async () => {
     const product = await w.serialised()
     const unit = await w.unit(product, 1, { item_name: "Desk 1" })
     await w.unit(product)
@@ -109,14 +109,14 @@ describe.each(engines)("allocating units on %s", (engine) => {
     await w.post(`/opportunities/${draft.id}/convert_to_quotation`)
     await refused(w.post(`/opportunities/${draft.id}/convert_to_order`), "state")
   })
-  it("sets the store of an opportunity without a store to that of the first unit", async () => {
+  it("gives the demand of an opportunity without a store the store of the allocated unit", async () => {
     const product = await w.serialised()
     const unit = await w.unit(product)
     const opportunity = await w.deal({ ...may, store_id: null }, { name: "Unit", item_id: product })
     expect((await w.allocate({ id: opportunity.id, line: opportunity.items[0] }, unit)).status).toBe(200)
     expect(await demandsOf(opportunity)).toMatchObject([{ asset_id: unit, store_id: 1 }])
   })
-  it("reports a short order, which its store's policy may block (scenario 115)", async () => {
+  it("is not needed for a store's policy to block a short order (scenario 115)", async () => {
     const store = await w.create("/stores", { name: "Strict", shortage_policy: "block" })
     const product = await w.product()
     await w.create("/stock_levels", { product_id: product, store_id: store.id, quantity_held: 5 })

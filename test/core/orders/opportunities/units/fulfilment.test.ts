@@ -39,7 +39,7 @@ describe.each(engines)("dispatch and return on %s", (engine) => {
       .filter((demand) => demand.is_active)
       .reduce((sum, demand) => sum + demand.quantity, 0)
 
-  it("prepare units of the same order, each once (scenario 101)", async () => {
+  it("begin with preparing units of the order, each listed once (scenario 101)", async () => {
     const { id, asset_ids } = await orderWith(2)
     const prepared_at = "2031-04-30T08:00:00.000Z"
     const reply = await quick(id, "prepare", { asset_ids, prepared_at })
@@ -50,7 +50,7 @@ describe.each(engines)("dispatch and return on %s", (engine) => {
     expect((await quick(id, "prepare", { asset_ids: [asset_ids[0], asset_ids[0]] })).status).toBe(422)
     expect((await quick(id, "prepare", {})).status).toBe(422)
   })
-  it("make an order Returned, Checked and Complete as its units come back", async () => {
+  it("make an order Returned, then Checked, as its units come back, and allow it to be Complete", async () => {
     const { id, asset_ids, at, assets } = await orderWith(2)
     expect((await quick(id, "book_out", { asset_ids })).body.opportunity.availability_phase).toBe("on_hire")
     expect((await quick(id, "check_in", { asset_ids })).body.opportunity.status).toBe(3)

@@ -177,7 +177,7 @@ describe("a unit on an order", () => {
     ["put on hire", prepared, goingOnHire(at), "Lamp 1 is prepared and cannot be put on hire."],
     ["checked in", prepared, returning(at, back), "Lamp 1 is prepared and cannot be checked in."],
     ["checked", on_hire, checking(at, sound), "Lamp 1 is on hire and cannot be checked."]
-  ])("cannot be %s from another status", (_step, before, step, words) =>
+  ])("cannot be %s from a status that does not permit it", (_step, before, step, words) =>
     given(order(), line(), lamp(1), before)
       .when(moved(withoutDemands, [1], step))
       .thenRefused({ "asset_ids.0": [words] })

@@ -85,7 +85,7 @@ describe.each(engines)("versions of a quote on %s", (engine) => {
     })
     expect(after.items[0].id).not.toBe(line.id)
   })
-  it("stay accepted or declined beside a later revision", async () => {
+  it("stay declined beside a later revision", async () => {
     const { id } = await quote()
     const v1 = await make(id)
     await act(id, v1.id, "decline")
@@ -166,7 +166,7 @@ describe.each(engines)("versions of a quote on %s", (engine) => {
       { id: v2.id, status: 0 }
     ])
   })
-  it("are sent, accepted and declined once, with user and method", async () => {
+  it("are sent once, then accepted or declined, with recipient, method and reason", async () => {
     const person = await w.create("/members", { name: "Ann", membership_type: "contact" })
     const { id } = await quote()
     const { id: v1 } = await make(id)
@@ -211,7 +211,7 @@ describe.each(engines)("versions of a quote on %s", (engine) => {
     await refused(w.patch(at, {}), "label")
     expect((await w.amend(at, { label: null })).label).toBeNull()
   })
-  it("are deleted with their lines, except the active and the last version", async () => {
+  it("are deleted with their lines, except the active version", async () => {
     const { id } = await quote()
     const { id: v1 } = await make(id)
     const at = (version: number) => `/opportunities/${id}/versions/${version}`

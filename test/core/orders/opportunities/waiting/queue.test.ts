@@ -99,7 +99,7 @@ describe("lines that wait for stock", () => {
       expect(outcome(stock, others, all)).toEqual(expected)
     }
   )
-  it("wait for no more than they ask for, however much is overbooked, when a line changed", () => {
+  it("wait for no more than they ask for after a change of the line, although more is overbooked", () => {
     const [changed] = settleQueue(look(2, 7, [line(2, "order", { wanted: 3 })]), now)
     expect(changed?.event.data).toMatchObject({ set: { requested_quantity: 2, quantity: 2 } })
   })
