@@ -207,7 +207,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/people/members/personal-data.test.ts",
-        test: "is kept while an account is in use; once deactivated, the user loses name and address, too",
+        test: "is kept while an account is in use; once deactivated, the user loses name and e-mail address, too",
         engine: "sqlite"
       }
     ]

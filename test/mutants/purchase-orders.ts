@@ -89,7 +89,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     within: "serialsRefusal",
     find: "serials.find((serial) => taken_serials.has(serial))",
     replace: "serials.find((serial) => taken_serials.has(`${serial}-`))",
-    killed_by: [{ file: goods_test, test: "have a serial number that no other unit has" }]
+    killed_by: [{ file: goods_test, test: "are rejected with a serial number that is taken or given twice" }]
   },
   {
     name: "stock of an extended sub-hire ends at its former date",

@@ -104,7 +104,7 @@ describe("accounting export files", () => {
   const shown = (id: number) =>
     shownPosted(postedInvoice({ ...invoice, id }, items, accounts), { name: 'Ann, "Ltd"', email: null }, "UTC")
   const paid = shownPosted(postedPayment(payment, invoice, accounts), { name: "Ann", email: null }, "UTC")
-  it("hold at most 500 invoices each for Xero, with amounts that add up to the total", () => {
+  it("hold at most 500 invoices each for Xero, with payments in a file of their own", () => {
     const files = exportFiles([...Array.from({ length: 501 }, (_, id) => shown(id + 1)), paid], "xero", options)
     expect(files.map(({ name }) => name)).toEqual(["xero-invoices-1.csv", "xero-invoices-2.csv", "xero-payments.csv"])
     expect(files[1]?.text.split("\r\n").slice(0, 2)).toEqual([

@@ -169,7 +169,7 @@ describe("a credit note for chosen rows", () => {
       )
       .thenRefused({ "items.1.quantity": [`Of "Heads" 0.50 are left to credit; 0.51 are too many.`] })
   })
-  it("is rejected for another invoice's row, at its position", () => {
+  it("is rejected for a row that the invoice does not have, at its position", () => {
     given(...of120())
       .when(credit({ items: [{ invoice_item_id: 99, quantity: "1.00" }] }))
       .thenRefused({ "items.0.invoice_item_id": ["Invoice 0000000001 has no such row; name one of its own."] })

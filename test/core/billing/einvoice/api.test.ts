@@ -49,7 +49,7 @@ describe.each(engines)("e-invoices on %s", (engine) => {
     await there.must("PUT", `/members/${member_id}`, { peppol_id: "0009:12345678900012", tax_number: "FR12345678901" })
     expect((await fetched(`/invoices/${id}/xml`)).status).toBe(200)
   })
-  it("are embedded in the PDF with format=facturx, and rejected for the same reasons as the XML", async () => {
+  it("are embedded in the PDF with format=facturx, which is rejected for a draft", async () => {
     const drawn = await fetched(`/invoices/${await issued()}/pdf?format=facturx`)
     expect([drawn.status, drawn.headers.get("content-type")]).toEqual([200, "application/pdf"])
     const bytes = Buffer.from(await drawn.arrayBuffer()).toString("latin1")
@@ -92,7 +92,7 @@ describe.each(engines)("e-invoices on %s", (engine) => {
     await refused(there.get(`/invoices/${voided}/xml`), "status")
     expect((await there.get("/invoices/999999/xml")).status).toBe(404)
   })
-  it("state the exemption reason of a tax rate without VAT", async () => {
+  it("state the exemption reason of an exempt tax rate, and are rejected while it is missing", async () => {
     const rate = (body: object) => there.put("/tax_rates/3", body)
     expect((await rate({ vat_category: "standard" })).body.errors).toHaveProperty("vat_category")
     expect((await there.put("/tax_rates/1", { vat_category: "exempt" })).body.errors).toHaveProperty("vat_category")
@@ -126,7 +126,7 @@ describe.each(engines)("e-invoices on %s", (engine) => {
       { category: "E", reason: "Small business" }
     ])
   })
-  it("stay the same when tax rates and settings change, and so do their credit notes", async () => {
+  it("keep the VAT category of their issue when the tax rate changes, and so do their credit notes", async () => {
     const tax_rate = await there.create("/tax_rates", {
       name: "Export",
       rate: "0",
@@ -149,7 +149,7 @@ describe.each(engines)("e-invoices on %s", (engine) => {
     ])
     expect(readInvoice(await text(`invoices/${await issued(sold)}`)).vat).toMatchObject([{ category: "Z" }])
   })
-  it("stay the same when names, accounts, time zones, hire dates or the customer change", async () => {
+  it("stay the same when legal name, bank account, time zone, hire dates or the customer's data change", async () => {
     await there.must("PUT", "/settings/einvoice", { settings: { legal_name: "Bright Hire Ltd" } })
     await there.must("PUT", "/settings/invoicing", { settings: { iban: "GB82 WEST 1234 5698 7654 32" } })
     const opportunity = await there.opportunity({
@@ -180,7 +180,7 @@ describe.each(engines)("e-invoices on %s", (engine) => {
     expect(await text(`credit_notes/${credit_note.id}/xml`)).toContain("Bright Hire Ltd")
     expect(await text(`invoices/${await issued()}/xml`)).toContain("Dark Hire Ltd")
   })
-  it("name the credited invoice on partial and full credit notes", async () => {
+  it("name the credited invoice on credit notes for an amount and for the rest", async () => {
     const id = await issued()
     const { number } = await there.show(`/invoices/${id}`)
     const credited = async (body: object) => {

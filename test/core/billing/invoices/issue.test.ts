@@ -86,7 +86,7 @@ const issuedWith = (set: object, was: object = {}) => ({
 })
 
 describe("issuing a draft invoice", () => {
-  it("assigns the number and the due date, and freezes the names of both parties", () => {
+  it("assigns the number and the due date, and records both parties", () => {
     given(...draft())
       .when(issue())
       .thenEvents(issuedWith({}))

@@ -35,7 +35,7 @@ describe("an invoice document", () => {
     expect(textOf({ ...plain, currency: "JPY" })).toContain("1,694")
     expect(textOf({ ...plain, currency: "KWD" })).toContain("KD\u00a01,694.190")
   })
-  it("states the tax in the accounting currency", () => {
+  it("states the exchange rate if it is not in the accounting currency", () => {
     expect(textOf({ ...plain, currency: "KWD" })).toContain("at the rate of 0.9123.")
     expect(textOf(plain)).not.toContain("at the rate")
   })
@@ -87,7 +87,7 @@ describe("payment details", () => {
     expect(isIban("GB82")).toBe(false)
     expect(spacedIban("de02120300000000202051")).toBe("DE02 1203 0000 0000 2020 51")
   })
-  it("include the EPC bank code for amounts in euros only", () => {
+  it("include an EPC bank code for an amount in euros, and none for zero euros or for pounds", () => {
     const of = { iban: "DE02120300000000202051", bic: null, holder: "Ä".repeat(80), text: "7", amount_minor: 1 }
     expect(epcCode({ ...of, currency: "GBP" })).toBeUndefined()
     expect(epcCode({ ...of, currency: "EUR", amount_minor: 0 })).toBeUndefined()
@@ -95,7 +95,7 @@ describe("payment details", () => {
     expect(new TextEncoder().encode(code).length).toBeLessThanOrEqual(331)
     expect(code.split("\n").slice(4, 8)).toEqual(["", "Ä".repeat(35), "DE02120300000000202051", "EUR0.01"])
   })
-  it("accept a payment link with https and known fields only", () => {
+  it("fill the fields of a payment link, and report a link without https or with an unknown field", () => {
     const values = { number: "R/7&x", amount: "10.00", currency: "EUR" }
     expect(paymentLink("https://pay.example/{number}?a={amount}{currency}", values)).toBe(
       "https://pay.example/R%2F7%26x?a=10.00EUR"
