@@ -356,7 +356,7 @@ describe.each(share(engines))("any request on %s", (engine) => {
     // A walk on which nothing ever succeeds would prove little.
     expect((statuses.get(201) ?? 0) + (statuses.get(200) ?? 0)).toBeGreaterThan(drawn.length / 10)
   })
-  it("shows no costs to users without costs.view", async () => {
+  it("leaves a journal that shows no costs to users without costs.view", async () => {
     const guarded = catalogue.tables.flatMap((table) =>
       Object.entries(table.columns)
         .filter(([, field]) => field.visible_to !== undefined)

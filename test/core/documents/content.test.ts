@@ -86,7 +86,7 @@ describe("a document", () => {
     expect(quoted({ ...plain, header: { state: 1, status: 2 } }).watermark).toBe("VOID")
     expect(quoted({ ...plain, header: { state: 0, status: 0 } }).watermark).toBeUndefined()
   })
-  it("has a signature field on quotations only", () => {
+  it("has a signature field on a quotation, and none on an order confirmation", () => {
     const signs = (sample: SalesSample) => flat(quoted(sample).blocks).some(({ kind }) => kind === "signature")
     expect([signs(plain), signs({ ...plain, type: "order_confirmation" })]).toEqual([true, false])
   })
@@ -109,8 +109,8 @@ describe("template fields", () => {
     for (const value of Object.values(data).flatMap((one) => (Array.isArray(one) ? one : [one])))
       for (const field of Object.values(value)) expect(["string", "boolean"]).toContain(typeof field)
   }
-  it("all have a value for quotations, and no value is unlisted", () => same(salesGroups, salesSample(plain)))
-  it("all have a value for purchase orders, and no value is unlisted", () =>
+  it("are the listed ones and no others for quotations, each a text or a boolean", () => same(salesGroups, salesSample(plain)))
+  it("are the listed ones and no others for purchase orders, each a text or a boolean", () =>
     same(purchaseGroups, purchaseSample({ lines: 2, currency: "EUR" })))
   it.each(Object.keys(document_types) as ReadonlyArray<DocumentType>)(
     "are listed once for a %s, and are exactly the paths that templates accept",
@@ -123,7 +123,7 @@ describe("template fields", () => {
       expect(checked.sort()).toEqual([...pathsOfType(type)].sort())
     }
   )
-  it("format dates and amounts as the document does", () => {
+  it("format dates and amounts in the document's language", () => {
     const data = dataOf(salesGroups, salesSample({ ...plain, language: "de" }), {
       language: "de",
       zone: "Europe/Berlin",

@@ -185,7 +185,7 @@ describe("changing a purchase order", () => {
       .when(update({ subject: "Rig" }, { subject: "Rig" }))
       .thenNothing()
   })
-  it("records added, changed and removed lines, and new totals", () => {
+  it("records changed and removed lines, and new totals", () => {
     given(...rowsOf(header(), line(), line({ id: 12, sort_order: 1 })))
       .when(update({ items: [sent({ id: 12, quantity: "3.00" })] }, { items: [{ id: 12, quantity: "3.00" }] }))
       .thenEvents(
@@ -247,7 +247,7 @@ describe("changing a purchase order", () => {
 })
 
 describe("sending a purchase order", () => {
-  it("marks it as sent, and mails it to the known address", () => {
+  it("marks it as sent, to the supplier's known address", () => {
     const when = given(...rowsOf(header(), line())).when(send({ known: "bills@rig.example" }))
     when.thenEvents({
       stream,

@@ -39,7 +39,7 @@ describe.each(engines)("goods received from suppliers on %s", (engine) => {
     const twice = [1, 2].map(() => ({ item_id, quantity: "1" }))
     await refused(post(id, "receive", { lines: twice }), "lines.1.quantity")
   })
-  it("have a serial number that no other unit has", async () => {
+  it("are rejected with a serial number that is taken or given twice", async () => {
     const product_id = await product(2)
     const { id, items } = await ordered({ product_id, quantity: "3" })
     const take = (quantity: string, ...serial_numbers: ReadonlyArray<string>) =>

@@ -44,14 +44,14 @@ describe.each(engines)("warehouse documents on %s", (engine) => {
       expect(readDocument(JSON.parse(JSON.stringify(document)))).toMatchObject({ _tag: "Success", success: document })
     }
   })
-  it("never put a left-aligned column beside a right-aligned one", async () => {
+  it("have no left-aligned column right after a right-aligned one on the pick list and the delivery note", async () => {
     for (const kind of ["pick_list", "delivery_note"] as const) {
       const table = (await paper(kind)).blocks.find((block) => block.kind === "table")!
       const sides = table.columns.map(({ alignment = "start" }) => alignment).join(" ")
       expect(sides, kind).not.toContain("end start")
     }
   })
-  it("list cases first, then locations in walking order, and items without a location last", async () => {
+  it("list cases first, then locations in walking order, then items without one, on the pick list", async () => {
     expect(sketch(await paper("pick_list")).match(/^== .*?(?= ·)/gm)).toEqual([
       "== Case Box 3",
       "== A-2",
@@ -61,23 +61,23 @@ describe.each(engines)("warehouse documents on %s", (engine) => {
       "== No place recorded"
     ])
   })
-  it("tick prepared units, and show the quantity still to pick and its other locations", async () => {
+  it("tick prepared units on the pick list, and show the quantity still to pick and its other locations", async () => {
     expect(await row("pick_list", "A-2 · S/N SN-1002")).toContain("[x]")
     expect(await row("pick_list", "still to pick")).toBe(
       "Mac Aura (AURA / Spots first / 1 still to pick / also at A-10) · 2 · 13 kg · "
     )
     expect(await row("pick_list", "A-3")).toContain("[ ] A-3")
   })
-  it("indent accessories below their line", async () => {
+  it("indent accessories below their line on the pick list", async () => {
     expect(await row("pick_list", "Clamp")).toBe("  [ ] Clamp (CLAMP) · 8 · 3.2 kg · |CLAMP*8|")
   })
-  it("list the parts of a kit assembled for the job, with their locations and weight", async () => {
+  it("list a kit's parts with their locations below it, and the kit's weight, on the pick list", async () => {
     const text = sketch(await paper("pick_list"))
     expect(text).toContain("[ ] Small rig (RIG) · 2 · 23.2 kg · |RIG*2|")
     expect(text).toContain("  [ ] Stand (STAND · C-1) · 4 ·  · ")
     expect(text).toContain("  [ ] Cable 10 m (CAB-10 · B-10) · 6 ·  · ")
   })
-  it("add up pieces and kilograms, and count pieces of unknown weight", async () => {
+  it("add up pieces and kilograms on the pick list, and count pieces of unknown weight", async () => {
     const document = await paper("pick_list")
     expect(sketch(document)).toContain("-- Pieces: 31\n-- Total weight: 100.8 kg")
     expect(JSON.stringify(document)).toContain("Without a recorded weight: 3 pieces")
@@ -88,16 +88,16 @@ describe.each(engines)("warehouse documents on %s", (engine) => {
       expect(text).not.toMatch(/999|50[.,]00|£|GBP|Crew/)
     }
   })
-  it("show sub-hires and internal notes to staff only", async () => {
+  it("show a sub-hire on the pick list, and neither it nor internal notes on the delivery note", async () => {
     expect(sketch(await paper("pick_list"))).toMatch(/Sub-rental/)
     const delivery = sketch(await paper("delivery_note"))
     expect(delivery).not.toMatch(/Sub-rental|Hired in|Spots first/)
     expect(delivery).toContain("Black")
   })
-  it("list all serial numbers of a line in one row of the delivery note", async () => {
+  it("list the allocated units of a line in one row of the delivery note", async () => {
     expect(await row("delivery_note", "SN-1002")).toBe("Mac Aura (A-2 · S/N SN-1002, A-3 / AURA) · 3 · 19.5 kg")
   })
-  it("show the delivery address, times, phone number and a scannable order number", async () => {
+  it("show the delivery address, times, phone number and a scannable order number on the pick list", async () => {
     const text = JSON.stringify((await paper("pick_list")).blocks.slice(0, 3))
     for (const said_there of [
       "Olympia Hall",
@@ -110,7 +110,7 @@ describe.each(engines)("warehouse documents on %s", (engine) => {
     expect(text).toContain(`"kind":"code","symbology":"code128","value":"0000000001"`)
     expect(text).toContain("31/08/2026 07:00 – 09:00")
   })
-  it("include an empty return note while nothing is out", async () => {
+  it("say on the return note that there is nothing on it while nothing is out", async () => {
     expect(JSON.stringify(await paper("return_note"))).toContain("There is nothing on it.")
   })
   it("are in the company's language for staff, and in the customer's for customers", async () => {
@@ -192,7 +192,7 @@ describe.each(engines)("warehouse documents on %s", (engine) => {
 const customerOf = async (app: App, order: number): Promise<number | null> =>
   (await app.call("GET", `/api/v1/opportunities/${order}`)).body.opportunity.member_id
 
-it("a pick list shows all content of a case on the order, ticked once the case is sealed", async () => {
+it("a pick list shows the content of a sealed case on the order, ticked", async () => {
   const app = await openApp()
   const { made, post, put } = callsTo(app)
   const [rack, wireless] = [

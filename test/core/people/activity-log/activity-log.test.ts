@@ -98,7 +98,7 @@ describe.each(both_engines)("the action log on %s", (engine) => {
     expect(await total("q[created_at_lt]=2001-01-01")).toBe(0)
     expect(await total("q[ip_address_eq]=x")).toBe(await total(""))
   })
-  it("pages without overlap, in either direction", async () => {
+  it("pages without overlap, and sorts the oldest first on request", async () => {
     const ids = async (query: string) => (await log(query)).actions.map((one: { id: number }) => one.id)
     const [first, second] = [await ids("per_page=3"), await ids("per_page=3&page=2")]
     expect(new Set([...first, ...second]).size).toBe(6)

@@ -70,7 +70,7 @@ describe.each(engines)("contact records on %s", (engine) => {
     expect(await errors("links", { url: "nowhere" })).toEqual(["url"])
     expect(await errors("links", { url: `https://example.com/${"x".repeat(2048)}` })).toEqual(["url"])
   })
-  it("have as their primary record the last one marked, one of each kind, and none by default", async () => {
+  it("are not primary by default, and only the last address marked stays primary", async () => {
     const member = await make("Prime")
     const add = async (street: string, is_primary?: boolean) =>
       await w.create(path(member, "addresses"), { street, ...(is_primary === undefined ? {} : { is_primary }) })
@@ -173,7 +173,7 @@ describe.each(engines)("contact records on %s", (engine) => {
       expect.stringContaining(`Relationship ${related[2]} joins this member with the organisation Ann`)
     ])
   })
-  it("let only one of two related contacts change its type, even concurrently", async () => {
+  it("let only one of two related contacts become an organisation if both are changed concurrently", async () => {
     for (let round = 0; round < 5; round++) {
       const pair = [await make("One", "contact"), await make("Other", "contact")]
       await w.post(path(pair[0]!, "relationships"), { related_member_id: pair[1] })
@@ -181,7 +181,7 @@ describe.each(engines)("contact records on %s", (engine) => {
       expect(got.map(({ status }) => status).toSorted()).toEqual([200, 422])
     }
   })
-  it("require members.view to read and members.edit to change", async () => {
+  it("can be read with members.view, and added with members.edit but not with members.view", async () => {
     const member = await make("Guarded")
     const reader = viewerWith(["members.view"], ["members:read", "members:write"])
     expect((await w.get(path(member, "emails"), reader)).status).toBe(200)

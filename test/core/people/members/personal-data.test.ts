@@ -94,7 +94,7 @@ describe.each(engines)("personal data on %s", (engine) => {
     await post(`members/${id}/anonymise`)
     expect(await journal()).not.toContain("555-2368")
   })
-  it("is erased with the person it was recorded for after a merge moved it, restored or not", async () => {
+  it("is erased with the person it was recorded for after a merge moved it and the person was restored", async () => {
     const member = async (name: string) =>
       (await post("members", { name, membership_type: "contact" })).body.member.id as number
     const [kept, person] = [await member("Kept"), await member("Wrongly Merged")]
@@ -121,7 +121,7 @@ describe.each(engines)("personal data on %s", (engine) => {
     expect((await post(`members/${archived}/anonymise`)).status).toBe(404)
     expect((await post("members/999999/anonymise")).status).toBe(404)
   })
-  it("is kept while an account is in use; once deactivated, the user loses name and address, too", async () => {
+  it("is kept while an account is in use; once deactivated, the user loses name and e-mail address, too", async () => {
     const user = (await post("users", { name: "Leaver", email: `leaver-${engine}@example.com`, active: true })).body
       .user
     const before = await journal()

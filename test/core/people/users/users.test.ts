@@ -12,7 +12,7 @@ import { words } from "../../../words.ts"
 const role = permissionsOfRole
 
 describe("the initial roles", () => {
-  it("permit everything to Admin, and all but settings, users and roles to Operations Manager", () => {
+  it("give Operations Manager all of Admin's permissions except some on settings, users and roles", () => {
     const without = role("Admin").filter((key) => !role("Operations Manager").includes(key))
     expect(without.map((key) => key.split(".")[0]).filter((area, at, all) => all.indexOf(area) === at)).toEqual([
       "settings",
@@ -77,7 +77,7 @@ describe("the initial roles", () => {
     )
     expect(role("Read Only").filter((key) => !/\.(view|access)$/.test(key) || key === "costs.view")).toEqual([])
   })
-  it("can hold every permission that an endpoint requires", () => {
+  it("choose from permissions that include every one an endpoint requires", () => {
     const asked = catalogue.endpoints.flatMap(({ name, permission }) =>
       (permission === null ? [] : [permission].flat())
         .filter((key: string) => !catalogue.permissions.some((one) => one.key === key))
@@ -222,7 +222,7 @@ describe.each(engines)("users and roles on %s", (engine) => {
       data: { email: "olu@example.com", is_owner: true, is_active: true, member_id: 1 }
     })
   })
-  it("include system roles with a fixed name and level, and custom ones that can be deleted", async () => {
+  it("include system roles with a fixed name, and custom ones that can be deleted once no user has them", async () => {
     const { body } = await w.get("/roles")
     expect(body.roles.map((one) => [one.name, one.level, one.cost_visibility])).toEqual([
       ["Admin", 80, true],
@@ -271,7 +271,7 @@ describe.each(engines)("users and roles on %s", (engine) => {
     expect(listed.meta.total).toBe(listed.permissions.length)
     expect(await w.show("/abilities")).toContainEqual({ key: "credit-notes:read" })
   })
-  it("require users.* for users and roles.* for roles", async () => {
+  it("cannot be read or changed without permissions, nor users be listed with a token for members alone", async () => {
     const { user } = (await invite()).body
     const nobody = viewerWith([], ["*"])
     for (const [method, path] of [

@@ -16,7 +16,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
   const isKit = async (product: number) => (await w.show(`/products/${product}`)).is_kit
 
   describe("components", () => {
-    it("make the product a kit while it has at least one (case G1)", async () => {
+    it("make the product a kit while it has at least one", async () => {
       const [K, C] = [await made(), await made({ name: "Cable" })]
       const first = await add(K, C, { quantity: 2, binding: "pool" })
       expect(first.status).toBe(201)
@@ -34,7 +34,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
       expect((await w.remove(`/products/${K}/components/${first.body.component.id}`)).status).toBe(204)
       expect(await isKit(K)).toBe(false)
     })
-    it("cannot include the kit itself at any depth (case G3)", async () => {
+    it("cannot include the kit itself, directly or through one or two others, nor a product twice", async () => {
       const [A, B, C] = [await made(), await made(), await made()] as const
       await refused(add(A, A), "component_product_id")
       await add(A, B)
@@ -43,7 +43,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
       await refused(add(C, A), "component_product_id")
       await refused(add(A, B), "component_product_id")
     })
-    it("may be three levels deep, not four, whichever end they are added to (case G5)", async () => {
+    it("may be three levels deep, not four, whichever end they are added to", async () => {
       const [A, B, C, D, E] = [await made(), await made(), await made(), await made(), await made()] as const
       for (const [up, down] of [
         [A, B],
@@ -55,7 +55,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
       await refused(add(E, A), "component_product_id")
       expect((await add(E, B)).status).toBe(201)
     })
-    it("can change their quantity, binding and order, but not their product (case G7)", async () => {
+    it("can change their quantity, binding and order, but not their product", async () => {
       const [K, C, other] = [await made(), await made(), await made()]
       const { id } = (await add(K, C)).body.component
       const changed = { binding: "fixed", sort_order: 3 }
@@ -65,7 +65,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
       expect((await w.patch(`/products/${other}/components/${id}`, {})).status).toBe(404)
       expect((await w.remove(`/products/${other}/components/${id}`)).status).toBe(404)
     })
-    it("require their own abilities and permissions, and are listed by order, then id (case G9)", async () => {
+    it("require kits abilities and permissions, and are listed by their sort order", async () => {
       const [K, first, second] = [await made(), await made(), await made()]
       await add(K, first, { sort_order: 2 })
       await add(K, second, { sort_order: 1 })
@@ -105,7 +105,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
       await w.show(`/availability?product_id=${product_id}&store_id=${S}&from=2026-${from}&to=2026-${to}`)
     const point = async (product_id: number, date: string) =>
       await w.show(`/availability?product_id=${product_id}&store_id=${S}&date=2026-${date}`)
-    it("is limited by their parts, on a day and over a range, without stock of their own (case G11)", async () => {
+    it("is limited by their parts, on a day and over a range, without stock of their own", async () => {
       const [A, B, K] = [await w.bulk(S, 5), await w.bulk(S, 8), await made()]
       await add(K, A.id)
       await add(K, B.id, { quantity: 2 })
@@ -118,7 +118,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
         ...{ slots: [{ ...whole, total_stock: 0 }], calculated_at: null }
       })
     })
-    it("omits a deleted part, and has no slots for a kit of fixed parts only", async () => {
+    it("ignores a deleted part, and has no slots for a kit whose one part is fixed", async () => {
       const [A, B, K] = [await w.bulk(S, 5), await w.bulk(S, 1), await made()]
       await add(K, A.id)
       await add(K, B.id)
@@ -163,7 +163,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
       const shown = await w.get(`/products/${P}?include=accessories`)
       expect(shown.body.product.accessories.length).toBe(2)
     })
-    it("can be changed, and are 404 under another product (case I15)", async () => {
+    it("can be changed and deleted, and are 404 under another product", async () => {
       const [P, A, other] = [await made(), await made(), await made()]
       const { id } = await w.create(path(P), { accessory_product_id: A })
       const put = await w.put(`${path(P)}/${id}`, { quantity: 5 })
@@ -174,7 +174,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
       expect((await w.remove(`${path(P)}/${id}`)).status).toBe(204)
       expect(await w.show(path(P))).toEqual([])
     })
-    it("are unique per product and accessory, and never the product itself (case I17)", async () => {
+    it("are unique per product and accessory, and never the product itself", async () => {
       const [P, A, B] = [await made(), await made(), await made()]
       await w.post(path(P), { accessory_product_id: A })
       const second = (await w.create(path(P), { accessory_product_id: B })).id
@@ -275,7 +275,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
       const P = await made()
       expect(errorKeys(await w.put(path(P), body))).toEqual([422, keys])
     })
-    it("requires kits.view and kits:read to read, kits.manage and kits:write to change", async () => {
+    it("requires the ability kits:read to read, and the permission kits.manage to change", async () => {
       const P = await made()
       expect((await w.get(path(P), viewerWith(["kits.view"], ["products:read"]))).status).toBe(403)
       expect((await w.get(path(P), viewerWith(["kits.view"], ["kits:read"]))).status).toBe(200)

@@ -18,7 +18,7 @@ describe.each(engines)("products on %s", (engine) => {
     const shown = await w.get(`/products/${made.body.product.id}?include=stock_levels,secretRelation`)
     expect(shown.body.product.stock_levels).toMatchObject([{ store_id: 1, quantity_held: "0.00" }])
   })
-  it("are rejected without a name, at its field", async () => {
+  it("are rejected without a name and with an unknown stock method, at their fields", async () => {
     await refused(w.post("/products", { stock_method: 7 }), "name", "stock_method")
   })
   it("clear values on empty text, and keep them on null", async () => {

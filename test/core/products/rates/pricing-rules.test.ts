@@ -97,7 +97,7 @@ describe.each(engines)("discount rules on %s", (engine) => {
     expect((await w.remove(`${path}/${id}`)).status).toBe(204)
     expect((await w.get(`${path}/${id}`)).status).toBe(404)
   })
-  it("are filtered and sorted by name, type and priority", async () => {
+  it("are filtered by name, type and auto_apply, and sorted by priority", async () => {
     await make({ name: "Zebra week", priority: 9, auto_apply: true })
     expect((await w.get(`${path}?q[auto_apply_true]=1`)).body).toMatchObject({
       discount_rules: [{ name: "Zebra week" }],

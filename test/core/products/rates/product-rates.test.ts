@@ -59,7 +59,7 @@ describe.each(engines)("product rates on %s", (engine) => {
     expect((await w.remove(path)).status).toBe(204)
     expect((await w.get(path)).status).toBe(404)
   })
-  it("keep absent and null fields on update, and clear optional fields", async () => {
+  it("keep absent fields and required ones sent as null on update, and clear optional ones", async () => {
     const kept = { price: "125", currency: "JPY", transaction_type: "rental", valid_to: "2026-12-31", store_id: 1 }
     const { product_rate: rate } = await put(base, { ...kept, valid_from: "2026-01-01", priority: 3 })
     const path = `${base}/rates/${rate.id}`
@@ -246,7 +246,7 @@ describe.each(engines)("product rates on %s", (engine) => {
     })
   })
 
-  it("are loaded for many products at once, with their methods", async () => {
+  it("are loaded for three products at once by store and start, with their methods", async () => {
     const [one, two, none] = [await newProduct(), await newProduct(), await newProduct()]
     const ids = [one, two, none].map((path) => Number(path.split("/").at(-1)))
     const hull = await store("Hull")

@@ -197,7 +197,7 @@ describe.each(engines)("golden rates on %s", (engine) => {
       expect((await w.show(`/rate_definitions/${again.id}`)).cloned_from_id).toBeNull()
       expect((await w.post(`/rate_definitions/${copy.id}/duplicate`)).status).toBe(404)
     })
-    it("are never presets when new, whatever is sent", async () => {
+    it("are no presets when new, even if sent as one", async () => {
       const sent = { is_preset: true, preset_slug: "daily-rate", cloned_from_id: 1 }
       const own = { is_preset: false, preset_slug: null, cloned_from_id: null }
       expect(
@@ -238,7 +238,7 @@ describe.each(engines)("golden rates on %s", (engine) => {
       const made = await define({ ...daily, strategy_config: [], modifier_configs: [] })
       expect(made.body.rate_definition).toMatchObject({ strategy_config: {}, modifier_configs: {} })
     })
-    it("are filtered by their older names as well, in any case", async () => {
+    it("are filtered by older field names as well, in upper or lower case", async () => {
       const found = async (query: string) =>
         (await w.get(`/rate_definitions?${query}&q[is_preset_true]=1&per_page=100`)).body.meta.total
       expect([
@@ -252,7 +252,7 @@ describe.each(engines)("golden rates on %s", (engine) => {
       const sorted = await w.get("/rate_definitions?sort=-name&q[is_preset_true]=1&per_page=1")
       expect(sorted.body.rate_definitions[0].name).toBe("Weekly Rate")
     })
-    it("require rates.view to read, and other permissions to change", async () => {
+    it("can be read with rates.view, and not added, copied or deleted with it", async () => {
       const viewer = viewerWith(["rates.view"], ["rates:read", "rates:write"])
       expect((await w.get("/rate_definitions/1", viewer)).status).toBe(200)
       expect((await w.post("/rate_definitions", { name: "x" }, viewer)).status).toBe(403)

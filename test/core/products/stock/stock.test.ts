@@ -33,7 +33,7 @@ describe.each(engines)("stock on %s", (engine) => {
     ])
     expect(ledger.body.meta).toEqual({ total: 1, per_page: 20, page: 1 })
   })
-  it("ignores the category sent for a unit", async () => {
+  it("ignores the category and the quantity sent for a unit", async () => {
     const product = (await w.create("/products", { name: "Camera", stock_method: 2 })).id
     const made = await w.post("/stock_levels", {
       product_id: product,

@@ -70,7 +70,7 @@ describe.each(engines)("vehicles on %s", (engine) => {
     expect(refusedOn(await w.post(path, body))).toEqual([422, [field]])
   })
 
-  it("have a unique plate among the vehicles in use, in any spelling", async () => {
+  it("have a unique plate among the vehicles in use, whatever its case, spaces and hyphens", async () => {
     const first = await make({ name: "First", registration: "KA-RL 123" })
     expect(refusedOn(await w.post(path, { name: "Second", registration: "ka rl-123" }))).toEqual([
       422,
@@ -112,7 +112,7 @@ describe.each(engines)("vehicles on %s", (engine) => {
     expect((await w.show(`${path}/${van.id}`)).store_id).toBeNull()
   })
 
-  it("require a permission for each action, and vehicles:read or vehicles:write", async () => {
+  it("require a permission to be listed, added or changed, and vehicles:write to be added or changed", async () => {
     const van = await make({ name: "Guarded" })
     const asked = async (held: ReadonlyArray<string>, abilities: ReadonlyArray<string>): Promise<unknown> => {
       const viewer = viewerWith(held, abilities)
