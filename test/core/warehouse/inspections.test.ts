@@ -110,7 +110,7 @@ describe.each(engines)("inspections on %s", (engine) => {
     await refused(inspect(units[0]!, kind, "fail", { due_at: "2027-06-01T00:00:00Z" }), "due_at")
     await refused(w.post("/inspections", {}), "inspection_kind_id", "result", "stock_level_id")
   })
-  it("list failed, overdue and soon due units by store, kind, product and date", async () => {
+  it("list failed, overdue and due units by store, kind, product and date", async () => {
     const kind = await kindNamed()
     const store = await w.store()
     const { id: product_id, units } = await w.units(store, 4)
@@ -206,7 +206,7 @@ describe.each(engines)("inspections on %s", (engine) => {
     expect(sketch(await paperOf(w.app, order.id, "pick_list"))).not.toContain("No valid inspection")
     await policy("warn")
   })
-  it.each(["kit", "transport"])("keep a %s case from going out while its own unit is overdue", async (mode) => {
+  it.each(["kit", "transport"])("keep a %s case whose own unit failed from going out, or warn of it, by the policy", async (mode) => {
     const kind = await kindNamed()
     const { id: flight, units } = await w.units(1, 1)
     const [housing = 0] = units
@@ -226,7 +226,7 @@ describe.each(engines)("inspections on %s", (engine) => {
     const { body, status } = await scan()
     expect([status, body.meta.warnings.length]).toEqual([200, 1])
   })
-  it("keep a kit with an overdue unit from being sealed and from going out, or warn of it", async () => {
+  it("keep a kit with a failed unit from being sealed and from going out, or warn of it, by the policy", async () => {
     const { id: flight, units } = await w.units(1, 1)
     await w.must("PUT", `/products/${flight}/container_template`, { is_containerable: true, availability_mode: "kit" })
     const { units: heads } = await w.units(1, 1)
@@ -262,7 +262,7 @@ describe.each(engines)("inspections on %s", (engine) => {
     expect(note.match(new RegExp(`Kind ${named} [0-9/]+`, "g"))).toEqual([`Kind ${named} 01/06/2026`])
     expect(JSON.stringify(await paperOf(w.app, order.id, "pick_list"))).not.toContain(`Kind ${named}`)
   })
-  it("leave the unit available until they are due", async () => {
+  it("leave the unit available before they are due, even for the day on which they become due", async () => {
     await policy("block")
     const kind = await kindNamed(1)
     const { id: product_id, units } = await w.units(1, 1)

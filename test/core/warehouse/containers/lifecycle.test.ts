@@ -139,7 +139,7 @@ describe("unsealing a container", () => {
 })
 
 describe("changing a container", () => {
-  it("records the changed fields", () => {
+  it("records the changed name, and not the unchanged notes", () => {
     given(container(7))
       .when(({ get }) => changeContainer(get(containers, 7)!, { name: "Rack", notes: null }, undefined))
       .thenEvents(happened(7, "container.updated", { name: "Rack" }))

@@ -9,7 +9,7 @@ describe.each(engines)("packing on %s", (engine) => {
   const level = async (id: number) => await w.show(`/stock_levels/${id}`)
 
   describe("containers", () => {
-    it("are listed on request with their content, product and store", async () => {
+    it("are listed with their content, product and store if the request includes them", async () => {
       const kit = await w.container("kit")
       const { unit } = await w.gear()
       await w.pack(kit.id, unit)
@@ -82,7 +82,7 @@ describe.each(engines)("packing on %s", (engine) => {
   })
 
   describe("pack and unpack", () => {
-    it("reserves a unit in a kit from packing until unpacking (case H5)", async () => {
+    it("reserves a unit in a kit from packing until unpacking", async () => {
       const kit = await w.container("kit")
       const { product, unit } = await w.gear()
       expect(await w.free(product)).toBe(1)
@@ -115,7 +115,7 @@ describe.each(engines)("packing on %s", (engine) => {
       for (const { id } of [kit, await w.container("transport")])
         await refused(w.pack(id, late.unit), "serialised_item_id")
     })
-    it("rejects a container that is not open before it checks the unit (case H9)", async () => {
+    it("rejects a container that is not open before it checks the unit", async () => {
       const kit = await w.container("kit")
       const [first, elsewhere] = [await w.gear(), await w.gear(await w.store())]
       await w.pack(kit.id, first.unit)
@@ -123,7 +123,7 @@ describe.each(engines)("packing on %s", (engine) => {
       await refused(w.pack(kit.id, elsewhere.unit), "container")
       await refused(w.act(kit.id, "unpack", { serialised_item_id: elsewhere.unit }), "container")
     })
-    it("rejects units of other stores, bulk levels, and units packed or written off (case H11)", async () => {
+    it("rejects units of other stores, bulk levels, and units packed or written off", async () => {
       const [kit, other] = [await w.container("kit"), await w.container("transport")]
       const [elsewhere, bulk] = [await w.gear(await w.store()), await w.bulk(w.S, 4)]
       const [inside, gone] = [await w.gear(), await w.gear()]
@@ -198,7 +198,7 @@ describe.each(engines)("packing on %s", (engine) => {
       // The subtree counts: middle now brings a level of its own.
       await refused(w.pack(outer.id, middle.housing), "serialised_item_id")
     })
-    it("allows more levels with a higher limit", async () => {
+    it("allows three levels and not four with a limit of three", async () => {
       const deep = await w.container("kit", { template: { max_nesting_depth: 3 } })
       const [one, two, three] = [await w.container("kit"), await w.container("kit"), await w.container("kit")] as const
       expect((await w.pack(deep.id, one.housing)).status).toBe(201)
@@ -214,7 +214,7 @@ describe.each(engines)("packing on %s", (engine) => {
     })
   })
 
-  it("packs a unit once of many concurrent attempts", async () => {
+  it("packs a unit once of three concurrent attempts", async () => {
     const cases = [await w.container("kit"), await w.container("transport"), await w.container("kit")]
     const { unit } = await w.gear()
     const replies = await Promise.all(cases.map((one) => w.pack(one.id, unit)))

@@ -195,7 +195,7 @@ describe("dispatching and returning units", () => {
       .when(booking(of("kit"), out(housing)))
       .thenNothing()
   })
-  it("leaves a kit's units packed, and takes units out of a hybrid without dissolving it", () => {
+  it("leaves a kit's units and a hybrid's fixed parts packed, and takes other units out of a hybrid", () => {
     packed({ status: "sealed" })
       .when(booking(of("kit"), out(501)))
       .thenNothing()

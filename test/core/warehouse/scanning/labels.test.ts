@@ -67,7 +67,7 @@ describe.each(engines)("codes on labels and documents on %s", (engine) => {
       }
   })
 
-  it("are recognised on units, cases and products with any prefix, URL or GS1 elements", async () => {
+  it("are recognised on units, cases and products with a scanner's prefix, in a URL or in GS1 elements", async () => {
     const { made, post } = callsTo(w.app)
     const product_id = await made("/products", { name: "Lamp", sku: "LAMP", barcode: "5012345678900", stock_method: 2 })
     const unit = await made("/stock_levels", {

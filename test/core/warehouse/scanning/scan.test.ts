@@ -122,7 +122,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect(await w.app.dump()).toEqual(before)
   })
 
-  it("rejects an unrequested unit, an unknown and an ambiguous code, naming the nearest match", async () => {
+  it("rejects a unit not on the order, an unknown code with the nearest match, and an ambiguous code", async () => {
     const [, a] = await s.heads(1)
     const [other] = await s.heads(1)
     const gig = await s.order([{ item_id: other.id, quantity: 1 }])
@@ -188,7 +188,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect((await s.scan(heads, "out", String(product.sku ?? product.name))).status).toBe(422)
   })
 
-  it("rejects a bulk product that is part of a kit, naming how to scan the kit", async () => {
+  it("rejects bulk pieces that belong to a kit, naming how to scan the kit", async () => {
     const [kit_sku, sku] = [`KIT-${s.next()}`, `XLR-${s.next()}`]
     const [kit, cable] = [await w.product({ name: "Stage kit", sku: kit_sku }), await w.product({ name: "XLR", sku })]
     const part = { component_product_id: cable, quantity: 3 }

@@ -370,7 +370,7 @@ describe.each(engines)("a stocktake on %s", (engine) => {
     expect(await seen()).toMatchObject({ as: "inspected", by_user_id: 1 })
   })
 
-  it("is followed by transfers as a unit's last sighting: by a receipt without sending, not by a cancellation", async () => {
+  it("is not needed for a unit's last sighting: a transfer's receipt is one, its cancellation none", async () => {
     const { store, units } = await shop(2)
     const seen = async (unit: number) => (await w.show(`/stock_levels/${unit}?include=last_seen`)).last_seen
     const to = await w.store()

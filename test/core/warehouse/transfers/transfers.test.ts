@@ -236,7 +236,7 @@ describe.each(engines)("a transfer on %s", (engine) => {
     expect(body.meta.warnings).toEqual([expect.stringMatching(words)])
   })
 
-  it("rejects units that an order, a case or another transfer has, and keeps its own units from orders", async () => {
+  it("rejects units allocated, in quarantine or on another transfer, and keeps its own units from orders", async () => {
     const { codes, from, product, to, units } = await shop(4)
     const order = await w.order(product, 1, { store_id: from, starts_at: at(20), ends_at: at(22) })
     await w.allocate(order, units[0]!.id)

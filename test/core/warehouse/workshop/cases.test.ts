@@ -9,7 +9,7 @@ describe.each(engines)("cases with stock out of service on %s", (engine) => {
   const move = (id: number, name: string) => w.post(`/stock_levels/${id}/${name}`, {})
   const manifest = async (id: number) => await w.show(`/containers/${id}/compliance`)
 
-  it("cannot be packed, sealed or dispatched while that stock is inside, and name it in the manifest", async () => {
+  it("cannot take that stock in, nor be sealed or dispatched with it, and name its state in the manifest", async () => {
     const box = await w.container("kit")
     const gear = await w.gear()
     await move(gear.unit, "quarantine")

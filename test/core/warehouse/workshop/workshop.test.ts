@@ -62,7 +62,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
     ])
     await refused(move(unit.id, "release"), "stock_level")
   })
-  it("shows the cost of a repair to users who see costs only, although others may enter it", async () => {
+  it("shows the cost of a repair only to users who see costs, although others may enter it", async () => {
     const unit = await w.unit(await w.serialised())
     const mechanic = viewerWith(["stock.view", "stock.service"], ["*"])
     const repair = { reason: "Hums", cost: "35.00" }
@@ -178,7 +178,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
     expect(await point(product, "2026-07-11")).toMatchObject({ total_stock: 0, available: 0 })
   })
 
-  it("charges the customer only by the charge endpoint, and only once per record", async () => {
+  it("charges a lost unit's replacement charge once per record, and not for users without the permission", async () => {
     const { opportunity, unit } = await out(2)
     const totalOf = async () => (await w.show(`/opportunities/${opportunity.id}`)).charge_total
     const before = Number(await totalOf())
