@@ -61,7 +61,7 @@ export const scanning_mutants: ReadonlyArray<Mutant> = [
     "an ambiguous code stands for the first of its units",
     "rowsWith",
     { find: "others.length === 0", replace: "others.length >= 0" },
-    "an unrequested unit"
+    "an unknown code with the nearest match, and an ambiguous code"
   ),
   within("codes")(
     "a quantity before the code is ignored",

@@ -109,7 +109,8 @@ describe("template fields", () => {
     for (const value of Object.values(data).flatMap((one) => (Array.isArray(one) ? one : [one])))
       for (const field of Object.values(value)) expect(["string", "boolean"]).toContain(typeof field)
   }
-  it("are the listed ones and no others for quotations, each a text or a boolean", () => same(salesGroups, salesSample(plain)))
+  it("are the listed ones and no others for quotations, each a text or a boolean", () =>
+    same(salesGroups, salesSample(plain)))
   it("are the listed ones and no others for purchase orders, each a text or a boolean", () =>
     same(purchaseGroups, purchaseSample({ lines: 2, currency: "EUR" })))
   it.each(Object.keys(document_types) as ReadonlyArray<DocumentType>)(

@@ -7,7 +7,7 @@ import { caseHouse } from "./fixtures.ts"
 describe.each(engines)("states of containers on %s", (engine) => {
   const w = caseHouse(engine)
   describe("seal and unseal", () => {
-    it("rejects a strict container with an unfilled slot or a unit without a slot, and seals it once it is free", async () => {
+    it("rejects a strict container with an unfilled slot or a stray unit, and seals it once free", async () => {
       const [part, stray] = [await w.units(w.S, 3), await w.gear()]
       const kit = await w.container("kit", { template: { slots: [{ product_id: part.id, quantity: 2 }] } })
       const seal = () => w.act(kit.id, "seal")
