@@ -170,8 +170,8 @@ export const openContext = (
     ask,
     plan: async (asked) => {
       place.requireMeant()
-      const names_server = options.remote === true || options.url !== undefined
-      if (names_server || !replica.exists()) throw noPlan(names_server, replica.exists())
+      const { is_device, url } = place.choice()
+      if (!is_device) throw noPlan(url !== undefined, replica.exists())
       const answers = await (await replica.device()).plan(asked.map((one) => ({ ...requestOf(one), files: {} })))
       return Promise.all(answers.map(async (answer, at) => readable(asked[at] ?? { method: "", path: "" }, answer)))
     },

@@ -285,6 +285,13 @@ const unchanged = (headers: { readonly [name: string]: string }): HttpResponse =
   body: undefined
 })
 
+/** Fails as a GET would, and closes the content after its beginning: HEAD sends none. */
+const opensFor = ({ open }: NonNullable<Answer["streamed"]>) =>
+  Effect.map(
+    Effect.tap(open(undefined), (content) => Effect.ignore(Stream.runHead(content))),
+    () => Stream.empty
+  )
+
 /** A file or its requested range (RFC 9110, 14), opened unless the answer is 304 or 416. */
 export const streamedReply = Effect.fnUntraced(function* (
   answer: Answer,
@@ -296,12 +303,15 @@ export const streamedReply = Effect.fnUntraced(function* (
   const { size_bytes } = streamed
   const headers = headersOf(answer, trace)
   if (isKnown(headers["etag"], trace.asked)) return unchanged(headers)
-  const range = size_bytes === undefined ? undefined : rangeIn(trace.asked.headers, size_bytes, headers["etag"])
+  // A range is asked of GET alone (RFC 9110, 14.2).
+  const is_head = trace.asked.method === "HEAD"
+  const range =
+    size_bytes === undefined || is_head ? undefined : rangeIn(trace.asked.headers, size_bytes, headers["etag"])
   if (range === "unsatisfiable") {
     const body = { message: `The file has ${size_bytes} bytes; the part asked for lies beyond.` }
     return replyOf({ status: 416, body, headers: { "content-range": `bytes */${size_bytes}` } }, trace)
   }
-  const opened = trace.asked.method === "HEAD" ? Exit.succeed(Stream.empty) : yield* Effect.exit(streamed.open(range))
+  const opened = yield* Effect.exit(is_head ? opensFor(streamed) : streamed.open(range))
   if (Exit.isFailure(opened)) return replyOf(answerTo(opened.cause), trace)
   if (range === undefined || size_bytes === undefined)
     return { status: answer.status, headers, body: { size_bytes, stream: opened.value } }

@@ -128,6 +128,22 @@ describe.each(both_engines)("concurrent commands on the same stock on %s", (engi
     const latest = await house.show(`/inspections?q[stock_level_id_eq]=${units[0]}&q[is_latest_true]=1`)
     expect(latest.map(({ inspected_at }) => inspected_at)).toEqual(["2026-03-01T00:00:00.000Z"])
   })
+  it("leave the oldest of three inspections as the newest when the others are deleted", async () => {
+    const kind = (await made("POST", "/api/v1/inspection_kinds", { name: "LOLER", interval_months: 6 })).inspection_kind
+    const { units } = await house.units(1, 1)
+    const ids: Array<number> = []
+    for (const month of ["01", "02", "03"]) {
+      const { inspection } = await made("POST", "/api/v1/inspections", {
+        ...{ stock_level_id: units[0], inspection_kind_id: kind.id, result: "pass" },
+        inspected_at: `2026-${month}-10T00:00:00Z`
+      })
+      ids.push(inspection.id)
+    }
+    const [oldest, older, newest] = ids
+    await atOnce(...[newest, older].map((id) => () => call("DELETE", `/api/v1/inspections/${id}`)))
+    const latest = await house.show(`/inspections?q[stock_level_id_eq]=${units[0]}&q[is_latest_true]=1`)
+    expect(latest.map(({ id }) => id)).toEqual([oldest])
+  })
   it("mark an order as short if its stock is removed at the same time", async () => {
     const product = await productOf("Lamp", 1)
     const id = await order("Fifth")

@@ -114,3 +114,9 @@ it("a command says that a token of the environment is not used on a device", asy
   })
   expect(remote.code).toBe(4)
 })
+
+it("a plan of several writes is not made on the replica for another server", async () => {
+  const { opportunity } = JSON.parse((await asTrial("opportunities create --subject Gala --json")).out)
+  const planned = await asTrial(`quote convert ${opportunity.id} --to order --plan`)
+  expect([planned.code, planned.err]).toEqual([2, expect.stringContaining("--plan needs a replica")])
+})

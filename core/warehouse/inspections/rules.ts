@@ -131,7 +131,8 @@ export const afterDeleting = (
   row: InspectionRow,
   { intervals, latest, level, other }: UnitFacts
 ): ReadonlyArray<NewEvent> => {
-  if (!row.is_latest) return []
+  // By what was read under the unit's lock: another deletion may have made it the newest meanwhile.
+  if (!latest.some(({ id }) => id === row.id)) return []
   const again = other === undefined ? undefined : updatedEvent(inspections, other, { is_latest: true })
   const others = latest.filter(({ id }) => id !== row.id)
   return [

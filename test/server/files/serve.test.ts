@@ -98,10 +98,17 @@ describe.each(engines)("downloaded files on %s", (engine) => {
     expect((await ask(address, { range: "bytes=0-1", "if-range": '"other"' })).status).toBe(200)
     expect((await ask(address, { range: "bytes=0-1", "if-range": part.headers["etag"]! })).status).toBe(206)
   })
-  it("are not read to answer HEAD", async () => {
-    const address = await addressOf(await keep(pdf, "p.pdf"))
-    const got = await server.ask(address, { method: "HEAD", token: null, from: "192.0.2.250" })
+  it("answer HEAD without content and whatever the range, and 410 if the content is missing", async () => {
+    const uuid = await keep(pdf, "p.pdf")
+    const address = await addressOf(uuid)
+    const head = () => server.ask(address, { method: "HEAD", token: null, headers: { range: "bytes=0-1" } })
+    const got = await head()
     expect([got.status, got.headers["content-type"], got.bytes.length]).toEqual([200, "application/pdf", 0])
+    const { sha256 } = (await server.run(Effect.flatMap(Store, (store) => store.get(downloads, uuid))))!
+    const { ServerContext } = await import("../../../server/ports/server-context.ts")
+    await server.run(Effect.flatMap(ServerContext, ({ blobs }) => blobs.remove(sha256)))
+    expect((await head()).status).toBe(410)
+    await keep(pdf, "again.pdf")
   })
   it("answer 304 to a client that has the current ETag", async () => {
     const address = await addressOf(await keep(pdf, "p.pdf"))

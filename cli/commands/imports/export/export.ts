@@ -133,25 +133,29 @@ const written = async (
   if (!isJsonObject(manifest)) throw new CliError(exit_codes.failed, "The server's manifest cannot be read.")
   const last = Number(manifest.position)
   const hash = createHash("sha256")
-  const out = await openOut(join(folder, journal_file))
-  for (let after = 0; after < last;) {
-    const page = await answerOr("/api/v1/system/journal", [["after", String(after)]])
-    if (typeof page === "string") {
-      out.destroy()
-      await rm(join(folder, journal_file), { force: true })
-      return page
+  // An earlier journal stays until this one is whole.
+  const part = join(folder, `${journal_file}.part`)
+  const out = await openOut(part)
+  try {
+    for (let after = 0; after < last;) {
+      const page = await answerOr("/api/v1/system/journal", [["after", String(after)]])
+      if (typeof page === "string") return page
+      // Events after the manifest was made are not part of it.
+      for (const event of rowsIn(page, "events")) {
+        if (Number(event.position) > last) break
+        const line = `${JSON.stringify(event)}\n`
+        hash.update(line)
+        await writeLine(out, line)
+      }
+      after = Number(rowIn(page, "meta").position)
+      progress.at("journal", Math.min(after, last), last)
     }
-    // Events after the manifest was made are not part of it.
-    for (const event of rowsIn(page, "events")) {
-      if (Number(event.position) > last) break
-      const line = `${JSON.stringify(event)}\n`
-      hash.update(line)
-      await writeLine(out, line)
-    }
-    after = Number(rowIn(page, "meta").position)
-    progress.at("journal", Math.min(after, last), last)
+    await closeOut(out)
+    await rename(part, join(folder, journal_file))
+  } finally {
+    out.destroy()
+    await rm(part, { force: true })
   }
-  await closeOut(out)
   return { file: journal_file, sha256: hash.digest("hex"), manifest }
 }
 

@@ -94,7 +94,10 @@ export const removeLines: CommandAction = async (context, [named = "", ...codes]
   const path = await opportunityPath(context, named)
   const items = itemsOf(await read(context, path))
   const lines: Array<OrderLine> = []
-  for (const code of codes) lines.push(await lineMeant(context, items, code))
+  for (const code of codes) {
+    const line = await lineMeant(context, items, code)
+    if (!lines.some(({ id }) => id === line.id)) lines.push(line)
+  }
   const names = lines.map(({ name, quantity }) => `${quantity} × ${name}`).join(", ")
   if (context.interactive && flags.yes !== true && context.options.plan !== true) {
     const { confirm } = await import("../../../output/prompt.ts")

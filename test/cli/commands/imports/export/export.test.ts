@@ -1,5 +1,5 @@
 /** A business taken out of one server at the command line and brought into another, empty one. */
-import { appendFileSync, cpSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { appendFileSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it, vi } from "vitest"
 import { cellsOf, linesOf, placeOfSuite } from "../../../place.ts"
@@ -70,7 +70,7 @@ describe("an export", () => {
     expect([again.code, again.err]).toEqual([6, expect.stringContaining("This server has data already")])
   }, 120_000)
 
-  it("has no part of the journal if the server refuses the rest", async () => {
+  it("keeps an earlier journal, and no part of this one, if the server refuses the rest", async () => {
     const { fetch } = globalThis
     const refusing = vi
       .spyOn(globalThis, "fetch")
@@ -80,9 +80,12 @@ describe("an export", () => {
           : fetch(address, given)
       )
     const folder = join(one.folder, "refused")
+    mkdirSync(folder)
+    writeFileSync(join(folder, "journal.ndjson"), "an earlier one")
     const exported = await one.done(["export", folder]).finally(() => refusing.mockRestore())
     expect(exported.err).toContain("only the owner may take it")
-    expect(readdirSync(folder)).not.toContain("journal.ndjson")
+    expect(readdirSync(folder)).not.toContain("journal.ndjson.part")
+    expect(readFileSync(join(folder, "journal.ndjson"), "utf8")).toBe("an earlier one")
   }, 60_000)
 
   it("is not imported if it is damaged or has no journal", async () => {
