@@ -303,7 +303,7 @@ export const streamedReply = Effect.fnUntraced(function* (
   const { size_bytes } = streamed
   const headers = headersOf(answer, trace)
   if (isKnown(headers["etag"], trace.asked)) return unchanged(headers)
-  // A range is asked of GET alone (RFC 9110, 14.2).
+  // Only GET takes a range (RFC 9110, 14.2).
   const is_head = trace.asked.method === "HEAD"
   const range =
     size_bytes === undefined || is_head ? undefined : rangeIn(trace.asked.headers, size_bytes, headers["etag"])
