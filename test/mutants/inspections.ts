@@ -4,6 +4,7 @@ import { faultsIn, type Mutant } from "./mutant.ts"
 const suite = "test/core/warehouse/inspections.test.ts"
 const due_dates = faultsIn("core/warehouse/inspections/rules.ts", suite)
 const rules = faultsIn("core/warehouse/inspections/rules.ts", suite, "sqlite")
+const races = "test/api/shortage-races.test.ts"
 const cases = faultsIn("core/warehouse/containers/dispatch-return.ts", suite, "sqlite")
 const stock = faultsIn("core/products/stock/schema.ts", suite, "sqlite")
 const blocked = "exclude failed and overdue units from allocation and availability if the policy is to block"
@@ -26,6 +27,18 @@ export const inspection_mutants: ReadonlyArray<Mutant> = [
     "saveInspection",
     { find: '(other.inspected_at ?? "") <= inspected_at', replace: '(other.inspected_at ?? "") !== inspected_at' },
     "do not replace newer ones when recorded late, and deleting the newest makes the previous one count"
+  ),
+  faultsIn("core/warehouse/inspections/rules.ts", races, "pg")(
+    "a deleted inspection counts as the newest by what was read before the unit was locked",
+    "afterDeleting",
+    { find: "!latest.some(({ id }) => id === row.id)", replace: "!row.is_latest" },
+    "leave the oldest of three inspections as the newest when the others are deleted"
+  ),
+  faultsIn("core/warehouse/inspections/api.ts", races, "pg")(
+    "deleting an inspection does not wait for another of its unit",
+    "recorded",
+    { find: "lockStreams([`stock_level:${unit}`])", replace: "Effect.void" },
+    "leave one newest inspection when one is recorded while the newest is deleted"
   ),
   stock(
     "an overdue unit counts as fine",
