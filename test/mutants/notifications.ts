@@ -87,7 +87,9 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
     within: "notification_preferences",
     find: 'row["member_id"] === viewer.person_id',
     replace: 'row["member_id"] !== 0',
-    killed_by: [{ file: device_test, test: "reach only a user's own device", engine: "sqlite" }]
+    killed_by: [
+      { file: device_test, test: "set by somebody else for a user reach that user's device", engine: "sqlite" }
+    ]
   },
   {
     name: "an anonymised person's preferences stay",

@@ -37,7 +37,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/sync/durability.test.ts",
-        test: "settled commands are on the replica's disk before the outbox drops them"
+        test: "the replica commits synchronously when commands are settled, but not when one is recorded"
       }
     ]
   },
@@ -89,7 +89,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     within: "recordInside",
     find: "const kept = yield* Effect.sync",
     replace: "const kept = { n: outbox.lastN() + 1 }; ((late: () => unknown) => setTimeout(late, 500))",
-    killed_by: [{ file: broken_test, test: "has a command in its outbox before it answers" }]
+    killed_by: [{ file: broken_test, test: "has a command in its outbox once it has answered it" }]
   },
   {
     name: "a command and its ids are stored in separate transactions",
@@ -392,7 +392,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     within: "stagePage",
     find: "filling.handle !== requested.handle || filling.offset !== requested.offset || filling.after !== requested.after",
     replace: "false",
-    killed_by: [{ file: broken_test, test: "stores a page of server rows once when two processes fetch it" }]
+    killed_by: [{ file: broken_test, test: "stores a page of server rows once when it arrives twice" }]
   },
   {
     name: "two syncs of one folder run concurrently",
@@ -400,7 +400,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     within: "lockSync",
     find: 'try { lock.exec("begin exclusive") }',
     replace: 'try { lock.exec("begin") }',
-    killed_by: [{ file: broken_test, test: "syncs its folder in one process at a time" }]
+    killed_by: [{ file: broken_test, test: "refuses a second sync of its folder while one runs" }]
   },
   {
     name: "a bundle signed by another server is accepted",

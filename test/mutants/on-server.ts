@@ -440,7 +440,11 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     replace: "shown(catalogue, new Map(), []), ...viewer",
     killed_by: [
       { file: shape_test, test: "gives readers a new, never used handle", engine: "sqlite" },
-      { file: redaction_test, test: "drop rows received before a permission was removed", engine: "sqlite" }
+      {
+        file: redaction_test,
+        test: "hold no costs that they received before the permission was removed",
+        engine: "sqlite"
+      }
     ]
   },
   {

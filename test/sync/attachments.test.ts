@@ -76,7 +76,7 @@ describe.each(engines)("attachments on devices, server on %s", (engine) => {
   const holdsText = ({ folder }: TestDevice, text: string): boolean =>
     readdirSync(folder).some((one) => one.includes("sqlite") && readFileSync(join(folder, one)).includes(text))
 
-  it("download byte for byte elsewhere after they were added offline, and leave no file on the device after the sync", async () => {
+  it("added offline download byte for byte from the server once synced, and leave no file on the device", async () => {
     const office = await server.enrol()
     const original_name = "Scheinwerfer ü.png"
     const made = await attach(van, source(original_name), { category: "photo", description: "Front" })
@@ -301,7 +301,7 @@ describe.each(engines)("attachments on devices, server on %s", (engine) => {
     expect(bundle_content_bytes_max).toBeLessThan(bundle_bytes_max)
   })
 
-  it("are deleted from the server, its file store and every device when their person is anonymised", async () => {
+  it("are deleted from the server, its file store and two devices when their person is anonymised", async () => {
     const office = await server.enrol()
     await attach(van, source("Passport of Ann Zork.png"), { description: "Zork's passport" })
     await van.sync()

@@ -72,7 +72,7 @@ describe.each(engines)("invoices on devices, server on %s", (engine) => {
     await server.syncedAlike(van)
     expect(smtp.taken).toHaveLength(1)
   })
-  it("users who may not see invoices hold none on their device, which refuses every invoice endpoint", async () => {
+  it("users who may not see invoices hold none on their device, which refuses to show, issue or mail any", async () => {
     const { id } = await server.create("/invoices", { member_id, items })
     const permissions = ["members.view", "opportunities.view", "opportunities.edit"]
     const { secret } = await server.person({ permissions })

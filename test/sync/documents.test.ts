@@ -84,7 +84,7 @@ describe.each(engines)("documents requested on a device, server on %s", (engine)
     await server.syncedAlike(device)
     expect(prepared).toBe(before)
   })
-  it("are accepted or refused by the server for orders that the user may not see", async () => {
+  it("of orders hidden from the user are recorded offline, and accepted only if the order exists", async () => {
     const { secret } = await server.person({ permissions: ["documents.create", "documents.view"] })
     const clerk = await server.enrol("clerk", secret)
     for (const documentable_id of [job, 987_654]) expect((await generate(clerk, { documentable_id })).status).toBe(201)

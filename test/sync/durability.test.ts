@@ -49,7 +49,7 @@ it("a transaction with relaxed durability leaves later transactions durable, eve
   ])
 })
 
-it("settled commands are on the replica's disk before the outbox drops them", async () => {
+it("the replica commits synchronously when commands are settled, but not when one is recorded", async () => {
   const executed = vi.spyOn(DatabaseSync.prototype, "exec")
   const hooks: Hooks = { snapshot_beyond: Number.POSITIVE_INFINITY }
   const device = await server.inspected(hooks)
@@ -70,7 +70,7 @@ it("settled commands are on the replica's disk before the outbox drops them", as
   expect(seen).toMatchObject({ "in the outbox": normal, applied: full })
 })
 
-it("a command recorded offline runs at most 40 statements, and waits for the disk once", async () => {
+it("renaming a product offline runs at most 40 statements, and waits for the disk once", async () => {
   const device = await server.enrol()
   const { id } = await device.create("/products", { name: "Speaker" })
   await device.update(`/products/${id}`, { name: "Speaker 1" })

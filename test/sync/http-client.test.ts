@@ -95,7 +95,7 @@ describe("the HTTP client", () => {
     await client.send({ method: "GET", path: "/" })
     expect(performance.now() - begun).toBeGreaterThan(950)
   })
-  it("fails as unreachable, with the address and the cause", async () => {
+  it("fails as unreachable, with the address and the cause, if the connection is refused", async () => {
     const server = createServer().listen(0, "127.0.0.1")
     await once(server, "listening")
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`

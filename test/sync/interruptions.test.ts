@@ -31,7 +31,7 @@ describe("a device that is interrupted", () => {
       })
   })
 
-  it("has a command in its outbox before it answers", async () => {
+  it("has a command in its outbox once it has answered it", async () => {
     const id = await product()
     const device = await filled(events_only)
     const answered = await device.put(`/products/${id}`, { name: "Mine" })
@@ -121,7 +121,7 @@ describe("a device that is interrupted", () => {
     expect(events.filter((event) => event.position >= provisional_base)).toEqual([])
   })
 
-  it("stores a page of server rows once when two processes fetch it", async () => {
+  it("stores a page of server rows once when it arrives twice", async () => {
     for (let at = 0; at < 5; at++) await product()
     const device = await server.inspected(events_only)
     const { fill } = device.replica()
@@ -135,7 +135,7 @@ describe("a device that is interrupted", () => {
     expect(await device.run(fill.lay(asked, page))).toEqual(laid)
   })
 
-  it("syncs its folder in one process at a time", async () => {
+  it("refuses a second sync of its folder while one runs", async () => {
     const device = await server.enrol("van")
     const other = await server.reopen("van")
     await device.post("/product_groups", { name: "Lighting" })

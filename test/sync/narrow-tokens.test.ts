@@ -59,7 +59,7 @@ describe.each(engines)("a device of a token, server on %s", (engine) => {
       expect(heldBy(device)).not.toContain("Xyzzy")
     })
   })
-  it("keeps its position while a device with another token of the same user syncs", async () => {
+  it("keeps its handle while a device with another token of the same user syncs", async () => {
     const wide = await enrol({ abilities: ["*"] }, 0),
       narrow = await enrol({ abilities: [...syncing, "products:read"] }, 0)
     const handles = async () => {

@@ -35,7 +35,7 @@ describe.each(engines)("notification preferences on devices, server on %s", (eng
     expect(entryOf(Object.values(body)[0])).toMatchObject(entry)
     expect(await shown(counter)).toEqual(entryOf(Object.values(body)[0]))
   })
-  it("reach only a user's own device when somebody else set them", async () => {
+  it("set by somebody else for a user reach that user's device, which holds no other user's", async () => {
     await prefer(counter, { channels: { email: false, broadcast: true } })
     await synced(counter, office)
     const path = `/members/${person.member_id}/notification_preferences`
@@ -69,7 +69,7 @@ describe.each(engines)("notification preferences on devices, server on %s", (eng
     expect(await dock.sync()).toMatchObject({ accepted: 2, conflicts: 0 })
     await server.syncedAlike(dock)
   })
-  it("apply to every user when set offline for the company", async () => {
+  it("set offline for the company apply to a user without preferences, who may not change them", async () => {
     for (const change of [{ channels: null }, { is_muted: false }])
       await server.put(own, { preferences: [{ notification_type: overdue, ...change }] }, person.secret)
     const settings = [{ notification_type: overdue, channels: { database: false }, is_enabled: true }]

@@ -216,7 +216,7 @@ describe.each(engines)("the default roles, server on %s", (engine) => {
     }
   })
 
-  it("let a token for fulfilment prepare units, but neither list nor change orders", async () => {
+  it("forbid a token for fulfilment to list orders or stock or change orders, not to prepare units", async () => {
     const [{ id }] = await show("/users?q[name_eq]=Warehouse")
     const { secret } = await create("/tokens", { name: "Scanner", abilities: ["opportunities:fulfil"], user_id: id })
     const order = `/opportunities/${made.order}`

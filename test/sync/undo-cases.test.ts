@@ -263,7 +263,7 @@ describe("a confirmed undo", () => {
 
 describe("redoing undone commands", () => {
   const refused = (field: string) => failing("refused", { plan: { steps: [{ later: { field, who: "Owner" } }] } })
-  it("records one command, however often it was undone and redone before", async () => {
+  it("adds the line once in each of three redos, and is refused while the line is there", async () => {
     const { id } = await server.opportunity()
     const device = await filled()
     const undo = device.undo()
@@ -387,7 +387,7 @@ describe("an undo that the server refused", () => {
       expect(await lines()).toBe(0)
     }
   )
-  it("is not redone again while its redo is a conflict", async () => {
+  it("does not let the command be redone again while a redo of it is a conflict", async () => {
     await must("POST", `${order}/reinstate`)
     await device.sync()
     await resolve({ retry: true })
@@ -436,7 +436,7 @@ describe("undoing a scan", () => {
   it.each([
     ["dissolved", "/containers/temporary"],
     ["empty", "/containers"]
-  ])("packs the last unit into the case again that the scan had left %s", async (left, made_at) => {
+  ])("packs the only unit into its case again, which the scan had left %s", async (left, made_at) => {
     const { codes, container, gig, live, units } = await packed(1, made_at)
     const device = await filled()
     const scan = await scanned(device, gig, { ...out, code: codes[0] })

@@ -38,7 +38,7 @@ describe.each(engines)("a sync bundle file, server on %s", (engine) => {
     // The network comes back: nothing is sent twice.
     expect(await device.sync()).toMatchObject({ sent: 0, accepted: 0, rejected: 0, pending: 0, conflicts: 1 })
   })
-  it("takes effect once, however often it is delivered", async () => {
+  it("takes effect once when it is delivered three times", async () => {
     const device = await server.enrol()
     await group(device)
     const out = await device.bundleOut()

@@ -353,7 +353,7 @@ describe.each(releasesIn(releases_folder))("a device's folder of release %s", (r
       expect.objectContaining({ kind: "outbox damaged", message: expect.stringContaining(column) })
     )
   })
-  it("has its list of withdrawn command numbers decoded, and anything but a list refused", () => {
+  it("has a list of withdrawn command numbers decoded, and an object in its place refused", () => {
     expect(decodeWithdrawn("[1,2]")).toEqual([1, 2])
     expect(() => decodeWithdrawn('{"a":1}')).toThrow(DecodeFailure)
   })

@@ -115,7 +115,7 @@ describe.each(engines)("devices of users with few permissions, server on %s", (e
     })
   })
 
-  it("drop rows received before a permission was removed during the fill", async () => {
+  it("hold no costs that they received before the permission was removed during the fill", async () => {
     await lamps()
     const ann = await person({ permissions: [...basics, "costs.view"] })
     let taken = false

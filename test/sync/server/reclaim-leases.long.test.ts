@@ -10,7 +10,7 @@ import { all_settled, backupOf, counts, goOnWith } from "../restoring.ts"
 import { serverOfEachTest, type TestDevice } from "../opening.ts"
 import { share } from "../../share.ts"
 
-describe.each(share(engines))("blocks of ids leased after the backup that was restored, on %s,", (engine) => {
+describe.each(share(engines))("leased blocks of ids on %s", (engine) => {
   const server = serverOfEachTest(engine)
   const { create } = server
   const make = async (device: TestDevice, name: string, count: number): Promise<void> => {
@@ -34,7 +34,7 @@ describe.each(share(engines))("blocks of ids leased after the backup that was re
   const claim = async ({ profile: { replica_id } }: TestDevice, blocks: ReadonlyArray<object>) =>
     (await server.must("POST", "/sync/leases/claim", { replica_id, blocks })).lease
 
-  it("go back to their devices in any order, and commands that used them are accepted again", async () => {
+  it("return to their devices after a restore, the later first, and their commands are accepted again", async () => {
     const [van, shop] = [await server.enrol(), await server.enrol()]
     const restore = await backupOf(server, engine)
     for (const [device, name] of [
@@ -64,7 +64,7 @@ describe.each(share(engines))("blocks of ids leased after the backup that was re
     expect((await groups()).meta.total).toBe(141)
     await server.sameOn(van)
   })
-  it("go back to their device even if the journal has not changed", async () => {
+  it("that the server forgot return to their device even if the journal has not changed", async () => {
     const van = await server.enrol()
     await make(van, "van", 26)
     await van.sync()
@@ -74,7 +74,7 @@ describe.each(share(engines))("blocks of ids leased after the backup that was re
     await expectSettled(van)
     expect((await groups()).meta.total).toBe(52)
   })
-  it("are lost if the server used them meanwhile, and commands that used them can be retried with new ids", async () => {
+  it("that the server forgot and used are lost, and commands that used them can be retried with new ids", async () => {
     const van = await server.enrol()
     await make(van, "van", 26)
     await van.sync()
@@ -107,7 +107,7 @@ describe.each(share(engines))("blocks of ids leased after the backup that was re
     expect((await create("/product_groups", { name: "Next" })).id).toBe(to + 11)
     expect((await server.post("/sync/leases/claim", { replica_id: 99, blocks: [] })).status).toBe(404)
   })
-  it("advance a table's next id by at most 100 blocks in total, however often they are claimed", async () => {
+  it("advance a table's next id by at most 100 blocks in total in four rounds of claims", async () => {
     const van = await server.enrol()
     const entities = ["product_groups", "claims", "opportunity_items", "asset_assignments"]
     const blockOf = (entity: string) => catalogue.table(entity).lease_block_size

@@ -238,7 +238,7 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
     expect(changes(more)).toHaveLength(3)
     expect(place(more)).toEqual({ offset: expect.stringMatching(new RegExp(`^${await head()}_`)), handle: kept.handle })
   })
-  it("wakes waiting readers once for each new event", async () => {
+  it("wakes a waiting reader once for each new event", async () => {
     await makeLamps(1)
     const following = follow({ live: true })
     await following.upToDate()
