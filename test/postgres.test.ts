@@ -13,7 +13,7 @@ const query = async (url: string, text: string): Promise<ReadonlyArray<unknown>>
   }
 }
 
-test("every test database is empty, and gone when dropped", async () => {
+test("two test databases are separate, and one is gone when dropped", async () => {
   const [one, other] = await Promise.all([freshDatabase(), freshDatabase()])
   await query(one.url, "create table t (id integer)")
   assert.deepStrictEqual(await query(other.url, "select to_regclass('t') as t"), [{ t: null }])
@@ -22,7 +22,7 @@ test("every test database is empty, and gone when dropped", async () => {
   await other.drop()
 })
 
-test("a template of test databases is filled once, however many copies are requested at once, and copies are independent", async () => {
+test("a template of test databases is filled once for three concurrent copies, which are independent", async () => {
   let fillings = 0
   const template = {
     name: "one_row",

@@ -13,7 +13,7 @@ export const link_mutants: ReadonlyArray<Mutant> = [
     within: "openLink",
     find: "link.expires_at !== null && link.expires_at <= now",
     replace: "link.expires_at !== null && link.expires_at < now",
-    killed_by: [{ file: links, test: "expire to the second" }]
+    killed_by: [{ file: links, test: "expire at their expiry time, and not a millisecond earlier" }]
   },
   {
     name: "any PIN opens a link",
@@ -54,7 +54,7 @@ export const link_mutants: ReadonlyArray<Mutant> = [
     find: "offerText(prepared.compose({})) === offerText(text.document)",
     replace: "true",
     killed_by: [
-      { file: acceptance, test: "cannot be accepted after lines, dates or prices of the opportunity changed" }
+      { file: acceptance, test: "cannot be accepted after a line's quantity or the opportunity's dates changed" }
     ]
   },
   {

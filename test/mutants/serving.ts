@@ -54,7 +54,7 @@ export const serving_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/server/start-and-stop.long.test.ts",
-        test: "prints one clear line and exits with 1 while another server uses the folder, by whatever path"
+        test: "prints one clear line and exits with 1 while another server uses the folder, also through a link"
       }
     ]
   }

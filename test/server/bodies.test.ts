@@ -171,7 +171,7 @@ describe("unusual bodies and paths", () => {
       ).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
     }
   })
-  it("HEAD answers as GET does, with the same permissions", async () => {
+  it("HEAD answers 200, 401 without a token, and 404 for a missing row", async () => {
     expect((await server.ask("/api/v1/products", { method: "HEAD" })).status).toBe(200)
     expect((await server.ask("/api/v1/products", { method: "HEAD", token: null })).status).toBe(401)
     expect((await server.ask("/api/v1/products/999999", { method: "HEAD" })).status).toBe(404)

@@ -40,7 +40,7 @@ describe("the OpenAPI description", () => {
     )
     expect(silent.map((endpoint) => endpoint.name)).toEqual([])
   })
-  it("names the public URL, the licence, and the subject of every tag and operation", () => {
+  it("names the public URL and the licence, and describes every tag, operation and parameter", () => {
     expect(at("servers")).toEqual([{ url: "https://hire.example.com", description: "This server" }])
     expect(at("info", "license", "name")).toBeTypeOf("string")
     const mute = [
@@ -150,7 +150,7 @@ describe("the OpenAPI description", () => {
     walk(api, "")
     expect(faults).toEqual([])
   })
-  it("marks no field as always null, except those the API requires", () => {
+  it("marks only seven named fields as always null", () => {
     const empty: Array<string> = []
     const walk = (value: Json, key: string): void => {
       if (Array.isArray(value)) return value.forEach((one: Json) => walk(one, ""))

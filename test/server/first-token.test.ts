@@ -26,7 +26,7 @@ const startedWith = async (owner_token: string | undefined): Promise<boolean> =>
   return ignored
 }
 
-it("FLIGHTCASE_TOKEN is reported as ignored only if the database already has an owner", async () => {
+it("FLIGHTCASE_TOKEN is reported as ignored if the database has an owner with another token", async () => {
   expect(await startedWith("the-first-token-of-all")).toBe(false)
   expect(await startedWith("the-first-token-of-all")).toBe(false)
   expect(await startedWith(undefined)).toBe(false)

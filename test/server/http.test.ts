@@ -147,7 +147,7 @@ describe("HTTP over a socket", () => {
     expect(got.toLowerCase()).toContain("connection: close")
     await stillServes()
   })
-  it("a request is read correctly after one whose body was never read", async () => {
+  it("a body that was never read is not taken for the next request", async () => {
     const body = `{"name":"smuggled"}`
     const first = head("GET /api/v1/products/999999 HTTP/1.1", [`Content-Length: ${body.length}`]) + body
     const got = await raw(first + head("GET /api/v1/products?per_page=1 HTTP/1.1", ["Connection: close"]), 2)
@@ -170,7 +170,7 @@ describe("HTTP over a socket", () => {
     expect(JSON.parse(got.slice(got.indexOf("\r\n\r\n") + 4)).message).toBeTypeOf("string")
     await stillServes()
   })
-  it("Expect: 100-continue is answered, and any other expectation refused as JSON", async () => {
+  it("Expect: 100-continue is answered, and an unknown expectation refused as JSON", async () => {
     const sent = (expectation: string): string =>
       head("POST /api/v1/product_groups HTTP/1.1", [
         "Content-Type: application/json",
@@ -214,11 +214,11 @@ describe("HTTP over a socket", () => {
     ]
     expect(await raw(head("POST /api/v1/product_groups HTTP/1.1", offer) + body)).toMatch(/^HTTP\/1\.1 201 /)
   })
-  it("endless request headers are refused", async () => {
+  it("a request header of 100,000 characters is refused", async () => {
     expect(await raw(`GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${"x".repeat(100_000)}\r\n\r\n`)).toMatch(/^HTTP\/1\.1 431 /)
     await stillServes()
   })
-  it("a request with an absolute URL is answered, and one with an invalid URL answers 404", async () => {
+  it("a request with an absolute URL is answered, and an invalid path is refused with 400 or 404", async () => {
     expect(await raw(head("GET http://elsewhere.example/api/v1/products HTTP/1.1", ["Connection: close"]))).toMatch(
       /^HTTP\/1\.1 200 /
     )
@@ -240,7 +240,7 @@ describe("HTTP over a socket", () => {
     }
     await stillServes()
   })
-  it("an invalid request id is not repeated in headers", async () => {
+  it("a response repeats a valid request id, and forbids sniffing and storing", async () => {
     const response = await fetch(`${http.url}/api/v1/products`, { headers: { ...headers, "x-request-id": "ok-1" } })
     expect(response.headers.get("x-request-id")).toBe("ok-1")
     expect(response.headers.get("x-content-type-options")).toBe("nosniff")

@@ -69,7 +69,7 @@ it.each<[string, string]>([
   await expect(parseInPieces(text, wire_body_depth_max)).rejects.toThrow(SyntaxError)
 })
 
-it("a JSON body nested too deeply is refused, wherever the nesting is", async () => {
+it("a JSON body nested too deeply in a list or in an object is refused", async () => {
   const deep = "[".repeat(3_000) + "]".repeat(3_000)
   for (const text of [`[${many},${deep}]`, `{"a":{"b":${many},"c":${deep}}}`])
     await expect(parseInPieces(text, wire_body_depth_max)).rejects.toThrow(`deeper than ${wire_body_depth_max} levels`)
@@ -78,7 +78,7 @@ it("a JSON body nested too deeply is refused, wherever the nesting is", async ()
   await expect(parseInPieces(within(wire_body_depth_max + 1), wire_body_depth_max)).rejects.toThrow("deeper")
 })
 
-it("a long JSON body is parsed in pieces between other requests", async () => {
+it("a long JSON body is parsed in pieces, between which other work runs", async () => {
   let turns = 0
   let over = false
   const count = (): void => {

@@ -86,7 +86,7 @@ const holdsTogether = (times: number, acknowledged: Acknowledged, { products, po
 }
 
 describe("a server killed in the middle of writes", () => {
-  it("keeps every acknowledged write in its own database after each kill", async () => {
+  it("has every acknowledged write in its SQLite database after the last of repeated kills", async () => {
     const folder = await folderOfItsOwn()
     const acknowledged = await killAgainAndAgain(shareOf(30), {
       FLIGHTCASE_DATA: folder,

@@ -15,7 +15,7 @@ describe.each(engines)("rate limits on %s", (engine) => {
   const limitTo = (rate_limit: number) =>
     server.ask("/api/v1/settings/api", { method: "PUT", json: { settings: { rate_limit } } })
 
-  it("allow a token 600 requests a minute by default, and report how many are left on every response", async () => {
+  it("allow a token 600 requests a minute by default, and report how many are left, on a 404 too", async () => {
     server.setClock(minute_start)
     const token = await tokenOf()
     const first = await server.ask("/api/v1/products", { token })
@@ -95,7 +95,7 @@ describe.each(engines)("rate limits on %s", (engine) => {
     server.setClock(minute_start + 420_000)
     expect(await misses(1)).toEqual([401])
   })
-  it("count invalid tokens against the address like missing ones, on every path", async () => {
+  it("count invalid tokens against the address like missing ones, on unknown paths too", async () => {
     server.setClock(minute_start + 480_000)
     expect(await misses(10, { token: "nobody-has-this-token" })).toEqual(of(401, 10))
     for (let time = 0; time < 10; time++)

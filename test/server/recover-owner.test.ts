@@ -35,7 +35,7 @@ describe.each(both_engines)("a lost owner's token on %s", (engine) => {
     return { database: { kind: "pg", url: fresh.url, connections_max: 4 }, environment: { DATABASE_URL: fresh.url } }
   }
 
-  it("is replaced while the server runs, keeps other tokens, and is recorded in the journal", async () => {
+  it("stays valid beside a new one that is issued while the server runs and recorded in the journal", async () => {
     const { database, environment } = await opened()
     const lost = "owner-token-that-somebody-loses"
     const running = (app = await openServerApp({ database, key: "key-of-the-tests-which-is-long", owner_token: lost }))
@@ -60,7 +60,7 @@ describe.each(both_engines)("a lost owner's token on %s", (engine) => {
     )
     expect(journal[0]).toEqual({ type: "token.issued", actor_id: null })
   })
-  it("cannot be replaced in a folder without a server's database", async () => {
+  it("cannot be replaced without a server's database", async () => {
     const { database, environment } = await opened()
     if (database.kind === "sqlite") expect(() => databaseHere(environment)).toThrow("There is no database at")
     else await expect(recoverOwner(databaseHere(environment))).rejects.toThrow("start the server")

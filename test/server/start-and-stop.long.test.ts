@@ -93,7 +93,7 @@ describe("a starting server", () => {
     expect(server.stderr()).not.toContain(token)
     expect(server.stderr()).not.toContain("secret-query")
   })
-  it("fills an empty database with reference data and no customers", async () => {
+  it("fills an empty database with a store and settings, and no products", async () => {
     const server = await startServer({ FLIGHTCASE_DATA: await folderOfItsOwn(), FLIGHTCASE_TOKEN: token })
     const get = async (path: string) =>
       bodyRead(await (await fetch(`${server.url}/api/v1/${path}`, { headers })).json())
@@ -151,7 +151,7 @@ describe("environment variables", () => {
     expect(() => configFrom(env)).toThrow(StartupError)
     expect(() => configFrom(env)).toThrow(words)
   })
-  it("have their documented default if they are absent", async () => {
+  it("have their default if they are absent", async () => {
     const folder = join(await folderOfItsOwn(), "data")
     expect(configFrom({ FLIGHTCASE_DATA: folder, FLIGHTCASE_PORT: " ", FLIGHTCASE_KEY: key })).toEqual({
       host: "127.0.0.1",
@@ -244,7 +244,7 @@ describe("an invalid start of the server", () => {
     )
     expect(await refused({ FLIGHTCASE_DATA: folder })).toMatch(/flightcase\.sqlite: cannot be opened/)
   })
-  it("prints one clear line and exits with 1 while another server uses the folder, by whatever path", async () => {
+  it("prints one clear line and exits with 1 while another server uses the folder, also through a link", async () => {
     const folder = await folderOfItsOwn()
     const link = `${folder}-link`
     await symlink(folder, link)

@@ -109,7 +109,7 @@ describe("health on Postgres", () => {
     await letGo()
     for (const got of await Promise.all(waiting)) expect(got.status).toBe(200)
   })
-  it("reports an unreachable database, and its return", async () => {
+  it("reports a database whose journal head is locked as unavailable, and its return", async () => {
     const { server, database } = await opened("pg", 600_000)
     const letGo = await holding(database!, "lock table journal_head in access exclusive mode")
     expect(await health(server)).toMatchObject({

@@ -37,7 +37,7 @@ describe.each(both_engines)("billing requests on %s", (engine) => {
   }
   const shown = async (id: number) => (await billing.must(`invoices/${id}?include=payments,credit_notes`)).invoice
 
-  it("issue, pay, refund and credit once", async () => {
+  it("issue, pay, refund and credit once when repeated under an Idempotency-Key", async () => {
     const { id } = await billing.draft(member_id)
     const { invoice } = await twice(`invoices/${id}/issue`, {}, { due_at: "2040-01-01T00:00:00Z" })
     await twice(`invoices/${id}/payments`, { amount: "30.00" }, { amount: "31.00" })
@@ -53,7 +53,7 @@ describe.each(both_engines)("billing requests on %s", (engine) => {
     const next = await billing.issued(member_id)
     expect(Number(next["number"])).toBe(Number(invoice.number) + 1)
   })
-  it("create one draft invoice for an order", async () => {
+  it("create one draft invoice for an order when repeated under an Idempotency-Key", async () => {
     const { opportunity } = await billing.must("opportunities", {
       subject: "Festival",
       store_id: 1,

@@ -64,7 +64,7 @@ describe.each(both_engines)("payments received by webhook on %s", (engine: Engin
     return [invoice.status, invoice.amount_outstanding, invoice.payments.length]
   }
 
-  it("are recorded once, however many events report them", async () => {
+  it("are recorded once when three events report them", async () => {
     const { id, number } = await billing.issued(member_id)
     const session = {
       id: "cs_1",
@@ -210,7 +210,7 @@ describe.each(both_engines)("payments received by webhook on %s", (engine: Engin
       ["issued", "100.00", 0]
     ])
   })
-  it("pay the invoice and not the proforma of the same number", async () => {
+  it("do not pay the proforma that has the invoice's number", async () => {
     const proforma = await billing.issued(member_id, { type: "proforma" })
     const { invoices } = await billing.must(`invoices?q[number_eq]=${proforma.number}`)
     expect(invoices).toHaveLength(2)

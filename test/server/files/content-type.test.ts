@@ -61,7 +61,7 @@ describe("the type of a file", () => {
     expect(await typeOfContent(content)).toBe(type)
     expect(process.memoryUsage().rss - before).toBeLessThan(48 * 1_048_576)
   })
-  it("decides that files a browser could run are not shown inline", () => {
+  it("shows no HTML, SVG, XML, JavaScript, ZIP archive or plain text inline", () => {
     const run = ["text/html", "image/svg+xml", "application/xml", "text/javascript", "application/zip", "text/plain"]
     expect(run.filter(isShownInPlace)).toEqual([])
   })

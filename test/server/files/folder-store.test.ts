@@ -60,7 +60,7 @@ describe("a folder of files", () => {
     await put(store, Buffer.from("whole content"))
     expect((await contentOf(store, sha256)).toString()).toBe("whole content")
   })
-  it("removes temporary files of dead processes at start-up, and others after an hour", async () => {
+  it("removes old temporary files, and recent ones too if no other process uses it", async () => {
     mkdirSync(join(folder, "tmp"), { recursive: true })
     const [old, recent] = [join(folder, "tmp", "old.part"), join(folder, "tmp", "recent.part")]
     for (const one of [old, recent]) writeFileSync(one, "x")

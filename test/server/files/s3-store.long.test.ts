@@ -126,7 +126,7 @@ describe.skipIf(tools === undefined)("a bucket of files", () => {
       await silent.close()
     }
   })
-  it("serves its files to a second server on the same bucket", async () => {
+  it("holds the attachment of a server, which serves a range of it", async () => {
     const outside = { ...nothing_outside, blobs: url(), aws: credentials }
     const server = await serve("pg", { outside, data_folder: join(place, "data") })
     try {

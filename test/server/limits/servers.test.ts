@@ -94,7 +94,7 @@ describe("two servers on one Postgres", () => {
     expect((await limitTo(10_000)).status).toBe(200)
     expect((await ask(0, "/api/v1/products", { token })).status).toBe(200)
   })
-  it("delete counters of past minutes", async () => {
+  it("delete counters older than five minutes", async () => {
     now += 20 * minute
     await inTurns(4, { token: await tokenOf({}) })
     const old = async () =>

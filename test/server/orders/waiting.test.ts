@@ -201,7 +201,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
       await w.did(200, "POST", `/opportunities/${first.id}/change_status`, { status: 2 })
       expect(await outcome(first, second)).toEqual([["matched", "closed"], ["matched"]])
     })
-    it("puts orders before quotations, whichever came first", async () => {
+    it("puts an order before a quotation that came first", async () => {
       const { id } = await product(1)
       const other = await ordered(id, 1)
       const [offer, promised] = [await quote(id, 1), await ordered(id, 1)]
@@ -333,7 +333,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
       expect(await shown(deal)).toEqual([])
     }
   })
-  it("is checked every hour, as availability changes with time", async () => {
+  it("is checked by the hourly sweep, if stock grew without a notification", async () => {
     const { id } = await product(1)
     await ordered(id, 1)
     const deal = await ordered(id, 1)

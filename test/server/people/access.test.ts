@@ -150,7 +150,7 @@ describe.each(engines)("invitations and login codes by mail on %s", (engine) => 
     expect((await house.redeem(fourth)).status).toBe(201)
   })
 
-  it("have no code or link for a closed account", async () => {
+  it("contain no code or link when they report a closed account", async () => {
     const { user } = await house.invite({ active: true, send_invitation: false })
     await house.did(204, "DELETE", `/users/${user.id}`)
     const text = await house.mailTo(user.email)
@@ -321,7 +321,7 @@ describe.each(engines)("invitations and login codes by mail on %s", (engine) => 
     await expect.poll(sealed, soon).toEqual([])
   })
 
-  it("create the account without a code if mail cannot reach the address", async () => {
+  it("get no new code if mail cannot reach their address", async () => {
     const { user } = await house.invite({ email: `"quoted name"@house.example` }).catch(() => ({ user: undefined }))
     if (user === undefined) return
     expect((await reset(user.id)).status).toBe(422)

@@ -47,7 +47,7 @@ afterEach(async () => {
 })
 
 describe.each(engines)("the sweep for goods due back on %s", (engine) => {
-  it("notifies the order's creator once by mail, and not about returned goods", async () => {
+  it("records one reminder and queues its mail, and none for returned goods", async () => {
     const serving = await serve(engine)
     open.push(() => serving.close())
     serving.setClock(Date.parse("2026-06-18T10:00:00Z"))

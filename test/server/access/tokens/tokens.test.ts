@@ -76,7 +76,7 @@ describe.each(engines)("tokens on %s", (engine) => {
     expect(JSON.stringify(events)).not.toContain(token.secret.split("|")[1])
     expect(JSON.stringify(events)).not.toContain(row!.hash)
   })
-  it("allow exactly their abilities", async () => {
+  it("allow only their abilities: reading products does not include changing them, nor the reverse", async () => {
     const { secret } = await issue({ abilities: ["products:read"] })
     expect((await ask("/products", { token: secret })).status).toBe(200)
     const write = await ask("/products", { token: secret, json: { name: "x" } })
@@ -232,7 +232,7 @@ describe.each(engines)("tokens on %s", (engine) => {
     expect((await ask(`/tokens/${id}`, { method: "DELETE", token: wide.secret })).status).toBe(204)
     expect((await ask(`/tokens/${narrow.id}`, { method: "DELETE", token: narrow.secret })).status).toBe(204)
   })
-  it("are listed, revoked and issued only for oneself by users who do not manage users", async () => {
+  it("of others are not listed, revoked or issued by users who do not manage users", async () => {
     const user_id = await invited("Sam", ["Sales"])
     const { id, secret } = await issue({ name: "Sam's", user_id, abilities: ["*"] })
     const { id: owners } = await issue({ name: "The owner's" })

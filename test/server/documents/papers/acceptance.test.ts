@@ -112,7 +112,7 @@ describe.each(engines)("a quotation with an acceptance link on %s", (engine) => 
       expect([name, (await house.sent(token, { name, accept: "1" })).status]).toEqual([name, 422])
     expect(await house.acceptances(document_id)).toEqual([])
   })
-  it("cannot be accepted after lines, dates or prices of the opportunity changed", async () => {
+  it("cannot be accepted after a line's quantity or the opportunity's dates changed", async () => {
     const { document_id, opportunity_id, token } = await offered()
     const { opportunity } = await house.did(200, "GET", `/opportunities/${opportunity_id}?include=items`)
     const [item] = opportunity.items
@@ -290,7 +290,7 @@ describe.each(engines)("a quotation with an acceptance link on %s", (engine) => 
     const journal = await house.sql(`select data from journal where stream = 'document:${document_id}'`)
     expect(JSON.stringify(journal)).not.toMatch(/Secretperson|secret\.example/)
   })
-  it("is either accepted or voided when both arrive at once", async () => {
+  it("is accepted before it is voided, or not at all, when both arrive at once", async () => {
     for (let round = 0; round < rounds; round++) {
       const { document_id, token } = await offered()
       const [got, voided] = await Promise.all([

@@ -144,7 +144,7 @@ describe.each(engines)("documents on %s", (engine) => {
       1
     ])
   })
-  it("fail without failing their job after an error in preparation", async () => {
+  it("answer 422 if an error is thrown while they are composed", async () => {
     house.drawn.before = () =>
       Effect.succeed({
         compose: () => {
@@ -189,7 +189,7 @@ describe.each(engines)("documents on %s", (engine) => {
     const again = await generate(quotation(), { headers })
     expect([first.status, again.status, again.body]).toEqual([422, 422, first.body])
   })
-  it("are awaited by a repeated request whose first client hung up", async () => {
+  it("are awaited by a second request under the same key while they are drawn", async () => {
     let release = (): void => {}
     const held = new Promise<void>((resolve) => (release = resolve))
     house.drawn.before = () => Effect.promise(() => held)

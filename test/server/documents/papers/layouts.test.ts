@@ -85,7 +85,7 @@ describe.each(engines)("the API of documents and layouts on %s", (engine: Engine
     return got.body.errors as { readonly [field: string]: ReadonlyArray<string> }
   }
 
-  it("T01 lists the ten document types with their sources", async () => {
+  it("lists the ten document types with their sources", async () => {
     const { document_types, meta } = await house.must("document_types")
     expect(meta).toEqual({ total: 10, per_page: 10, page: 1 })
     const sources = document_types.map((one: Record<"key" | "documentable_types", unknown>) => [
@@ -106,7 +106,7 @@ describe.each(engines)("the API of documents and layouts on %s", (engine: Engine
     const all = fields.flatMap((group: { fields: ReadonlyArray<{ name: string; type: string }> }) => group.fields)
     return new Map(all.map((one: { name: string; type: string }) => [one.name, one.type]))
   }
-  it("T02 lists the template fields of a document type with their data types", async () => {
+  it("lists the template fields of a document type with their data types", async () => {
     const fields = await fieldTypes("quotation")
     expect([...fields.keys()]).toEqual(
       expect.arrayContaining(
@@ -125,7 +125,7 @@ describe.each(engines)("the API of documents and layouts on %s", (engine: Engine
       words("items opportunity.starts_at opportunity.charge_total opportunity.subject").map((name) => fields.get(name))
     ).toEqual(words("collection date currency string"))
   })
-  it("T03 refuses an unknown document type", async () => {
+  it("refuses an unknown document type", async () => {
     expect((await serving.ask("/api/v1/document_types/poster/fields")).status).toBe(404)
     expect((await serving.ask("/api/v1/document_types/constructor/fields")).status).toBe(404)
   })
@@ -134,12 +134,12 @@ describe.each(engines)("the API of documents and layouts on %s", (engine: Engine
     ["invoice", "member.name invoice.number invoice.total invoice.due_at", "supplier.name"],
     ["credit_note", "member.name credit_note.number credit_note.total", "invoice.total"],
     ["pick_list", "opportunity.subject item.quantity", "opportunity.charge_total"]
-  ])("T04 gives a %s the fields %s, and not %s", async (type, offered, missing) => {
+  ])("gives a %s the fields %s, and not %s", async (type, offered, missing) => {
     const fields = await fieldTypes(type)
     expect(words(offered).filter((name) => !fields.has(name))).toEqual([])
     expect(fields.has(missing)).toBe(false)
   })
-  it("T05 needs the permission to see documents", async () => {
+  it("refuses a token without the abilities for documents and layouts", async () => {
     const { token } = await house.must("tokens", { name: "Reads", abilities: ["products:read"] })
     for (const target of ["document_types", "document_types/quotation/fields", "document_layouts"])
       expect((await serving.ask(`/api/v1/${target}`, { token: token.secret })).status).toBe(403)
@@ -147,7 +147,7 @@ describe.each(engines)("the API of documents and layouts on %s", (engine: Engine
     expect((await serving.ask("/api/v1/document_layouts", writes)).status).toBe(403)
   })
 
-  it("L01 creates, shows, changes and deletes a layout", async () => {
+  it("creates, shows, changes and deletes a layout", async () => {
     const made = await layout({ document_type: "quotation", intro: "Dear {{ member.name }}", accent: "#1F4E79" })
     expect(made).toMatchObject({ store_id: null, document_type: "quotation", accent: "#1f4e79" })
     const listed = await house.must("document_layouts?q[type_eq]=quotation&include=store")
@@ -157,7 +157,7 @@ describe.each(engines)("the API of documents and layouts on %s", (engine: Engine
     expect((await drop(made.id)).status).toBe(204)
     expect((await serving.ask(`/api/v1/document_layouts/${made.id}`)).status).toBe(404)
   })
-  it("L02 allows one layout per store and type, either of which may be empty", async () => {
+  it("allows one layout per store and type, either of which may be empty", async () => {
     const both = await layout({ store_id: 1, document_type: "invoice" })
     const neither = await layout({})
     expect(Object.keys(await refused({ store_id: 1, document_type: "invoice" }))).toEqual(["document_type"])
@@ -167,57 +167,56 @@ describe.each(engines)("the API of documents and layouts on %s", (engine: Engine
     expect(moved.status).toBe(422)
     for (const { id } of [both, neither, third]) await drop(id)
   })
-  it("L03 refuses an invalid colour", async () => {
+  it("refuses an invalid colour", async () => {
     expect(await refused({ accent: "blue" })).toHaveProperty("accent")
   })
-  it("L04 refuses an unknown store, type, logo and page size", async () => {
+  it("refuses an unknown store, type, logo and page size", async () => {
     expect(await refused({ store_id: 4711 })).toHaveProperty("store_id")
     expect(await refused({ document_type: "poster" })).toHaveProperty("document_type")
     expect(await refused({ logo_attachment_id: 4711 })).toHaveProperty("logo_attachment_id")
     expect(await refused({ page_size: "A3" })).toHaveProperty("page_size")
   })
   it.each([
-    ["L05", "intro", "Dear {{ member.nam }}", "member.nam,", "Did you mean member.name?"],
-    ["L06", "terms", "{{ opportunity.subjct }}", "opportunity.subjct,", "Did you mean opportunity.subject?"],
-    ["L07", "footer", "{{ customer.vat_number }}", "customer.vat_number,", "Did you mean"],
-    ["L08", "mail_subject", "{{ quote_number }}", "quote_number,", "/document_types/quotation/fields lists them."],
+    ["intro", "Dear {{ member.nam }}", "member.nam,", "Did you mean member.name?"],
+    ["terms", "{{ opportunity.subjct }}", "opportunity.subjct,", "Did you mean opportunity.subject?"],
+    ["footer", "{{ customer.vat_number }}", "customer.vat_number,", "Did you mean"],
+    ["mail_subject", "{{ quote_number }}", "quote_number,", "/document_types/quotation/fields lists them."],
     [
-      "L09",
       "mail_text",
       "{% for line in items %}{{ line.produkt_name }}{% endfor %}",
       "items.produkt_name,",
       "Did you mean items.product_name?"
     ]
-  ])("%s names the invalid field of %s, and suggests one", async (_n, place, text, unknown, hint) => {
+  ])("names the invalid field of %s, and suggests one or where to find them", async (place, text, unknown, hint) => {
     const errors = await refused({ document_type: "quotation", [place]: text })
     expect(Object.keys(errors)).toEqual([place])
     expect(errors[place]?.[0]).toContain(`names ${unknown}`)
     expect(errors[place]?.[0]).toContain(hint)
   })
-  it("L10 refuses a text with a syntax error, with its position", async () => {
+  it("refuses a text with a syntax error, with its position", async () => {
     const errors = await refused({ document_type: "quotation", intro: "Dear\n{% if member.name %}" })
     expect(errors["intro"]?.[0]).toMatch(/cannot be read in line 2/)
   })
-  it("L11 allows a layout without a type only the fields of all types", async () => {
+  it("allows a layout without a type only the fields of all types", async () => {
     expect(await refused({ intro: "{{ opportunity.subject }}" })).toHaveProperty("intro")
     const made = await layout({ intro: "{{ store.name }}, {{ document.date }}" })
     await drop(made.id)
   })
-  it("L12 checks the texts again when the type changes", async () => {
+  it("checks the texts again when the type changes", async () => {
     const made = await layout({ document_type: "quotation", intro: "{{ opportunity.subject }}" })
     const to = { method: "PUT", json: { document_type: "invoice" } }
     const got = await serving.ask(`/api/v1/document_layouts/${made.id}`, to)
     expect([got.status, Object.keys(got.body.errors)]).toEqual([422, ["intro"]])
     await drop(made.id)
   })
-  it("L13 refuses prices in the texts of warehouse documents", async () => {
+  it("refuses prices in the texts of warehouse documents", async () => {
     expect(await refused({ document_type: "pick_list", intro: "{{ opportunity.grand_total }}" })).toHaveProperty(
       "intro"
     )
     const made = await layout({ document_type: "pick_list", intro: "{{ opportunity.subject }}" })
     await drop(made.id)
   })
-  it("L14 uses the most specific layout for each text", async () => {
+  it("uses the most specific layout for each text", async () => {
     const store = (await house.must("stores", { name: "Second" })).store.id
     const id = await quote({ subject: "Ball" })
     const made = [
@@ -236,7 +235,7 @@ describe.each(engines)("the API of documents and layouts on %s", (engine: Engine
     for (const one of made) await drop(one.id)
     expect(await said("quotation", id)).not.toContain("For Ball")
   })
-  it("L15 uses the layout's colour, page size and footer before the settings'", async () => {
+  it("uses the layout's colour, page size and footer before the settings'", async () => {
     await house.must("settings/invoicing", { settings: { footer: "Of the settings", accent: "#111111" } }, "PUT")
     const id = await quote()
     expect(await documentOf("quotation", id)).toMatchObject({
@@ -252,13 +251,13 @@ describe.each(engines)("the API of documents and layouts on %s", (engine: Engine
     })
     await drop(made.id)
   })
-  it("L16 deletes a store's layouts with the store", async () => {
+  it("deletes a store's layouts with the store", async () => {
     const store = (await house.must("stores", { name: "Third" })).store.id
     const made = await layout({ store_id: store, intro: "Gone soon" })
     await house.must(`stores/${store}`, undefined, "DELETE")
     expect((await serving.ask(`/api/v1/document_layouts/${made.id}`)).status).toBe(404)
   })
-  it("L17 leaves out a layout's text whose template fails on the document's data", async () => {
+  it("leaves out a layout's text whose template fails on the document's data", async () => {
     // More memory than a text may use.
     const endless = "{% for a in (1..99999999) %}x{% endfor %}"
     const made = await layout({ document_type: "quotation", intro: endless, terms: "Kept" })
@@ -266,7 +265,7 @@ describe.each(engines)("the API of documents and layouts on %s", (engine: Engine
     expect([text.includes("Kept"), text.includes("xxxx")]).toEqual([true, false])
     await drop(made.id)
   })
-  it("L18: a layout's texts also appear in an invoice's own PDF", async () => {
+  it("shows a layout's texts in an invoice's own PDF", async () => {
     const made = await layout({ document_type: "invoice", intro: "Invoice of {{ invoice.total }}", terms: "Net 30" })
     const { id } = await house.issued(member_id)
     const { bytes } = await serving.ask(`/api/v1/invoices/${id}/pdf`)
@@ -277,7 +276,7 @@ describe.each(engines)("the API of documents and layouts on %s", (engine: Engine
     expect((await documentOf("invoice", draft.id)).watermark).toBe("DRAFT")
     await drop(made.id)
   })
-  it("L19 fills the texts of the mail, with a subject of one line", async () => {
+  it("fills the texts of the mail, with a subject of one line", async () => {
     const id = await quote({ subject: "Ball" })
     const mail = () =>
       serving.run(Effect.flatMap(prepared({ document_type: "quotation", documentable_id: id }), filledMail))
@@ -290,14 +289,14 @@ describe.each(engines)("the API of documents and layouts on %s", (engine: Engine
     expect(await mail()).toEqual({ subject: "For Ball", text: "Hi" })
     await drop(made.id)
   })
-  it("L20 records changes of layouts in the journal", async () => {
+  it("lists layouts by their document type", async () => {
     const made = await layout({ document_type: "return_note", intro: "Back" })
     const { document_layouts } = await house.must("document_layouts?q[document_type_eq]=return_note")
     expect(document_layouts[0]).toMatchObject({ id: made.id, intro: "Back" })
     await drop(made.id)
   })
 
-  describe.each(["GBP", "JPY", "KWD"])("C01 amounts in %s", (currency) => {
+  describe.each(["GBP", "JPY", "KWD"])("amounts in %s", (currency) => {
     it.each([
       ["net prices", { prices_include_tax: false }],
       ["prices with tax", { prices_include_tax: true }]
@@ -321,7 +320,7 @@ describe.each(engines)("the API of documents and layouts on %s", (engine: Engine
       expect([net, others.at(-1)]).toEqual([totals[0], totals.at(-1)])
     })
   })
-  it("C02 shows an agreed price as the total, beside the list price", async () => {
+  it("shows an agreed price as the total, beside the list price", async () => {
     const id = await quote()
     await house.must(`opportunities/${id}/deal_price`, { deal_total: "200.00" })
     const { opportunity } = await house.must(`opportunities/${id}`)
@@ -329,7 +328,7 @@ describe.each(engines)("the API of documents and layouts on %s", (engine: Engine
     expect(totals.slice(0, 2)).toEqual(["£299.97", "£200.00"])
     expect(totals.at(-1)).toBe(moneyText(opportunity.charge_including_tax_total, "GBP", "en-GB"))
   })
-  it("C03 deducts an invoiced deposit from an order confirmation's total", async () => {
+  it("deducts an invoiced deposit from an order confirmation's total", async () => {
     const id = await quote()
     const deposit = {
       type: "deposit",
@@ -340,20 +339,20 @@ describe.each(engines)("the API of documents and layouts on %s", (engine: Engine
     const { number } = await house.issued(member_id, deposit)
     expect(await said("order_confirmation", id)).toContain(`Deposit invoice ${number} of`)
   })
-  it("C04 names the version of the quotation", async () => {
+  it("names the version of the quotation", async () => {
     const id = await quote({}, { name: "In both" })
     await house.must(`opportunities/${id}/convert_to_quotation`, {})
     await house.must(`opportunities/${id}/versions`, { label: "Smaller" })
     expect(await said("quotation", id)).toContain("Version")
   })
-  it("C05 shows the credited invoice's number and the reason on a credit note", async () => {
+  it("shows the credited invoice's number and the reason on a credit note", async () => {
     const { id, number } = await house.issued(member_id)
     const { credit_note } = await house.must(`invoices/${id}/credit_notes`, { reason: "Broken" })
     const text = await said("credit_note", credit_note.id)
     expect(text).toContain(String(number))
     expect(text).toContain("Broken")
   })
-  it("C06 refuses a type that does not fit its invoice", async () => {
+  it("refuses a deposit invoice of a standard invoice, and a quotation of a missing order", async () => {
     const { id } = await house.issued(member_id)
     await expect(documentOf("deposit_invoice", id)).rejects.toThrow()
     await expect(documentOf("quotation", 4711)).rejects.toThrow()
