@@ -14,6 +14,7 @@ export const lastOf = <A>(list: ReadonlyArray<A>): A => itemAt(list, -1)
 
 // Declared records, such as word lists: nothing adds keys at run time, so that their type has all of them.
 
+/** The record's keys, typed. */
 export const keysOf = <R extends { readonly [key: string]: unknown }>(record: R): ReadonlyArray<keyof R & string> =>
   Object.keys(record) as ReadonlyArray<keyof R & string>
 /** The same keys, each with another value. */

@@ -285,8 +285,8 @@ const unchanged = (headers: { readonly [name: string]: string }): HttpResponse =
   body: undefined
 })
 
-/** Fails as a GET would, and closes the content after its beginning: HEAD sends none. */
-const opensFor = ({ open }: NonNullable<Answer["streamed"]>) =>
+/** No content, for HEAD. Opens it and closes it after its beginning, to fail as GET would. */
+const openedForHead = ({ open }: NonNullable<Answer["streamed"]>) =>
   Effect.map(
     Effect.tap(open(undefined), (content) => Effect.ignore(Stream.runHead(content))),
     () => Stream.empty
@@ -311,7 +311,7 @@ export const streamedReply = Effect.fnUntraced(function* (
     const body = { message: `The file has ${size_bytes} bytes; the part asked for lies beyond.` }
     return replyOf({ status: 416, body, headers: { "content-range": `bytes */${size_bytes}` } }, trace)
   }
-  const opened = yield* Effect.exit(is_head ? opensFor(streamed) : streamed.open(range))
+  const opened = yield* Effect.exit(is_head ? openedForHead(streamed) : streamed.open(range))
   if (Exit.isFailure(opened)) return replyOf(answerTo(opened.cause), trace)
   if (range === undefined || size_bytes === undefined)
     return { status: answer.status, headers, body: { size_bytes, stream: opened.value } }

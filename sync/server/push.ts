@@ -286,7 +286,7 @@ const attempt = Effect.fnUntraced(function* (
   if (gone !== undefined) return lostFile(...gone)
   const files = yield* receivedFiles(user_id, command.payload, instantOf(yield* Clock.currentTimeMillis))
   const call = {
-    endpoint: endpoint,
+    endpoint,
     params: command.payload.params,
     viewer,
     request: { method: endpoint.method, path: endpoint.path, query: [], body: command.payload.body, ...files }

@@ -345,8 +345,8 @@ const writeEndpoints = <F extends Fields, X>(draft: Draft<F, X>, parts: CrudPart
         ...locked,
         facts: factsOf(draft, "update"),
         decide: (facts, input, context) => {
-          const row = rowOf<T>(input),
-            { id } = withId(row)
+          const row = rowOf<T>(input)
+          const { id } = withId(row)
           const judged = rules?.delete?.({ row, facts: facts.own, input, context }) ?? Result.succeed([])
           return Result.map(judged, (also) => ({ events: [...also, deletedEvent(table, id, row)], result: { id } }))
         },

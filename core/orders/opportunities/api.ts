@@ -104,8 +104,8 @@ const participantEndpoints: ReadonlyArray<Endpoint> = [
     fields: participantFields,
     facts: () => Effect.succeed(undefined),
     decide: (_facts, input) => {
-      const row = input.rows.participant,
-        columns: AnyRow = row
+      const row = input.rows.participant
+      const columns: AnyRow = row
       const set = Object.fromEntries(Object.entries(input.values).filter(([name, value]) => columns[name] !== value))
       return Result.succeed({
         events: Object.keys(set).length === 0 ? [] : [participantUpdated(row, set)],

@@ -1,17 +1,7 @@
 /** Endpoints of inspections: kinds, intervals by product, results by unit, and what is due (rules/inspections). */
 import { Effect, Result } from "effect"
-import {
-  choice,
-  crudResource,
-  dataOf,
-  get,
-  integer,
-  later,
-  lockStreams,
-  ok,
-  permissionsOfArea
-} from "../../kernel/index.ts"
-import { reaction, resource, rowCreated, rowUpdated, Store, withRules } from "../../kernel/index.ts"
+import { choice, crudResource, dataOf, get, integer, later, lockStreams, ok } from "../../kernel/index.ts"
+import { permissionsOfArea, reaction, resource, rowCreated, rowUpdated, Store, withRules } from "../../kernel/index.ts"
 import type { DecideContext, SaveInput, Slice } from "../../kernel/index.ts"
 import { grantToSystemRoles } from "../../people/users/decide.ts"
 import { products } from "../../products/products/schema.ts"

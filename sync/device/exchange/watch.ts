@@ -126,7 +126,7 @@ export const watch = async (parts: WatchParts): Promise<"stopped" | "upgraded"> 
       if (passing === undefined) {
         // The program is too old to send: it still pulls, and recorded commands stay.
         if (statusOf(error) !== 426) throw error
-        warn(error instanceof Error ? error.message : String(error))
+        warn(messageOf(error))
         await tellConflicts()
         woken = await untilSomething(parts, { seen, news: true })
       } else {
@@ -149,12 +149,13 @@ const canTryAgain = async (parts: WatchParts, error: unknown): Promise<boolean> 
   const woken = await untilSomething(parts, { wait_millis: is_busy ? busy_wait_millis : replacing_millis })
   return is_busy || woken !== "time"
 }
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 /** Message of a temporary fault (the server is unreachable or unavailable); undefined for other errors. */
 const passingText = (error: unknown): string | undefined => {
   if (error instanceof Unreachable || isNamed(error, "Unreachable")) return error.message
   const status = statusOf(error)
   return status !== undefined && (status >= 500 || status === 429 || status === 425)
-    ? `The server answers ${status}: ${error instanceof Error ? error.message : String(error)}`
+    ? `The server answers ${status}: ${messageOf(error)}`
     : undefined
 }
 /** Whether a part of this program that was not loaded yet is gone, as while another release is being written. */

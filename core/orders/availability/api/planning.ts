@@ -227,7 +227,7 @@ const fit = postQuery("/api/v1/availability/earliest_fit", {
         lines,
         from,
         until,
-        align: align,
+        align,
         duration: typeof duration_minutes === "number" ? { minutes: duration_minutes } : { days: duration_days ?? 1 }
       }
       const product_ids = [...new Set(lines.map((line) => line.product_id))]
