@@ -38,34 +38,19 @@ export const readFields = (fields: Fields, body: JsonObject, options: ReadOption
   const errors: { [path: string]: Array<string> } = {}
   const references: Array<Reference> = []
   const prefix = options.path ?? ""
-  const context: Context = { body, options, references, fail: (path, text) => (errors[path] ??= []).push(text) }
+  const context: Context = { body, options, references, fail: (path, text) => void (errors[path] ??= []).push(text) }
   for (const name of Object.keys(fields)) {
     const field = fields[name]
     if (field === undefined || field.computed || (field.create_only && options.mode === "update")) continue
-    const path = prefix + name
     const raw = Object.hasOwn(body, name) ? body[name] : undefined
-    if (raw === undefined || (raw === null && options.mode === "create")) {
-      if (options.mode === "update") continue
-      if (field.required) context.fail(path, `The ${fieldLabel(name)} field is required.`)
-      else if (field.default !== undefined) values[name] = field.default
-      else if (field.nullable) values[name] = null
-      continue
-    }
-    if (raw === null) {
-      if (field.on_null === "reject")
-        context.fail(path, `The ${fieldLabel(name)} field must have a value; leave it out to keep it.`)
-      if (field.on_null === "clear") values[name] = field.nullable ? null : (field.default ?? null)
-      continue
-    }
-    if (typeof raw === "string" && raw.trim() === "") {
-      if (field.type.kind === "text" && !field.required && !field.nullable) values[name] = ""
-      else if (field.nullable) values[name] = null
-      else if (field.required) context.fail(path, `The ${fieldLabel(name)} field is required.`)
-      else context.fail(path, `The ${fieldLabel(name)} field must have a value; leave it out to keep it.`)
-      continue
-    }
-    const value = readValue(field, raw, path, name, context)
-    if (value !== undefined) values[name] = value
+    const path = prefix + name
+    const read =
+      raw === undefined || raw === null
+        ? readAbsent(field, raw, path, name, context)
+        : typeof raw === "string" && raw.trim() === ""
+          ? readBlank(field, path, name, context)
+          : readValue(field, raw, path, name, context)
+    if (read !== undefined) values[name] = read
   }
   return { values, errors, references }
 }
@@ -74,72 +59,61 @@ interface Context {
   readonly body: JsonObject
   readonly options: ReadOptions
   readonly references: Array<Reference>
-  readonly fail: (path: string, text: string) => void
+  readonly fail: (path: string, text: string) => undefined
+}
+
+const requiredText = (name: string): string => `The ${fieldLabel(name)} field is required.`
+const blankText = (name: string): string => `The ${fieldLabel(name)} field must have a value; leave it out to keep it.`
+/** Value of a field that is absent or null; undefined if it has none or is invalid. */
+const readAbsent = (field: Field, raw: null | undefined, path: string, name: string, context: Context) => {
+  if (context.options.mode === "create") {
+    if (field.required) return context.fail(path, requiredText(name))
+    return field.default !== undefined ? field.default : field.nullable ? null : undefined
+  }
+  if (raw === undefined) return undefined
+  if (field.on_null === "reject") return context.fail(path, blankText(name))
+  return field.on_null === "clear" ? (field.nullable ? null : (field.default ?? null)) : undefined
+}
+const readBlank = (field: Field, path: string, name: string, context: Context) => {
+  if (field.nullable) return null
+  if (field.required) return context.fail(path, requiredText(name))
+  return field.type.kind === "text" ? "" : context.fail(path, blankText(name))
 }
 
 /** Reads a value; undefined if it is invalid, after adding the error. */
 const readValue = (field: Field, raw: Json, path: string, name: string, context: Context): Json | undefined => {
   const type = field.type
-  const fail = (text: string): undefined => {
-    context.fail(path, `The ${fieldLabel(name)} field ${text}`)
-  }
+  const fail = (text: string): undefined => context.fail(path, `The ${fieldLabel(name)} field ${text}`)
   switch (type.kind) {
     case "text":
       return readText(type, raw, fail)
     case "boolean":
-      return raw === true || raw === 1 || raw === "1"
-        ? true
-        : raw === false || raw === 0 || raw === "0"
-          ? false
-          : fail("must be true or false.")
+      return readBoolean(raw) ?? fail("must be true or false.")
     case "integer":
       return readInteger(type, raw, fail)
-    case "code": {
-      const value = wholeNumberOf(raw) ?? (typeof raw === "string" ? codeLabelled(type.labels, raw) : undefined)
-      return value !== undefined && Object.hasOwn(type.labels, String(value))
-        ? value
-        : fail(
-            `must be one of ${Object.entries(type.labels)
-              .map(([k, v]) => `${k} (${v})`)
-              .join(", ")}.`
-          )
-    }
-    case "choice": {
-      const value = typeof raw === "string" ? choiceNamed(type, raw.trim()) : undefined
-      return value ?? fail(`must be one of ${Object.keys(type.labels).join(", ")}.`)
-    }
+    case "code":
+      return readCode(type, raw, fail)
+    case "choice":
+      return choiceNamed(type, raw) ?? fail(`must be one of ${Object.keys(type.labels).join(", ")}.`)
     case "ref": {
-      const value = wholeNumberOf(raw)
-      if (value === undefined) return fail("must be an integer.")
-      if (value < 1 || value > Number.MAX_SAFE_INTEGER) {
-        context.fail(path, missingReferenceText(name))
-        return undefined
-      }
-      context.references.push({ path, table: type.table, live: type.live, id: value })
-      return value
+      const id = wholeNumberOf(raw)
+      if (id === undefined) return fail("must be an integer.")
+      if (id < 1 || id > Number.MAX_SAFE_INTEGER) return context.fail(path, missingReferenceText(name))
+      context.references.push({ path, table: type.table, live: type.live, id })
+      return id
     }
-    case "date": {
-      const value = typeof raw === "string" ? parseDate(raw.trim()) : undefined
-      return value ?? fail("must be a date (YYYY-MM-DD).")
-    }
-    case "timestamp": {
-      const text = typeof raw === "string" ? raw.trim() : ""
-      return parseTimestamp(text) ?? fail(unreadTimeText(text))
-    }
+    case "date":
+      return parseDate(textOf(raw)) ?? fail("must be a date (YYYY-MM-DD).")
+    case "timestamp":
+      return parseTimestamp(textOf(raw)) ?? fail(unreadTimeText(textOf(raw)))
     case "decimal":
       return readDecimal(type, raw, fail)
     case "money":
       return readMoney(type, raw, context, fail)
     case "json":
-      if (type.form === "object" && !isJsonObject(raw)) return fail("must be an object.")
-      if (type.form === "array" && !Array.isArray(raw)) return fail("must be an array.")
-      return type.by_item === true ? raw : readDocument(raw, type.levels, path, name, context)
+      return readDocument(type, raw, path, name, context, fail)
     case "list":
-      if (!Array.isArray(raw)) return fail("must be an array.")
-      if (raw.length < type.min_items)
-        return fail(`must have at least ${type.min_items} item${type.min_items === 1 ? "" : "s"}.`)
-      if (raw.length > type.max_items) return fail(`must not have more than ${type.max_items} items.`)
-      return readItems(type, raw, path, name, context)
+      return Array.isArray(raw) ? readItems(type, raw, path, name, context, fail) : fail("must be an array.")
     case "object":
       return isJsonObject(raw) ? readObject(type, raw, path, context) : fail("must be an object.")
   }
@@ -147,8 +121,21 @@ const readValue = (field: Field, raw: Json, path: string, name: string, context:
 
 type Fail = (text: string) => undefined
 
-const choiceNamed = ({ any_case, labels }: FieldType & { readonly kind: "choice" }, text: string): string | undefined =>
-  any_case ? keyInAnyCase(labels, text) : Object.hasOwn(labels, text) ? text : undefined
+/** A text without spaces around it; blank for any other value. */
+const textOf = (raw: Json): string => (typeof raw === "string" ? raw.trim() : "")
+const readBoolean = (raw: Json): boolean | undefined =>
+  raw === true || raw === 1 || raw === "1" ? true : raw === false || raw === 0 || raw === "0" ? false : undefined
+const readCode = ({ labels }: FieldType & { kind: "code" }, raw: Json, fail: Fail): Json | undefined => {
+  const value = wholeNumberOf(raw) ?? (typeof raw === "string" ? codeLabelled(labels, raw) : undefined)
+  if (value !== undefined && Object.hasOwn(labels, String(value))) return value
+  const named = Object.entries(labels).map(([code, label]) => `${code} (${label})`)
+  return fail(`must be one of ${named.join(", ")}.`)
+}
+const choiceNamed = ({ any_case, labels }: FieldType & { readonly kind: "choice" }, raw: Json): string | undefined => {
+  if (typeof raw !== "string") return undefined
+  const text = raw.trim()
+  return any_case ? keyInAnyCase(labels, text) : Object.hasOwn(labels, text) ? text : undefined
+}
 const readText = (type: FieldType & { kind: "text" }, raw: Json, fail: Fail): Json | undefined => {
   if (typeof raw !== "string") return fail("must be a string.")
   const value = raw.trim()
@@ -165,11 +152,15 @@ const readItems = (
   raw: ReadonlyArray<Json>,
   path: string,
   name: string,
-  context: Context
+  context: Context,
+  fail: Fail
 ): Json | undefined => {
+  if (raw.length < type.min_items)
+    return fail(`must have at least ${type.min_items} item${type.min_items === 1 ? "" : "s"}.`)
+  if (raw.length > type.max_items) return fail(`must not have more than ${type.max_items} items.`)
   const items = raw.map((item: Json, index: number) =>
     item === null && !type.of.nullable
-      ? void context.fail(`${path}.${index}`, `The ${fieldLabel(name)} field must not hold null.`)
+      ? context.fail(`${path}.${index}`, `The ${fieldLabel(name)} field must not hold null.`)
       : item === null
         ? null
         : readValue(type.of, item, `${path}.${index}`, `${name}.${index}`, context)
@@ -187,11 +178,20 @@ const readObject = (type: FieldType & { kind: "object" }, raw: JsonObject, path:
 }
 
 /** Errors inside a document are reported at their path: `custom_fields.colour`. */
-const readDocument = (raw: Json, levels: number, path: string, name: string, context: Context): Json | undefined => {
-  const wrong = findUnstorableText(raw, levels)
+const readDocument = (
+  type: FieldType & { kind: "json" },
+  raw: Json,
+  path: string,
+  name: string,
+  context: Context,
+  fail: Fail
+): Json | undefined => {
+  if (type.form === "object" && !isJsonObject(raw)) return fail("must be an object.")
+  if (type.form === "array" && !Array.isArray(raw)) return fail("must be an array.")
+  const wrong = type.by_item === true ? undefined : findUnstorableText(raw, type.levels)
   if (wrong === undefined) return raw
-  context.fail([path, ...wrong.at].join("."), `The ${fieldLabel([name, ...wrong.at].join("."))} field ${wrong.says}`)
-  return undefined
+  const at = [name, ...wrong.at].join(".")
+  return context.fail([path, ...wrong.at].join("."), `The ${fieldLabel(at)} field ${wrong.says}`)
 }
 
 const readInteger = (type: FieldType & { kind: "integer" }, raw: Json, fail: Fail): Json | undefined => {

@@ -44,20 +44,11 @@ export const statusOf: { readonly [K in RejectionKind]: number } = {
  * Exit codes of the command line: 0 ok, 1 failed, 3 not found, 4 not allowed, 5 invalid, 6 conflict or shortage, 7
  * needs the network.
  */
-export const exitCodeOfStatus = (status: number): number =>
-  status < 400
-    ? 0
-    : status === 401 || status === 403
-      ? 4
-      : status === 404 || status === 410
-        ? 3
-        : status === 422 || status === 413 || status === 415
-          ? 5
-          : status === 409 || status === 425
-            ? 6
-            : status === 503
-              ? 7
-              : 1
+export const exitCodeOfStatus = (status: number): number => (status < 400 ? 0 : (exit_codes[status] ?? 1))
+const exit_codes: { readonly [status: number]: number } = {
+  ...{ 401: 4, 403: 4, 404: 3, 410: 3, 409: 6, 425: 6 },
+  ...{ 413: 5, 415: 5, 422: 5, 503: 7 }
+}
 
 /** `message` is the first error, plus how many more there are (rules/conventions 1). */
 export const invalid = (errors: FieldErrors): Rejection => {

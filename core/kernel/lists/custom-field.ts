@@ -210,29 +210,27 @@ export const readCustomFields = (
   for (const definition of facts.definitions.filter((one) => one.field_type !== auto_number)) {
     const { name } = definition
     const raw = Object.hasOwn(body, name) ? body[name] : undefined
-    const key = String(definition.id)
-    if (raw === undefined) {
-      if (before !== undefined) continue
-      // A default that is no longer valid, such as a value removed from its list, is ignored.
-      const otherwise = definition.default_value === null ? null : defaultOf(definition, facts)
-      if (definition.is_required && kindOf(definition) !== undefined && isBlank(otherwise))
-        fail(name, `The ${name} field is required.`)
-      else if (definition.default_value !== null) stored[key] = otherwise
-      continue
-    }
-    if (definition.is_required && isBlank(raw)) {
-      fail(name, `The ${name} field is required.`)
-      continue
-    }
-    if (raw === null || (typeof raw === "string" && raw.trim() === "")) {
-      stored[key] = null
-      continue
-    }
-    const value = readOne(definition, raw, facts)
-    if (value.error === undefined) stored[key] = value.value
-    else fail(name, value.error)
+    if (raw === undefined && before !== undefined) continue
+    const read = raw === undefined ? readAbsent(definition, facts) : readGiven(definition, raw, facts)
+    if (read === undefined) continue
+    if (read.error === undefined) stored[String(definition.id)] = read.value
+    else fail(name, read.error)
   }
   return { stored, errors }
+}
+const required = ({ name }: CustomFieldRow): One => ({ error: `The ${name} field is required.` })
+/** Value of a new row's field that was not sent: its default. Undefined if it has none. */
+const readAbsent = (definition: CustomFieldRow, facts: CustomFieldFacts): One | undefined => {
+  // A default that is no longer valid, such as a value removed from its list, is ignored.
+  const value = definition.default_value === null ? null : defaultOf(definition, facts)
+  if (definition.is_required && kindOf(definition) !== undefined && isBlank(value)) return required(definition)
+  return definition.default_value === null ? undefined : { value }
+}
+const readGiven = (definition: CustomFieldRow, raw: Json, facts: CustomFieldFacts): One => {
+  if (definition.is_required && isBlank(raw)) return required(definition)
+  return raw === null || (typeof raw === "string" && raw.trim() === "")
+    ? { value: null }
+    : readOne(definition, raw, facts)
 }
 /** Validates like `readCustomFields`: returns the document to store, or fails with 422. */
 export const customFieldsFrom = (
@@ -287,7 +285,6 @@ export const defaultProblem = (definition: CustomFieldRow, facts: CustomFieldFac
 type One = { readonly value: Json; readonly error?: undefined } | { readonly error: string }
 const readOne = (definition: CustomFieldRow, raw: Json, facts: CustomFieldFacts): One => {
   const { name } = definition
-  const rules = definition.validation_rules ?? {}
   const listed = (one: Json): number | undefined =>
     facts.values.find(
       (value) =>
@@ -313,19 +310,19 @@ const readOne = (definition: CustomFieldRow, raw: Json, facts: CustomFieldFacts)
   const problem = Object.values(read.errors)[0]?.[0]
   if (problem !== undefined) return { error: problem }
   const value = read.values[name] ?? null
-  if (typeof value === "string") {
-    if (typeof rules["min_length"] === "number" && [...value].length < rules["min_length"])
-      return { error: `The ${name} field must be at least ${rules["min_length"]} characters.` }
-    if (definition.field_type === 6 && !/^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$/.test(value))
-      return { error: `The ${name} field must be a time (HH:MM:SS).` }
-    if (
-      definition.field_type === 0 &&
-      typeof rules["pattern"] === "string" &&
-      patternOf(definition)?.test(value) !== true
-    )
-      return { error: `The ${name} field has the wrong form.` }
-  }
-  return { value }
+  const wrong = typeof value === "string" ? textProblem(definition, value) : undefined
+  return wrong === undefined ? { value } : { error: `The ${name} field ${wrong}` }
+}
+/** Problem of a text by its definition's rules; undefined if it has none. */
+const textProblem = (definition: CustomFieldRow, text: string): string | undefined => {
+  const { min_length, pattern } = definition.validation_rules ?? {}
+  if (typeof min_length === "number" && [...text].length < min_length)
+    return `must be at least ${min_length} characters.`
+  if (definition.field_type === 6 && !/^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$/.test(text))
+    return "must be a time (HH:MM:SS)."
+  return definition.field_type === 0 && typeof pattern === "string" && patternOf(definition)?.test(text) !== true
+    ? "has the wrong form."
+    : undefined
 }
 /** A definition's pattern; undefined if it has none that is safe for its longest values. */
 export const patternOf = ({ validation_rules }: CustomFieldRow): RegExp | undefined => {
