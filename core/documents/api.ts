@@ -1,6 +1,6 @@
 /** The documents slice. */
 import { choice, crudResource, get, later, list as listOf, notFound, ok, reject, resource } from "../kernel/index.ts"
-import { Shown, text, unpagedMeta, type Access, type Endpoint, type Slice } from "../kernel/index.ts"
+import { Shown, text, unpagedMeta, viewManageAccess, type Endpoint, type Slice } from "../kernel/index.ts"
 import { documentEndpoints, documentResource, read } from "./lifecycle-api.ts"
 import { acceptanceEndpoints, acceptanceResource, linkReactions, linkSettings } from "./links/api.ts"
 import { linkEvents } from "./links/events.ts"
@@ -30,14 +30,7 @@ const layoutResource = resource({
   aliases: { type: "document_type" },
   includes: { store: { kind: "brief", via: "store_id", table: stores } }
 })
-const access: Access = {
-  read: "documents:read",
-  write: "documents:write",
-  view: "documents.view",
-  create: "settings.manage",
-  edit: "settings.manage",
-  delete: "settings.manage"
-}
+const access = viewManageAccess("documents", "documents.view", "settings.manage")
 
 const layouts = crudResource({
   resource: layoutResource,

@@ -1,8 +1,8 @@
 /** Stores: the locations of stock, each in its own time zone (rules/availability 11). */
 import { Effect, Result } from "effect"
 import { boolean, choice, createdEvent, crudResource, initialRow, json, list, longText, ref } from "../kernel/index.ts"
-import { reject, resource, Store, table, tags, text, updatedEvent, visible_to_all } from "../kernel/index.ts"
-import type { JsonObject, RowOf } from "../kernel/index.ts"
+import { reject, resource, Store, table, tags, text, updatedEvent, viewManageAccess } from "../kernel/index.ts"
+import { visible_to_all, type JsonObject, type RowOf } from "../kernel/index.ts"
 
 const fields = {
   name: text({ required: true, search: true }),
@@ -62,14 +62,7 @@ export const storesSlice = crudResource({
   resource: storeResource,
   fields,
   path: "/api/v1/stores",
-  access: {
-    read: "stores:read",
-    write: "stores:write",
-    view: null,
-    create: "settings.manage",
-    edit: "settings.manage",
-    delete: "settings.manage"
-  },
+  access: viewManageAccess("stores", null, "settings.manage"),
   rules: {
     facts: () =>
       Effect.gen(function* () {

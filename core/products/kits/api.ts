@@ -1,7 +1,7 @@
 /** Endpoints of accessories, components and container templates (rules/availability 7.2, 7.3, 8.4). */
-import { boolean, choice, command, crudResource, decimal, get, integer, invalid, list } from "../../kernel/index.ts"
-import { object, ok, ref, reject, resource, Shown, Store, text, updatedEvent } from "../../kernel/index.ts"
-import type { Decided, FieldErrors, Input, SaveResult, Slice } from "../../kernel/index.ts"
+import { boolean, choice, command, crudResource, type Decided, decimal, type FieldErrors } from "../../kernel/index.ts"
+import { get, type Input, integer, invalid, list, object, ok, ref, reject, resource } from "../../kernel/index.ts"
+import { type SaveResult, Shown, type Slice, Store, text, updatedEvent, viewManageAccess } from "../../kernel/index.ts"
 import type { ContainerTemplate, ProductRow, TemplateSlot } from "../products/schema.ts"
 import { checkin_modes, container_modes, products } from "../products/schema.ts"
 import type { AccessoryRow, ComponentRow } from "./schema.ts"
@@ -212,14 +212,7 @@ const accessories = crudResource({
   fields: accessoryFields,
   path: "/api/v1/products/{product}/accessories",
   parent: { param: "product", table: products, column: "product_id" },
-  access: {
-    read: "products:read",
-    write: "products:write",
-    view: "products.view",
-    create: "products.edit",
-    edit: "products.edit",
-    delete: "products.edit"
-  },
+  access: viewManageAccess("products", "products.view", "products.edit"),
   only: ["list", "create", "update", "delete"],
   unpaged: true,
   rules: {
@@ -248,14 +241,7 @@ const components = crudResource({
   fields: componentFields,
   path: "/api/v1/products/{product}/components",
   parent: { param: "product", table: products, column: "product_id" },
-  access: {
-    read: "kits:read",
-    write: "kits:write",
-    view: "kits.view",
-    create: "kits.manage",
-    edit: "kits.manage",
-    delete: "kits.manage"
-  },
+  access: viewManageAccess("kits", "kits.view", "kits.manage"),
   only: ["list", "create", "update", "delete"],
   update_method: "PATCH",
   unpaged: true,

@@ -1,7 +1,7 @@
 /** Endpoints of stock levels and their ledger (rules/availability 10). */
 import { Effect } from "effect"
 import { command, created, crudResource, get, integer, listOf, noContent, ok, renderById } from "../../kernel/index.ts"
-import { renderOne, resource, Shown, Store, text, viewContext } from "../../kernel/index.ts"
+import { renderOne, resource, Shown, Store, text, viewContext, viewManageAccess } from "../../kernel/index.ts"
 import type { Input, JsonObject, SaveInput, SharedDraft, Slice } from "../../kernel/index.ts"
 import { bulk, products, serialised } from "../products/schema.ts"
 import { stores } from "../../setup/stores.ts"
@@ -92,14 +92,7 @@ export const levelDraft = {
   resource: stockLevelResource,
   fields: stockLevelFields,
   path: "/api/v1/stock_levels",
-  access: {
-    read: "stock:read",
-    write: "stock:write",
-    view: "stock.view",
-    create: "stock.adjust",
-    edit: "stock.adjust",
-    delete: "stock.adjust"
-  },
+  access: viewManageAccess("stock", "stock.view", "stock.adjust"),
   // Serialises commands that create levels of a product, as it has one bulk level per store.
   streams: (params: { readonly [name: string]: string }, body: JsonObject) =>
     params["id"] === undefined ? [`product_stock:${String(body["product_id"])}`] : [`stock_level:${params["id"]}`],

@@ -5,7 +5,7 @@
 import { Effect, Result } from "effect"
 import { baseCurrency, boolean, command, createdEvent, crudResource, decimal, integer } from "../../kernel/index.ts"
 import { notFound, ok, reject, renderById, resource, Shown, Store, table, text, timestamp } from "../../kernel/index.ts"
-import { updatedEvent, viewContext, visible_to_all, type Access, type Slice } from "../../kernel/index.ts"
+import { updatedEvent, viewContext, viewManageAccess, visible_to_all, type Slice } from "../../kernel/index.ts"
 import { countries as known_countries } from "../../values/country.ts"
 import { currencies as known_currencies, EXCHANGE_RATE_SCALE, findExchangeRate, inverseOf } from "../../values/money.ts"
 
@@ -25,14 +25,6 @@ export const currencies = table("currencies", currencyFields, {
   uniques: [{ columns: ["code"], field: "code", message: "The code has already been taken." }]
 })
 
-const readOnly: Access = {
-  read: "currencies:read",
-  write: null,
-  view: "static-data.view",
-  create: null,
-  edit: null,
-  delete: null
-}
 const currencyResource = resource({
   singular: "currency",
   table: currencies,
@@ -45,7 +37,7 @@ const currencyReads = crudResource({
   resource: currencyResource,
   fields: currencyFields,
   path: "/api/v1/currencies",
-  access: readOnly,
+  access: viewManageAccess("currencies", "static-data.view", null),
   only: ["list", "show"]
 })
 const currencySlice = (): Slice => ({
@@ -115,14 +107,7 @@ const exchangeSlice = crudResource({
   }),
   fields: exchangeFields,
   path: "/api/v1/exchange_rates",
-  access: {
-    read: "exchange_rates:read",
-    write: "exchange_rates:write",
-    view: "settings.manage",
-    create: "settings.manage",
-    edit: "settings.manage",
-    delete: "settings.manage"
-  },
+  access: viewManageAccess("exchange_rates", "settings.manage", "settings.manage"),
   rules: {
     save: ({ next, before, input, context }) => {
       if (next.source_currency_code === next.target_currency_code) {
@@ -211,7 +196,7 @@ export const countriesSlice: Slice = {
     }),
     fields,
     path: "/api/v1/countries",
-    access: { read: "countries:read", write: null, view: "static-data.view", create: null, edit: null, delete: null },
+    access: viewManageAccess("countries", "static-data.view", null),
     only: ["list", "show"]
   }),
   seed: () =>

@@ -1,8 +1,8 @@
 /** Endpoints of inspections: kinds, intervals by product, results by unit, and what is due (rules/inspections). */
 import { Effect, Result } from "effect"
 import { choice, crudResource, dataOf, get, integer, later, lockStreams, ok } from "../../kernel/index.ts"
-import { permissionsOfArea, reaction, resource, rowCreated, rowUpdated, Store, withRules } from "../../kernel/index.ts"
-import type { DecideContext, SaveInput, Slice } from "../../kernel/index.ts"
+import { permissionsOfArea, reaction, resource, rowCreated, rowUpdated, Store } from "../../kernel/index.ts"
+import { viewManageAccess, withRules, type DecideContext, type SaveInput, type Slice } from "../../kernel/index.ts"
 import { grantToSystemRoles } from "../../people/users/decide.ts"
 import { products } from "../../products/products/schema.ts"
 import { stockLevelResource } from "../../products/stock/api.ts"
@@ -53,11 +53,8 @@ export const inspectionResource = resource({
   }
 })
 
-const managed = {
-  ...{ read: "stock:read", write: "stock:write", view: "stock.view" },
-  ...{ create: "products.edit", edit: "products.edit", delete: "products.edit" }
-}
-const inspected = { ...managed, create: "stock.inspect", edit: "stock.inspect", delete: "stock.inspect" }
+const managed = viewManageAccess("stock", "stock.view", "products.edit")
+const inspected = viewManageAccess("stock", "stock.view", "stock.inspect")
 
 const kinds = crudResource({
   resource: kindResource,

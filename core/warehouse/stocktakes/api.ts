@@ -2,7 +2,7 @@
 import { Effect, Result } from "effect"
 import { boolean, choice, command, created, crudResource, includesOf, integer, later } from "../../kernel/index.ts"
 import { list, ok, permissionsOfArea, reaction, render, renderById, resource, Shown } from "../../kernel/index.ts"
-import { Store, text, timestamp, viewContext, withRules } from "../../kernel/index.ts"
+import { Store, text, timestamp, viewContext, viewManageAccess, withRules } from "../../kernel/index.ts"
 import type { Endpoint, Input, Slice } from "../../kernel/index.ts"
 import {
   bulkDispatched,
@@ -72,10 +72,7 @@ const reads = crudResource({
   resource: stocktakeResource,
   fields: {},
   path,
-  access: {
-    ...{ read: "stock:read", write: "stock:write", view: "stock.view" },
-    ...{ create: "stock.count", edit: "stock.count", delete: "stock.count" }
-  },
+  access: viewManageAccess("stock", "stock.view", "stock.count"),
   only: ["list", "show"]
 }).endpoints
 

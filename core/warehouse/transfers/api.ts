@@ -3,7 +3,7 @@ import { Effect, Result } from "effect"
 import { boolean, command, created, crudResource, decimal, forbidden, hasAbility } from "../../kernel/index.ts"
 import { hasOnePermission, integer, keyInAnyCase, later, list, object, ok } from "../../kernel/index.ts"
 import { permissionsOfArea, ref, renderById, resource, Shown, text, viewContext } from "../../kernel/index.ts"
-import { withRules, type Endpoint, type Input, type Slice, type Status } from "../../kernel/index.ts"
+import { viewManageAccess, withRules, type Endpoint, type Input, type Slice, type Status } from "../../kernel/index.ts"
 import { demands, supplies } from "../../orders/demands/schema.ts"
 import { opportunities, shortage_waits } from "../../orders/opportunities/tables/index.ts"
 import { waitingOf, waitingShown } from "../../orders/opportunities/waiting/api.ts"
@@ -218,10 +218,7 @@ const reads = crudResource({
   resource: transferResource,
   fields: {},
   path,
-  access: {
-    ...{ read: "stock:read", write: "stock:write", view: "stock.view" },
-    ...{ create: "stock.transfer", edit: "stock.transfer", delete: "stock.transfer" }
-  },
+  access: viewManageAccess("stock", "stock.view", "stock.transfer"),
   only: ["list", "show"]
 }).endpoints
 
