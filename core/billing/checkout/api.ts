@@ -32,11 +32,9 @@ export const chargedSource = Effect.fnUntraced(function* (
     header,
     lines,
     costs: yield* Store.find(opportunity_costs, where, { order: ["sort_order", "id"] }),
-    products: new Map(
-      (yield* Store.getMany(products, [...new Set(lines.flatMap((line) => line.item_id ?? []))])).map((row) => [
-        row.id,
-        row
-      ])
+    products: yield* Store.byId(
+      products,
+      lines.map((line) => line.item_id)
     ),
     tax: yield* taxFacts,
     customer_tax_class_id,

@@ -78,7 +78,7 @@ const draftOf = Effect.fnUntraced(function* (header: OpportunityRow): Store.Read
   const source = yield* chargedSource(header, member?.sale_tax_class_id ?? null)
   const whole = billedRows(source, { id: 0, currency_code: header.currency_code })
   const ids = [...billed.rows.map(({ item }) => item), ...whole].flatMap((row) => row.opportunity_item_id ?? [])
-  const lines = new Map((yield* Store.getMany(opportunity_items, [...new Set(ids)])).map((line) => [line.id, line]))
+  const lines = yield* Store.byId(opportunity_items, ids)
   return { billed, rows: draftRows(whole, billed, (id) => lines.get(id)?.origin_item_id ?? id) }
 })
 

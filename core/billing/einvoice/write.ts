@@ -51,11 +51,9 @@ const invoiceSource = Effect.fnUntraced(function* (invoice: InvoiceRow, reading:
 const creditNoteSource = Effect.fnUntraced(function* (note: CreditNoteRow, reading: Reading) {
   const items = yield* Store.find(credit_note_items, { credit_note_id: note.id }, in_order)
   const invoice = yield* Store.get(invoices, note.invoice_id)
-  const credited = new Map(
-    (yield* Store.getMany(
-      invoice_items,
-      items.map(({ invoice_item_id }) => invoice_item_id)
-    )).map((row) => [row.id, row])
+  const credited = yield* Store.byId(
+    invoice_items,
+    items.map(({ invoice_item_id }) => invoice_item_id)
   )
   return {
     ...(yield* commonSource(note, items, invoice?.vat_reports ?? null, reading)),

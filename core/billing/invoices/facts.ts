@@ -31,7 +31,7 @@ const headerFacts = Effect.fnUntraced(function* ({
     member,
     opportunity: opportunity_id === null ? undefined : yield* Store.get(opportunities, opportunity_id),
     custom: yield* customFieldFacts("Invoice"),
-    products: new Map((yield* Store.getMany(products, product_ids)).map((row) => [row.id, row])),
+    products: yield* Store.byId(products, product_ids),
     tax: yield* taxFacts,
     customer_tax_class_id: member?.sale_tax_class_id ?? null
   }

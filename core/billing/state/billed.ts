@@ -123,10 +123,9 @@ export const billedOf = Effect.fnUntraced(function* (
     invoice_id.length === 0 ? [] : yield* Store.find(credit_note_items, { invoice_id }),
     (note) => note.invoice_id
   )
-  const versions = new Map(
-    (yield* Store.getMany(opportunity_versions, [
-      ...new Set(headers.flatMap((one) => (one.active_version_id === 0 ? [] : [one.active_version_id])))
-    ])).map((version) => [version.id, version])
+  const versions = yield* Store.byId(
+    opportunity_versions,
+    headers.flatMap((one) => (one.active_version_id === 0 ? [] : [one.active_version_id]))
   )
   return new Map(
     headers.map((opportunity) => {

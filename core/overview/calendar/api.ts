@@ -87,11 +87,9 @@ const activitiesSince = Effect.fnUntraced(function* (
     (sql) => sql`where starts_at >= ${since} ${user === undefined ? sql.literal("") : sql`and owned_by = ${user.id}`}
     order by starts_at, id`
   )
-  const owners = new Map(
-    (yield* Store.getMany(
-      users,
-      rows.flatMap((row) => row.owned_by ?? [])
-    )).map((one) => [one.id, one])
+  const owners = yield* Store.byId(
+    users,
+    rows.map((row) => row.owned_by)
   )
   // Devices without the right to see colleagues' e-mail addresses hold placeholders, so those owners are omitted.
   const seen = visibleColumnsOf(users, reader)
@@ -133,11 +131,9 @@ const namesOf = Effect.fnUntraced(function* (rows: ReadonlyArray<OpportunityRow>
       idsIn((row) => [row.member_id, row.venue_id])
     )).map((row) => [row.id, row.name])
   )
-  const places = new Map(
-    (yield* Store.getMany(
-      stores,
-      idsIn((row) => [row.store_id])
-    )).map((row) => [row.id, row])
+  const places = yield* Store.byId(
+    stores,
+    idsIn((row) => [row.store_id])
   )
   // Only users who may see members get address texts; other devices hold addresses with an empty street.
   const addressed = new Map(

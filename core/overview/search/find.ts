@@ -65,7 +65,7 @@ export const suppliedBy = Effect.fnUntraced(function* (
       sub_hired.flatMap((unit) => unit.purchase_order_item_id ?? [])
     )).map((row) => [row.id, row.purchase_order_id])
   )
-  const orders = new Map((yield* Store.getMany(purchase_orders, [...rows.values()])).map((row) => [row.id, row]))
+  const orders = yield* Store.byId(purchase_orders, [...rows.values()])
   const suppliers = columnsSeen(members, viewer)("name")
     ? yield* Store.pickMany(
         members,

@@ -213,12 +213,7 @@ const shownOrders = Effect.fnUntraced(function* (
   ids: ReadonlyArray<number | null>,
   viewer: Viewer
 ): Store.Reads<(id: number | null) => Whereabouts["order"]> {
-  const orders = new Map(
-    (yield* Store.getMany(
-      opportunities,
-      ids.flatMap((id) => id ?? [])
-    )).map((one) => [one.id, one])
-  )
+  const orders = yield* Store.byId(opportunities, ids)
   const customers = new Map(
     (yield* Store.pickMany(
       members,

@@ -251,11 +251,9 @@ export const rateFacts = Effect.fnUntraced(function* (
     )
   })
   const rates = found.flat().map((row) => store.decode(product_rates, row))
-  const methods = new Map(
-    (yield* store.getMany(
-      rate_definitions,
-      rates.map((rate) => rate.rate_definition_id)
-    )).map((row) => [row.id, row])
+  const methods = yield* Store.byId(
+    rate_definitions,
+    rates.map((rate) => rate.rate_definition_id)
   )
   const byProduct = new Map<number, Array<PricedRate>>(distinct.map((id) => [id, []]))
   for (const rate of rates) {

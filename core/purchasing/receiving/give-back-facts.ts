@@ -155,11 +155,9 @@ const inHouse = Effect.fnUntraced(function* (
   const out = (yield* Store.find(demands, { product_id: product_ids, store_id, is_active: true, out: true })).filter(
     ({ asset_id }) => asset_id === null
   )
-  const lines = new Map(
-    (yield* Store.getMany(
-      opportunity_items,
-      out.filter(({ source_type }) => source_type === "opportunity_item").map(({ source_id }) => source_id)
-    )).map((line) => [line.id, line])
+  const lines = yield* Store.byId(
+    opportunity_items,
+    out.filter(({ source_type }) => source_type === "opportunity_item").map(({ source_id }) => source_id)
   )
   const away = new Map<number, ExactNumber>()
   for (const { product_id, quantity, source_id, source_type } of out) {

@@ -50,7 +50,7 @@ const loadManifest = Effect.fnUntraced(function* (
   const items = yield* store.find(container_items, { container_id: all.map((one) => one.id), unpacked_at: null })
   const cases = all.map((one) => one.product_id).filter((id) => id !== null)
   const components = yield* store.find(product_components, { product_id: cases }, { order: ["sort_order", "id"] })
-  const caseProducts = new Map((yield* store.getMany(products, cases)).map((one) => [one.id, one]))
+  const caseProducts = yield* Store.byId(products, cases)
   const slotsOf = new Map(all.map((one) => [one.id, slotsFor(caseProducts.get(one.product_id ?? 0), components)]))
   const product_ids = [
     ...items.map((item) => item.product_id),
@@ -60,11 +60,9 @@ const loadManifest = Effect.fnUntraced(function* (
     of: assembled(root, all, items, { back_alone: yield* backAlone(root, items), slotsOf }),
     names: {
       products: new Map((yield* store.getMany(products, product_ids)).map((one) => [one.id, one.name])),
-      units: new Map(
-        (yield* store.getMany(
-          stock_levels,
-          items.map((item) => item.serialised_item_id)
-        )).map((one) => [one.id, one])
+      units: yield* Store.byId(
+        stock_levels,
+        items.map((item) => item.serialised_item_id)
       )
     }
   }

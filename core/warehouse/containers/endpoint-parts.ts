@@ -115,7 +115,7 @@ export const itemsShown = Effect.fnUntraced(function* (
   input: Pick<Input, "viewer" | "settings" | "now" | "composed">,
   ids: ReadonlyArray<number>
 ): Store.Reads<ReadonlyArray<JsonObject>> {
-  const rows = new Map((yield* Store.getMany(container_items, ids)).map((row) => [row.id, row]))
+  const rows = yield* Store.byId(container_items, ids)
   return yield* render(
     containerItemResource,
     ids.flatMap((id) => rows.get(id) ?? []),

@@ -56,7 +56,7 @@ const chainsOf = Effect.fnUntraced(function* (of: ReadonlyArray<ContainerRow>): 
   for (let level = 1; level < levels_max; level++) {
     const wanted = chains.map((chain) => lastOf(chain).parent_container_id).filter((id) => id !== null)
     if (wanted.length === 0) break
-    const parents = new Map((yield* Store.getMany(containers, [...new Set(wanted)])).map((one) => [one.id, one]))
+    const parents = yield* Store.byId(containers, wanted)
     let grown = false
     for (const chain of chains) {
       const parent = parents.get(lastOf(chain).parent_container_id ?? 0)
@@ -78,7 +78,7 @@ export const loadTargets = Effect.fnUntraced(function* (
   const product_ids = [
     ...new Set(chains.flatMap((chain) => [chain[0].product_id, lastOf(chain).product_id]).filter((id) => id !== null))
   ]
-  const found = new Map((yield* Store.getMany(products, product_ids)).map((one) => [one.id, one]))
+  const found = yield* Store.byId(products, product_ids)
   const own = [...new Set(of.map((one) => one.product_id).filter((id) => id !== null))]
   const components = Map.groupBy(
     own.length === 0 ? [] : yield* Store.find(product_components, { product_id: own }),
@@ -88,11 +88,9 @@ export const loadTargets = Effect.fnUntraced(function* (
     yield* Store.find(container_items, { container_id: of.map((one) => one.id), unpacked_at: null }),
     (one) => one.container_id
   )
-  const levels = new Map(
-    (yield* Store.getMany(
-      stock_levels,
-      [...items.values()].flat().map((item) => item.serialised_item_id)
-    )).map((level) => [level.id, level])
+  const levels = yield* Store.byId(
+    stock_levels,
+    [...items.values()].flat().map((item) => item.serialised_item_id)
   )
   return chains.map((chain) => {
     const [container] = chain
@@ -122,11 +120,9 @@ export const loadUnits = Effect.fnUntraced(function* (
   const levels = yield* Store.getMany(stock_levels, ids)
   if (levels.length === 0) return new Map()
   const level_ids = levels.map((one) => one.id)
-  const productsById = new Map(
-    (yield* Store.getMany(
-      products,
-      levels.map((one) => one.product_id)
-    )).map((one) => [one.id, one])
+  const productsById = yield* Store.byId(
+    products,
+    levels.map((one) => one.product_id)
   )
   const memberships = new Map(
     (yield* Store.find(container_items, { serialised_item_id: level_ids, unpacked_at: null })).map((one) => [
@@ -241,11 +237,9 @@ export const loadPackedUnits = Effect.fnUntraced(function* (
 ): Store.Reads<ReadonlyArray<PackedUnit>> {
   if (packed_in.length === 0) return []
   const items = yield* Store.find(container_items, { container_id: packed_in.map((one) => one.id), unpacked_at: null })
-  const units = new Map(
-    (yield* Store.getMany(
-      stock_levels,
-      items.map((one) => one.serialised_item_id)
-    )).map((unit) => [unit.id, unit])
+  const units = yield* Store.byId(
+    stock_levels,
+    items.map((one) => one.serialised_item_id)
   )
   const held_ids = new Set(
     (yield* Store.find(demands, { source_type: "container", source_id: items.map((one) => one.id) })).map(

@@ -236,11 +236,9 @@ const withNames = Effect.fnUntraced(function* (
   rows: ReadonlyArray<DueRow>,
   now: string
 ): Store.Reads<ReadonlyArray<DueShown>> {
-  const levels = new Map(
-    (yield* Store.getMany(stock_levels, [...new Set(rows.map((row) => row.stock_level_id))])).map((one) => [
-      one.id,
-      one
-    ])
+  const levels = yield* Store.byId(
+    stock_levels,
+    rows.map((row) => row.stock_level_id)
   )
   const product_ids = [...new Set([...levels.values()].map((one) => one.product_id))]
   const names = new Map((yield* Store.pickMany(products, ["id", "name"], product_ids)).map((one) => [one.id, one.name]))

@@ -67,7 +67,7 @@ const everything = Effect.fnUntraced(function* (
         )
   const [from, to] = [(page - 1) * per_page, page * per_page]
   const wanted = ids.slice(from, to).map(({ id }) => id)
-  const byId = new Map((yield* Store.getMany(stock_levels, wanted)).map((level) => [level.id, level]))
+  const byId = yield* Store.byId(stock_levels, wanted)
   const levels = wanted.flatMap((id) => byId.get(id) ?? [])
   return paged(
     [

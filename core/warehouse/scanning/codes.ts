@@ -158,9 +158,6 @@ const rowsWith = Effect.fnUntraced(function* <T extends Table>(
     )
   )
 })
-const byId = <R extends { readonly id: number }>(rows: ReadonlyArray<R>): ReadonlyMap<number, R> =>
-  new Map(rows.map((row) => [row.id, row]))
-
 /** Adds units with these codes. */
 const addUnits = Effect.fnUntraced(function* (names: Names, texts: ReadonlyArray<string>, where: Where) {
   const levels = new Map<string, StockLevelRow>()
@@ -182,23 +179,20 @@ const unitsAndContainers = Effect.fnUntraced(function* (texts: ReadonlyArray<str
   yield* addUnits(names, texts, { is_gone: false, given_back_at: null })
   for (const [text, row] of yield* rowsWith(containers, "barcode", open(), { status: live_statuses }, nameWithId))
     names.set(text, typeof row === "string" ? row : { kind: "container", container: row })
-  const boxes = byId(
-    yield* Store.getMany(
-      containers,
-      open().flatMap((text) => containerIdIn(text) ?? [])
-    )
+  const boxes = yield* Store.byId(
+    containers,
+    open().flatMap((text) => containerIdIn(text) ?? [])
   )
   for (const text of open()) {
     const container = boxes.get(containerIdIn(text) ?? 0)
     if (container !== undefined && live_statuses.some((status) => status === container.status))
       names.set(text, { kind: "container", container })
   }
-  const labelled = yield* Store.getMany(
+  const units = yield* Store.byId(
     stock_levels,
     open().flatMap((text) => unitIdIn(text) ?? [])
   )
-  const unitOf = yield* namingUnits(labelled)
-  const units = byId(labelled)
+  const unitOf = yield* namingUnits([...units.values()])
   for (const text of open()) {
     const level = units.get(unitIdIn(text) ?? 0)
     if (level !== undefined) names.set(text, unitOf(level))

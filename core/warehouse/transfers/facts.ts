@@ -34,9 +34,6 @@ interface SentBody {
   readonly items?: ReadonlyArray<SentGoods> | null
 }
 
-const byId = <R extends { readonly id: number }>(rows: ReadonlyArray<R>): ReadonlyMap<number, R> =>
-  new Map(rows.map((row) => [row.id, row]))
-
 /** Goods that a code or an item names, with a reason if it names nothing. */
 interface Meant {
   readonly field: string
@@ -176,21 +173,17 @@ const loadHeld = Effect.fnUntraced(function* (
       source_id: one.id
     }))
   ]
-  const levels = byId(
-    yield* Store.getMany(
-      stock_levels,
-      conflicts.flatMap(({ asset_id }) => asset_id ?? [])
-    )
+  const levels = yield* Store.byId(
+    stock_levels,
+    conflicts.map(({ asset_id }) => asset_id)
   )
   const orders = yield* orderNames(
     conflicts.flatMap(({ opportunity_id }) => opportunity_id ?? []),
     viewer
   )
-  const cases = byId(
-    yield* Store.getMany(
-      containers,
-      conflicts.flatMap(({ container_id }) => container_id ?? [])
-    )
+  const cases = yield* Store.byId(
+    containers,
+    conflicts.map(({ container_id }) => container_id)
   )
   return new Map(
     conflicts.toReversed().flatMap((demand) => {
@@ -308,7 +301,7 @@ export const loadMove = Effect.fnUntraced(function* (
     goods,
     transfer,
     items,
-    levels: byId([...named, ...(yield* Store.getMany(stock_levels, level_ids))]),
+    levels: new Map([...named, ...(yield* Store.getMany(stock_levels, level_ids))].map((one) => [one.id, one])),
     bulk_to: yield* bulkLevels(transfer.to_store_id, [...shared.products.keys()]),
     home: home && { transfer: home, items: yield* Store.find(transfer_items, { transfer_id: home.id }) }
   }
@@ -320,23 +313,17 @@ export const loadMove = Effect.fnUntraced(function* (
 export const showItems = Effect.fnUntraced(function* (rows: ReadonlyArray<AnyRow>) {
   const ids = rows.map(({ id }) => Number(id))
   const items = yield* Store.find(transfer_items, { transfer_id: ids }, { order: ["id"] })
-  const levels = byId(
-    yield* Store.getMany(
-      stock_levels,
-      items.flatMap(({ stock_level_id }) => stock_level_id ?? [])
-    )
+  const levels = yield* Store.byId(
+    stock_levels,
+    items.map(({ stock_level_id }) => stock_level_id)
   )
-  const cases = byId(
-    yield* Store.getMany(
-      containers,
-      items.flatMap(({ container_id }) => container_id ?? [])
-    )
+  const cases = yield* Store.byId(
+    containers,
+    items.map(({ container_id }) => container_id)
   )
   const contents = yield* loadCases([...cases.values()])
   const of_cases = [...contents.values()].flatMap(({ units }) => units.map(({ level }) => level.product_id))
-  const named = byId(
-    yield* Store.getMany(products, [...new Set([...of_cases, ...items.flatMap(({ product_id }) => product_id ?? [])])])
-  )
+  const named = yield* Store.byId(products, [...of_cases, ...items.map(({ product_id }) => product_id)])
   const weightOf = (product_ids: ReadonlyArray<number>, quantity: number): string | null => {
     const weights = product_ids.flatMap((id) => named.get(id)?.weight ?? [])
     return weights.length < product_ids.length || weights.length === 0

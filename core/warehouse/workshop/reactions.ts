@@ -125,11 +125,9 @@ const unitsBack = Effect.fnUntraced(function* (
 ): Store.Reads<ReadonlyArray<CameBack>> {
   const unfit = checks.filter(({ also }) => isUnfit(also["condition"]))
   if (unfit.length === 0) return []
-  const units = new Map(
-    (yield* Store.getMany(
-      asset_assignments,
-      unfit.map(({ assignment_id }) => assignment_id)
-    )).map((unit) => [unit.id, unit])
+  const units = yield* Store.byId(
+    asset_assignments,
+    unfit.map(({ assignment_id }) => assignment_id)
   )
   return unfit.flatMap(({ also, assignment_id, set }): ReadonlyArray<CameBack> => {
     const unit = units.get(assignment_id)
@@ -155,17 +153,13 @@ const quantitiesBack = Effect.fnUntraced(function* (
 ): Store.Reads<ReadonlyArray<CameBack>> {
   const unfit = returns.filter(({ also }) => isUnfit(also["condition"]) && Number(also["quantity"]) >= 1)
   if (unfit.length === 0) return []
-  const lines = new Map(
-    (yield* Store.getMany(
-      opportunity_items,
-      unfit.map(({ item_id }) => item_id)
-    )).map((line) => [line.id, line])
+  const lines = yield* Store.byId(
+    opportunity_items,
+    unfit.map(({ item_id }) => item_id)
   )
-  const headers = new Map(
-    (yield* Store.getMany(
-      opportunities,
-      unfit.map(({ id }) => id)
-    )).map((header) => [header.id, header])
+  const headers = yield* Store.byId(
+    opportunities,
+    unfit.map(({ id }) => id)
   )
   const product_ids = [...lines.values()].flatMap(({ item_id }) => item_id ?? [])
   const levels = yield* Store.find(stock_levels, { product_id: product_ids, stock_category: 10, is_sub_hired: false })

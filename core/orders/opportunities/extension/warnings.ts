@@ -57,7 +57,7 @@ export const loadPromised = Effect.fnUntraced(function* (
     .toSorted((one, other) => (one.starts_at < other.starts_at ? -1 : 1))
     .slice(0, read_max)
   const ids = [...new Set(demands.flatMap((demand) => demand.opportunity_id ?? []))]
-  const headers = new Map((yield* Store.getMany(opportunities, ids)).map((row) => [row.id, row]))
+  const headers = yield* Store.byId(opportunities, ids)
   return demands.flatMap((demand) => {
     const header = headers.get(demand.opportunity_id ?? 0)
     if (header === undefined) return []

@@ -146,10 +146,9 @@ const withNames = Effect.fnUntraced(function* (
     settings
   )
   const sees_customer = columnsSeen(opportunities, viewer)("member_id") && columnsSeen(members, viewer)("name")
-  const customers = new Map(
-    (yield* Store.getMany(members, sees_customer ? found.flatMap(({ header }) => header.member_id ?? []) : [])).map(
-      (member) => [member.id, member]
-    )
+  const customers = yield* Store.byId(
+    members,
+    sees_customer ? found.flatMap(({ header }) => header.member_id ?? []) : []
   )
   return found.flatMap(({ header, shortages }) => {
     const { id, member_id, number, state, subject } = header

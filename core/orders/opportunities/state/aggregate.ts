@@ -146,7 +146,7 @@ export const withHolders = Effect.fnUntraced(function* (
 ): Store.Reads<ReadonlyArray<HeldDemand>> {
   const ids = [...new Set(demands.flatMap(({ opportunity_id }) => opportunity_id ?? []))]
   if (ids.length === 0) return demands
-  const found = new Map((yield* Store.getMany(opportunities, ids)).map((one) => [one.id, one]))
+  const found = yield* Store.byId(opportunities, ids)
   return demands.map((demand) => {
     const { opportunity_id: id } = demand
     return id === null ? demand : { ...demand, holder: opportunityName(id, found.get(id)) }

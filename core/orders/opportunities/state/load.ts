@@ -149,7 +149,7 @@ export const loadDecisionState = Effect.fnUntraced(function* (
         ? []
         : yield* store.find(opportunity_versions, { opportunity_id: header.id }, { order: ["version_number"] }),
     base_currency: baseCurrency(settings),
-    products: new Map((yield* store.getMany(products, product_ids)).map((row) => [row.id, row])),
+    products: yield* Store.byId(products, product_ids),
     stocked,
     rates:
       options.rated_product_ids === undefined || options.rated_product_ids.length === 0
@@ -217,11 +217,9 @@ const loadUnitsOutElsewhere = Effect.fnUntraced(function* (
     stock_level_id: level_ids,
     status: [dispatched, on_hire]
   })).filter((unit) => unit.opportunity_id !== opportunity_id)
-  const others = new Map(
-    (yield* Store.getMany(
-      opportunities,
-      out.map((unit) => unit.opportunity_id)
-    )).map((one) => [one.id, one])
+  const others = yield* Store.byId(
+    opportunities,
+    out.map((unit) => unit.opportunity_id)
   )
   return new Map(
     out.map((unit) => [unit.stock_level_id, opportunityName(unit.opportunity_id, others.get(unit.opportunity_id))])

@@ -24,7 +24,7 @@ export const jobsOf = Effect.fnUntraced(function* (
     status: [allocated, prepared, dispatched, on_hire, checked_in]
   })).filter((unit) => unit.opportunity_id !== order.id)
   const ids = [...new Set(units.map((unit) => unit.opportunity_id))]
-  const headers = new Map((yield* Store.getMany(opportunities, ids)).map((row) => [row.id, row]))
+  const headers = yield* Store.byId(opportunities, ids)
   const openOf = (unit: AssignmentRow): ReadonlyArray<OpportunityRow> => {
     const header = headers.get(unit.opportunity_id)
     return header === undefined || header.deleted_at !== null || isClosed(header) ? [] : [header]

@@ -87,7 +87,7 @@ const loadAllocated = Effect.fnUntraced(function* (opportunity_id: ReadonlyArray
   const broken = new Set(
     known.filter((one) => outOfServiceOf(one, blocks, millisOf(now)).length > 0).map(({ id }) => id)
   )
-  const levels = new Map((yield* store.getMany(stock_levels, [...broken])).map((one) => [one.id, one]))
+  const levels = yield* Store.byId(stock_levels, [...broken])
   const concerned = yield* store.getMany(
     asset_assignments,
     units.filter((unit) => broken.has(unit.stock_level_id)).map(({ id }) => id)

@@ -72,13 +72,11 @@ export const lookAtWaiting = Effect.fnUntraced(function* (
   const rows = yield* Store.find(shortage_waits, { product_id: product_ids })
   if (rows.length === 0) return []
   const line_ids = rows.map(({ opportunity_item_id }) => opportunity_item_id)
-  const headers = new Map(
-    (yield* Store.getMany(opportunities, [...new Set(rows.map(({ opportunity_id }) => opportunity_id))])).map((row) => [
-      row.id,
-      row
-    ])
+  const headers = yield* Store.byId(
+    opportunities,
+    rows.map(({ opportunity_id }) => opportunity_id)
   )
-  const lines = new Map((yield* Store.getMany(opportunity_items, line_ids)).map((row) => [row.id, row]))
+  const lines = yield* Store.byId(opportunity_items, line_ids)
   const stored = Map.groupBy(
     yield* Store.find(demands, { source_type: "opportunity_item", source_id: line_ids }),
     (demand) => demand.source_id
