@@ -200,11 +200,7 @@ const preferences = [
         return yield* preferenceFacts(member_id)
       }),
     decide: (facts, { body, values }, context) =>
-      changePreferences(
-        changesIn(values.preferences ?? [], body, "preferences", (one) => one.is_muted),
-        facts,
-        context
-      ),
+      changePreferences(changesIn(values.preferences ?? [], body, "preferences"), facts, context),
     respond: ({ id }) => listed(id)
   }),
   get(members_path, {
@@ -225,11 +221,7 @@ const preferences = [
     check,
     facts: ({ rows }) => preferenceFacts(rows.id.id),
     decide: (facts, { body, values }, context) =>
-      changePreferences(
-        changesIn(values.preferences ?? [], body, "preferences", (one) => one.is_muted),
-        facts,
-        context
-      ),
+      changePreferences(changesIn(values.preferences ?? [], body, "preferences"), facts, context),
     respond: ({ id }) => listed(id)
   })
 ]
@@ -259,11 +251,7 @@ const settings = [
     check: entryProblems("settings"),
     streams: () => [notification_settings.name],
     facts: () => Store.find(notification_settings, {}),
-    decide: (facts, { body, values }) =>
-      changeSettings(
-        changesIn(values.settings ?? [], body, "settings", (one) => one.is_enabled),
-        facts
-      ),
+    decide: (facts, { body, values }) => changeSettings(changesIn(values.settings ?? [], body, "settings"), facts),
     result: Shown.keys({ changed: Shown.list(text()) }),
     respond: () => settingsListed
   })

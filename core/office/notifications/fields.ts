@@ -46,6 +46,8 @@ export interface Change {
 interface Entry {
   readonly notification_type: string
   readonly channels?: { readonly [channel in NotificationChannel]?: boolean } | undefined
+  readonly is_muted?: boolean | undefined
+  readonly is_enabled?: boolean | undefined
 }
 type Body = "preferences" | "settings"
 
@@ -54,18 +56,13 @@ const listIn = (body: JsonObject, key: Body): ReadonlyArray<Json> => {
   return Array.isArray(entries) && entries.length <= entries_max ? entries : []
 }
 /** Changes requested by the valid entries. `body` distinguishes null channels from absent ones. */
-export const changesIn = <E extends Entry>(
-  entries: ReadonlyArray<E>,
-  body: JsonObject,
-  key: Body,
-  flagOf: (entry: E) => boolean | undefined
-): ReadonlyArray<Change> =>
+export const changesIn = (entries: ReadonlyArray<Entry>, body: JsonObject, key: Body): ReadonlyArray<Change> =>
   listIn(body, key).flatMap((given, at) => {
     const entry = entries[at]
     const type = entry === undefined ? undefined : notificationType(entry.notification_type)
     if (entry === undefined || type === undefined) return []
     const channels = isJsonObject(given) && given["channels"] === null ? null : entry.channels
-    return [{ type, channels, flag: flagOf(entry) }]
+    return [{ type, channels, flag: key === "preferences" ? entry.is_muted : entry.is_enabled }]
   })
 
 /** Errors (422): system types, unknown or unavailable channels, a type named twice, or an entry without a change. */
