@@ -39,12 +39,15 @@ const plain = (
   rule?: Action["rule"]
 ): Action => ({ key, label: () => label, permissions, move: key, ...(rule === undefined ? {} : { rule }) })
 
-const wouldFallShort = (state: DecisionState, context: DecideContext): Denial | undefined => {
-  if (gatePolicy(state, context.viewer).effective !== "block") return undefined
-  const short = Result.match(previewAsOrder(state, context), {
+/** Lines that would be short if the quotation became an order. */
+const shortAsOrder = (state: DecisionState, context: DecideContext) =>
+  Result.match(previewAsOrder(state, context), {
     onSuccess: ({ recalculated }) => recalculated.shortages.filter((one) => one.remaining_shortfall > 0),
     onFailure: () => []
   })
+const wouldFallShort = (state: DecisionState, context: DecideContext): Denial | undefined => {
+  if (gatePolicy(state, context.viewer).effective !== "block") return undefined
+  const short = shortAsOrder(state, context)
   return short.length === 0 ? undefined : { code: "shortage_block", reason: shortageText(short) }
 }
 const isHeldBack = (state: DecisionState, context: DecideContext): Denial | undefined => {
@@ -106,10 +109,7 @@ export const availableActions = (state: DecisionState, context: DecideContext): 
 export const orderWarnings = (state: DecisionState, context: DecideContext): ReadonlyArray<string> => {
   const { customer, opportunity, owed } = state
   if (transitionRefusal(opportunity.header, "convert_to_order") !== undefined) return []
-  const short = Result.match(previewAsOrder(state, context), {
-    onSuccess: ({ recalculated }) => recalculated.shortages.filter((one) => one.remaining_shortfall > 0),
-    onFailure: () => []
-  })
+  const short = shortAsOrder(state, context)
   const is_told = short.length > 0 && isTold(state)
   return [
     ...standingWarnings(customer, owed, opportunity.header, context.settings),

@@ -22,6 +22,9 @@ const countable = (state: DecisionState, line: ItemRow): Result.Result<void, Rej
 const isMore = (one: string, other: string): boolean => exact(one).greaterThan(exact(other))
 
 type BulkDecided = Decided<typeof bulkResult.Type>
+type Body = Partial<ValuesOf<typeof bulkFields>>
+type Act = (state: DecisionState, line: ItemRow, sent: Body, context: DecideContext) => BulkDecided
+type CountedAct = (...args: [DecisionState, ItemRow, quantity: string, sent: Body, DecideContext]) => BulkDecided
 
 const moved = (
   state: DecisionState,
@@ -92,38 +95,31 @@ export const returnQuantity = (
     return yield* moved(state, line, "bulk_returned", { returned_quantity }, { quantity, ...about }, context)
   })
 
-/** Reverts a mistaken dispatch count: the goods never left. 422 on `quantity` above the quantity out. */
-const revertDispatched = (
-  state: DecisionState,
-  line: ItemRow,
-  quantity: string,
-  reason: string | null,
-  context: DecideContext
-): BulkDecided =>
-  Result.gen(function* () {
-    yield* requireTransition(state.opportunity.header, "check_in")
-    yield* countable(state, line)
-    const dispatched_quantity = sum(line.dispatched_quantity, `-${quantity}`)
-    if (isMore(line.returned_quantity, dispatched_quantity)) return yield* reject("quantity", goneAndBack(line))
-    const about = { quantity, reason }
-    return yield* moved(state, line, "bulk_dispatch_reverted", { dispatched_quantity }, about, context, undefined, true)
-  })
-/** Reverts a mistaken return count: the goods are still out. 422 on `quantity` above the returned quantity. */
-const revertReturned = (
-  state: DecisionState,
-  line: ItemRow,
-  quantity: string,
-  reason: string | null,
-  context: DecideContext
-): BulkDecided =>
-  Result.gen(function* () {
-    yield* requireTransition(state.opportunity.header, "check_in")
-    yield* countable(state, line)
-    const returned_quantity = sum(line.returned_quantity, `-${quantity}`)
-    if (isMore("0", returned_quantity)) return yield* reject("quantity", `${Number(line.returned_quantity)} came back.`)
-    const about = { quantity, reason }
-    return yield* moved(state, line, "bulk_return_reverted", { returned_quantity }, about, context, undefined, true)
-  })
+/** Reverts a mistaken count in one of the line's quantities. `refusal`: why it may not be lowered to `left`. */
+const reverting =
+  (
+    event: LineChange,
+    column: "dispatched_quantity" | "returned_quantity",
+    refusal: (line: ItemRow, left: string) => string | undefined
+  ): CountedAct =>
+  (state, line, quantity, { reason = null }, context) =>
+    Result.gen(function* () {
+      yield* requireTransition(state.opportunity.header, "check_in")
+      yield* countable(state, line)
+      const left = sum(line[column], `-${quantity}`)
+      const refused = refusal(line, left)
+      if (refused !== undefined) return yield* reject("quantity", refused)
+      const set = column === "dispatched_quantity" ? { dispatched_quantity: left } : { returned_quantity: left }
+      return yield* moved(state, line, event, set, { quantity, reason }, context, undefined, true)
+    })
+/** The goods never left. 422 on `quantity` above the quantity out. */
+const revertDispatched = reverting("bulk_dispatch_reverted", "dispatched_quantity", (line, left) =>
+  isMore(line.returned_quantity, left) ? goneAndBack(line) : undefined
+)
+/** The goods are still out. 422 on `quantity` above the returned quantity. */
+const revertReturned = reverting("bulk_return_reverted", "returned_quantity", (line, left) =>
+  isMore("0", left) ? `${Number(line.returned_quantity)} came back.` : undefined
+)
 
 /** Sets a new quantity and reprices the line. 422 on `new_quantity` below the dispatched quantity. */
 const adjustQuantity = (
@@ -152,24 +148,19 @@ const adjustQuantity = (
     return { events, result: { id: state.opportunity.header.id, item_id: line.id, _meta: null } }
   })
 
-type Body = Partial<ValuesOf<typeof bulkFields>>
-type Act = (state: DecisionState, line: ItemRow, sent: Body, context: DecideContext) => BulkDecided
 const required = (field: string): Decided<never> => reject(field, `The ${field.replace("_", " ")} field is required.`)
+/** An act on the quantity sent, which it requires. */
+const counted =
+  (act: CountedAct): Act =>
+  (state, line, sent, context) =>
+    typeof sent.quantity === "string" ? act(state, line, sent.quantity, sent, context) : required("quantity")
 export const bulkActs: { readonly [A in NonNullable<Body["action"]>]: Act } = {
-  dispatch: (state, line, sent, context) =>
-    typeof sent.quantity !== "string"
-      ? required("quantity")
-      : dispatchQuantity(state, line, sent.quantity, sent.dispatched_by ?? null, context),
-  return: (state, line, sent, context) =>
-    typeof sent.quantity !== "string"
-      ? required("quantity")
-      : returnQuantity(
-          state,
-          line,
-          sent.quantity,
-          { received_by: sent.received_by ?? null, condition: sent.condition ?? null },
-          context
-        ),
+  dispatch: counted((state, line, quantity, { dispatched_by = null }, context) =>
+    dispatchQuantity(state, line, quantity, dispatched_by, context)
+  ),
+  return: counted((state, line, quantity, { condition = null, received_by = null }, context) =>
+    returnQuantity(state, line, quantity, { received_by, condition }, context)
+  ),
   // A new quantity changes the price, which warehouse staff may not do.
   adjust: (state, line, sent, context) =>
     !hasOnePermission(context.viewer, edit.permission)
@@ -177,12 +168,6 @@ export const bulkActs: { readonly [A in NonNullable<Body["action"]>]: Act } = {
       : typeof sent.new_quantity !== "string"
         ? required("new_quantity")
         : adjustQuantity(state, line, sent.new_quantity, sent.reason ?? null, context),
-  revert_dispatch: (state, line, sent, context) =>
-    typeof sent.quantity !== "string"
-      ? required("quantity")
-      : revertDispatched(state, line, sent.quantity, sent.reason ?? null, context),
-  revert_return: (state, line, sent, context) =>
-    typeof sent.quantity !== "string"
-      ? required("quantity")
-      : revertReturned(state, line, sent.quantity, sent.reason ?? null, context)
+  revert_dispatch: counted(revertDispatched),
+  revert_return: counted(revertReturned)
 }
