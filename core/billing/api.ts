@@ -1,7 +1,7 @@
 /** The billing slice: invoices, payments, refunds and credit notes. */
-import { choice, command, created, forbidden, get, hasOnePermission, integer, json, later } from "../kernel/index.ts"
-import { listOf, lockStreams, longText, ok, reaction, ref, renderById, renderOne, Shown } from "../kernel/index.ts"
-import { Store, text, viewContext, wholeNumber, withRules } from "../kernel/index.ts"
+import { choice, command, created, crudResource, forbidden, get, hasOnePermission, integer } from "../kernel/index.ts"
+import { json, later, lockStreams, longText, ok, reaction, ref, renderById, Shown, Store } from "../kernel/index.ts"
+import { text, viewContext, viewManageAccess, wholeNumber, withRules } from "../kernel/index.ts"
 import type { Endpoint, Input, JsonObject, SettingGroups, Slice } from "../kernel/index.ts"
 import { checkoutEndpoints } from "./checkout/api.ts"
 import { eInvoiceEndpoints, eInvoiceSettings } from "./einvoice/api.ts"
@@ -24,40 +24,19 @@ import { opportunityStream } from "../orders/opportunities/events/event-families
 import { headerUpdated } from "../orders/opportunities/events/header.ts"
 import { opportunities } from "../orders/opportunities/tables/index.ts"
 import { type MovedResult, no_payment_named, recordPayment, recordRefund, type RefundFacts } from "./payments/decide.ts"
-import {
-  credit_notes_path,
-  creditFields,
-  one,
-  one_credit_note,
-  path,
-  paymentFields,
-  read,
-  read_credit_notes,
-  refundFields,
-  write
-} from "./state/fields.ts"
+import { credit_notes_path, creditFields, one, path, paymentFields, read, refundFields, write } from "./state/fields.ts"
 import { deductedBy } from "./invoices/facts.ts"
 import type { CreditFacts, CreditResult } from "./credits/decide.ts"
 
 // Credit notes: the list, one of them, and issuing one for an invoice (rules/billing 1.5).
 
-const list = get(credit_notes_path, {
-  answer: Shown.page(() => creditNoteResource),
-  name: "credit_notes.list",
-  summary: "List credit notes",
-  ...read_credit_notes,
-  run: (input: Input) => Effect.map(listOf(creditNoteResource, input.query, viewContext(input)), ok)
-})
-const show = get(`${credit_notes_path}/{id}`, {
-  answer: { credit_note: Shown.row(() => creditNoteResource) },
-  name: "credit_notes.show",
-  summary: "Show one credit note",
-  ...read_credit_notes,
-  params: one_credit_note,
-  run: (input) => Effect.map(renderOne(creditNoteResource, input.rows.id, input.query, viewContext(input)), ok)
-})
-
-const creditNoteReads: ReadonlyArray<Endpoint> = [list, show]
+const creditNoteReads = crudResource({
+  resource: creditNoteResource,
+  fields: {},
+  path: credit_notes_path,
+  access: viewManageAccess("credit-notes", "invoices.view", null),
+  only: ["list", "show"]
+}).endpoints
 
 const crediting = later(() => import("./credits/decide.ts"))
 
@@ -358,7 +337,7 @@ export const billingSlice: Slice = {
   endpoints: [
     ...invoiceEndpoints,
     ...checkoutEndpoints,
-    ...creditNoteReads,
+    ...(creditNoteReads ?? []),
     ...paymentEndpoints,
     ...creditEndpoints,
     ...eInvoiceEndpoints,

@@ -43,13 +43,11 @@ interface Target {
 }
 const isLive = ({ deleted_at }: MemberRow): boolean => deleted_at === null || deleted_at === undefined
 
+const namesIn = (cells: JsonObject) => ["mapping_id", "account_number", "name"].map((column) => textCell(cells, column))
+
 /** The member a row is about: by external id, else by number; by exact name and type only if the row has neither. */
 const targetOf = (cells: JsonObject, { named, byId }: Working): Target => {
-  const [external, number, name] = [
-    textCell(cells, "mapping_id"),
-    textCell(cells, "account_number"),
-    textCell(cells, "name")
-  ]
+  const [external, number, name] = namesIn(cells)
   const known = (key: string): ReadonlyArray<MemberRow> => (named.get(key) ?? []).filter((one) => !isPromised(one))
   const only = (column: string, value: string, found: ReadonlyArray<MemberRow>): Target => {
     const live = found.filter(isLive)
@@ -105,11 +103,7 @@ const permissionErrors = (cells: JsonObject, before: MemberRow | undefined, view
 
 const planMember = (row: Row, working: Working): Plan => {
   const { cells } = row
-  const [external, number, name] = [
-    textCell(cells, "mapping_id"),
-    textCell(cells, "account_number"),
-    textCell(cells, "name")
-  ]
+  const [external, number, name] = namesIn(cells)
   const key = external ?? number ?? name ?? null
   const target = targetOf(cells, working)
   if (target.errors !== undefined) return rejectedPlan(key, target.errors)

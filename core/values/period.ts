@@ -29,6 +29,12 @@ export const clipped = (period: Period, limits: Period): Period | undefined => {
   return from < to || period.from === period.to ? { from, to } : undefined
 }
 
+/** The shortest period that includes both. */
+export const hull = (one: Period, other: Period): Period => ({
+  from: Math.min(one.from, other.from),
+  to: Math.max(one.to, other.to)
+})
+
 /** A plain date, `days` later. */
 export const dateAfter = (date: string, days = 1): string =>
   instantOf(Date.parse(`${date}T00:00:00Z`) + days * 86_400_000).slice(0, 10)

@@ -13,7 +13,7 @@ import { snapshotRate } from "../../orders/opportunities/header/decide.ts"
 import { statusLabelOf, type OpportunityRow } from "../../orders/opportunities/tables/index.ts"
 import { invoiceCreated } from "../state/events.ts"
 import { billable, newInvoice, termsOf } from "../invoices/decide.ts"
-import { billedRows, type CheckoutSource, newItem, quantityAndPrice, quantityIn } from "../state/rows.ts"
+import { billedRows, type CheckoutSource, newItem, pickTax, quantityAndPrice, quantityIn } from "../state/rows.ts"
 
 // Rows of the unbilled rest of an opportunity.
 
@@ -26,13 +26,6 @@ const subjectOf = (row: InvoiceItemRow): string | undefined =>
       ? undefined
       : `cost ${row.opportunity_cost_id}`
     : `line ${row.opportunity_item_id}`
-
-const taxOfRow = ({ tax_class_id, tax_rate, tax_rate_id, tax_rate_name }: InvoiceItemRow): RowTax => ({
-  tax_class_id,
-  tax_rate,
-  tax_rate_id,
-  tax_rate_name
-})
 
 /** Unbilled part of a row; undefined if it is billed completely. */
 const leftOfRow = (row: InvoiceItemRow, taken: ReadonlyArray<BilledRow>): InvoiceItemRow | undefined => {
@@ -84,7 +77,7 @@ const leftRows = (
   })
   const others = Map.groupBy(
     rows.filter((row) => !isOwn(row)),
-    ({ item }) => groupKey(taxOfRow(item))
+    ({ item }) => groupKey(pickTax(item))
   )
   const deductions = [...others.values()].flatMap((group) => {
     const [first] = group
@@ -93,7 +86,7 @@ const leftRows = (
     return [
       {
         ...newItem(invoice),
-        ...taxOfRow(first.item),
+        ...pickTax(first.item),
         name: `Billed by ${namesOfInvoices(group)}`.slice(0, 255),
         unit_price: -net,
         subtotal: -net,

@@ -1,6 +1,6 @@
 /** Creating, updating, deleting, issuing and voiding invoices (rules/billing 1.1, 1.3). */
 import { changedColumns, customFieldsFrom, initialRow, invalid, itemsMoved, reject } from "../../kernel/index.ts"
-import { withoutStamps } from "../../kernel/index.ts"
+import { unstamped, withoutStamps } from "../../kernel/index.ts"
 import type { CustomFieldFacts, DecideContext, Decided, Input, Json, Rejection } from "../../kernel/index.ts"
 import { Result } from "effect"
 import type { MemberRow } from "../../people/members/schema.ts"
@@ -60,13 +60,7 @@ const sameCustomer = (opportunity: OpportunityRow | undefined, member_id: number
     : Result.succeed(undefined)
 
 /** An invoice with default values. */
-export const newInvoice = (id: number): InvoiceRow => ({
-  ...initialRow(invoices, {}),
-  id,
-  created_at: "",
-  updated_at: "",
-  deleted_at: null
-})
+export const newInvoice = (id: number): InvoiceRow => ({ ...initialRow(invoices, {}), ...unstamped, id })
 
 export const createInvoice = (
   facts: CreateFacts,

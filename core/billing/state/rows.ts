@@ -3,7 +3,7 @@
  * deal price, with nets and taxes that add up exactly to its totals (rules/billing 1.3).
  */
 import { Result } from "effect"
-import { initialRow, isJsonObject, sameJson } from "../../kernel/index.ts"
+import { initialRow, isJsonObject, sameJson, unstamped } from "../../kernel/index.ts"
 import type { DecideContext, FieldErrors, Json, JsonObject } from "../../kernel/index.ts"
 import type { CostRow, ItemRow, OpportunityRow } from "../../orders/opportunities/tables/index.ts"
 import { exclusiveTax, resolveLockedTax, resolveTax, type TaxTable } from "../../pricing/pricing/line.ts"
@@ -87,7 +87,7 @@ export const itemsFrom = (
   const known = new Map(stored.map((row) => [row.id, row]))
   return Result.succeed(taxedItems(header, rows, known))
 }
-const pickTax = ({ tax_class_id, tax_rate, tax_rate_id, tax_rate_name }: InvoiceItemRow): RowTax => ({
+export const pickTax = ({ tax_class_id, tax_rate, tax_rate_id, tax_rate_name }: InvoiceItemRow): RowTax => ({
   tax_class_id,
   tax_rate,
   tax_rate_id,
@@ -174,9 +174,7 @@ export const newItem = (header: Pick<InvoiceRow, "id" | "currency_code">): Invoi
   invoice_id: header.id,
   name: "",
   currency_code: header.currency_code,
-  created_at: "",
-  updated_at: "",
-  deleted_at: null
+  ...unstamped
 })
 
 export interface CheckoutSource {

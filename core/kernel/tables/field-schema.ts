@@ -189,6 +189,8 @@ export const withoutStamps = <R extends AnyRow>(row: R): Without<R, "created_at"
   const { created_at: _c, deleted_at: _d, updated_at: _u, ...kept }: AnyRow = row
   return kept as Without<R, "created_at" | "updated_at" | "deleted_at">
 }
+/** Placeholders for a new row's stamps, which projection sets. */
+export const unstamped = { created_at: "", updated_at: "", deleted_at: null }
 export type Without<Row, Names> = string extends Names
   ? { readonly [column: string]: Row[keyof Row] }
   : { readonly [K in keyof Row as K extends Names ? never : K]: Row[K] }

@@ -74,6 +74,11 @@ const contactSlice = (resource: Resource<Table<Fields & Stamped>>, fields: Field
   })
 }
 
+/** Relationships of a member, whichever side it is on. */
+const relationshipsOf = Effect.fnUntraced(function* (id: number) {
+  const from = yield* Store.find(relationships, { member_id: id })
+  return [...from, ...(yield* Store.find(relationships, { related_member_id: id }))]
+})
 const inPath = { member: { table: members } }
 const listRelationships = get("/api/v1/members/{member}/relationships", {
   answer: { relationships: Shown.rows(() => relationshipResource), meta: Shown.meta },
@@ -84,11 +89,7 @@ const listRelationships = get("/api/v1/members/{member}/relationships", {
   params: inPath,
   run: (input) =>
     Effect.gen(function* () {
-      const { id } = input.rows.member
-      const rows = [
-        ...(yield* Store.find(relationships, { member_id: id })),
-        ...(yield* Store.find(relationships, { related_member_id: id }))
-      ].sort((one, other) => one.id - other.id)
+      const rows = (yield* relationshipsOf(input.rows.member.id)).toSorted((one, other) => one.id - other.id)
       const views = yield* render(relationshipResource, rows, [], viewContext(input))
       return ok({ relationships: views, meta: unpagedMeta(views.length, input.query) })
     })
@@ -204,12 +205,9 @@ const mergeFacts = Effect.fnUntraced(function* (primary_id: number, secondary_id
 
 /** Relationships of a member, whichever side it is on, with the other member. */
 const relatedTo = Effect.fnUntraced(function* (id: number): Store.Reads<ReadonlyArray<Related>> {
-  const found = [
-    ...(yield* Store.find(relationships, { member_id: id })),
-    ...(yield* Store.find(relationships, { related_member_id: id }))
-  ]
+  const found = yield* relationshipsOf(id)
   const otherOf = (one: RelationshipRow): number => (one.member_id === id ? one.related_member_id : one.member_id)
-  const others = new Map((yield* Store.getMany(members, found.map(otherOf))).map((row) => [row.id, row]))
+  const others = yield* Store.byId(members, found.map(otherOf))
   return found.flatMap((one) => {
     const other = others.get(otherOf(one))
     return other === undefined ? [] : [{ id: one.id, other }]

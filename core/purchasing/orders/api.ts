@@ -1,8 +1,8 @@
 /** Endpoints of purchase orders, except to receive, return and extend (rules/billing 2.3). */
 import { Effect } from "effect"
-import { baseCurrency, boolean, command, created, customFieldFacts, decimal, get, later } from "../../kernel/index.ts"
-import { listOf, longText, noContent, ok, renderById, renderOne, resource, Shown, Store } from "../../kernel/index.ts"
-import { text, viewContext, withRules } from "../../kernel/index.ts"
+import { baseCurrency, boolean, command, created, crudResource, customFieldFacts, decimal } from "../../kernel/index.ts"
+import { later, longText, noContent, ok, renderById, resource, Shown, Store, text } from "../../kernel/index.ts"
+import { viewContext, viewManageAccess, withRules } from "../../kernel/index.ts"
 import type { Endpoint, Failure, Id, Input, Status } from "../../kernel/index.ts"
 import type { PurchaseOrderItemRow, PurchaseOrderRow, PurchaseOrderStatus } from "../schema.ts"
 import {
@@ -12,7 +12,6 @@ import {
   purchase_order_statuses,
   purchase_order_types,
   purchase_orders,
-  read,
   write
 } from "../schema.ts"
 import type { CreateValues, SentItem, UpdateValues } from "../fields.ts"
@@ -127,7 +126,7 @@ const headerFacts = Effect.fnUntraced(function* (
   return {
     supplier,
     custom: yield* customFieldFacts("PurchaseOrder"),
-    products: new Map((yield* Store.getMany(products, idsOf("product_id"))).map((row) => [row.id, row])),
+    products: yield* Store.byId(products, idsOf("product_id")),
     opportunity_of: new Map(lines.map((row) => [row.id, row.opportunity_id])),
     tax: yield* taxFacts,
     supplier_tax_class_id: supplier?.purchase_tax_class_id ?? null,
@@ -181,23 +180,13 @@ const cancelFactsOf = (row: PurchaseOrderRow): Effect.Effect<CancelFacts, Failur
 
 // Reading purchase orders: the list and one of them.
 
-const list = get(path, {
-  answer: Shown.page(() => purchaseOrderResource),
-  name: "purchase_orders.list",
-  summary: "List purchase orders",
-  ...read,
-  run: (input: Input) => Effect.map(listOf(purchaseOrderResource, input.query, viewContext(input)), ok)
-})
-const show = get(`${path}/{id}`, {
-  answer: { purchase_order: Shown.row(() => purchaseOrderResource) },
-  name: "purchase_orders.show",
-  summary: "Show one purchase order",
-  ...read,
-  params: one,
-  run: (input) => Effect.map(renderOne(purchaseOrderResource, input.rows.id, input.query, viewContext(input)), ok)
-})
-
-const purchaseOrderReads: ReadonlyArray<Endpoint> = [list, show]
+const purchaseOrderReads = crudResource({
+  resource: purchaseOrderResource,
+  fields: {},
+  path,
+  access: viewManageAccess("purchase_orders", "purchase_orders.view", null),
+  only: ["list", "show"]
+}).endpoints
 
 const deciding = later(() => import("./decide.ts"))
 
@@ -289,4 +278,11 @@ const cancel = command("POST", `${path}/{id}/cancel`, {
   respond: purchaseOrderAnswer(ok)
 })
 
-export const orderEndpoints: ReadonlyArray<Endpoint> = [...purchaseOrderReads, create, update, remove, send, cancel]
+export const orderEndpoints: ReadonlyArray<Endpoint> = [
+  ...(purchaseOrderReads ?? []),
+  create,
+  update,
+  remove,
+  send,
+  cancel
+]

@@ -1,6 +1,6 @@
 /** Creating, updating, deleting, sending and cancelling purchase orders (rules/billing 2.1, 2.3). */
 import { changedColumns, customFieldsFrom, initialRow, invalid, itemsMoved, reject } from "../../kernel/index.ts"
-import { withoutStamps } from "../../kernel/index.ts"
+import { unstamped, withoutStamps } from "../../kernel/index.ts"
 import type { CustomFieldFacts, DecideContext, Decided, Decision, Input, Json, Rejection } from "../../kernel/index.ts"
 import { Result } from "effect"
 import { exactSums, requireEnabled } from "../../billing/state/amounts.ts"
@@ -53,10 +53,8 @@ const dated = ({ ends_at, starts_at }: PurchaseOrderRow): Result.Result<void, Re
 /** An order with default values. */
 export const newPurchaseOrder = (id: number): PurchaseOrderRow => ({
   ...initialRow(purchase_orders, {}),
-  id,
-  created_at: "",
-  updated_at: "",
-  deleted_at: null
+  ...unstamped,
+  id
 })
 
 /** Totals of the lines. */

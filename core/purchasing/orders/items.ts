@@ -1,7 +1,7 @@
 /** Builds the lines of a draft from a request (rules/billing 2.3). */
 import { Result } from "effect"
 import { priced, rowTax, type Taxable, taxedRows } from "../../billing/state/amounts.ts"
-import { initialRow, isJsonObject } from "../../kernel/index.ts"
+import { initialRow, isJsonObject, unstamped } from "../../kernel/index.ts"
 import type { DecideContext, FieldErrors, Json, JsonObject } from "../../kernel/index.ts"
 import type { ProductRow } from "../../products/products/schema.ts"
 import { resolveTax, type TaxTable } from "../../pricing/pricing/line.ts"
@@ -160,7 +160,5 @@ export const newItem = (header: Pick<PurchaseOrderRow, "id" | "currency_code">):
   id: 0,
   purchase_order_id: header.id,
   currency_code: header.currency_code,
-  created_at: "",
-  updated_at: "",
-  deleted_at: null
+  ...unstamped
 })

@@ -3,7 +3,7 @@
  * sub-hired goods count within their window, purchased ones permanently and with a ledger entry.
  */
 import { Effect, Result } from "effect"
-import { createdEvent, initialRow, integer, reaction, Store, updatedEvent } from "../../kernel/index.ts"
+import { createdEvent, initialRow, integer, reaction, Store, unstamped, updatedEvent } from "../../kernel/index.ts"
 import type { DataOf, DecideContext, NewEvent, SettingGroups, Settings } from "../../kernel/index.ts"
 import { type ProductRow, products, serialised } from "../../products/products/schema.ts"
 import { boughtEvents } from "../../products/stock/decide.ts"
@@ -53,7 +53,6 @@ interface Entry {
   readonly level: StockLevelRow
   readonly quantity: string
 }
-const unstamped = { created_at: "", updated_at: "", deleted_at: null }
 const sale = 2
 
 /** Hire period of a row: its own dates, else the order's. */

@@ -1,6 +1,6 @@
 /** Rules of sending, receiving and cancelling transfers (rules/transfers 4 to 6). */
 import { Result } from "effect"
-import { createdEvent, initialRow, invalid, itemsMoved, reject, updatedEvent } from "../../kernel/index.ts"
+import { createdEvent, initialRow, invalid, itemsMoved, reject, unstamped, updatedEvent } from "../../kernel/index.ts"
 import { withoutStamps } from "../../kernel/index.ts"
 import type { DataOf, DecideContext, Decided, NewEvent, Rejection, RowOf } from "../../kernel/index.ts"
 import { containers } from "../../products/packing.ts"
@@ -279,7 +279,7 @@ const putIn = (ledger: Ledger, item: Item, quantity: number, facts: MoveFacts, c
     quantity_held: "0.00"
   }
   ledger.events.push(createdEvent(stock_levels, made))
-  ledger.post({ ...made, created_at: "", updated_at: "", deleted_at: null }, "in", quantity)
+  ledger.post({ ...made, ...unstamped }, "in", quantity)
 }
 
 /** Events of the transfer that brings arrived goods home: a new draft, or one that gets more items. */

@@ -3,7 +3,7 @@
  * at the rate of its line (rules/opportunities 4.5).
  */
 import { Result } from "effect"
-import { changedColumns, invalid, reject } from "../../../kernel/index.ts"
+import { changedColumns, invalid, reject, unstamped } from "../../../kernel/index.ts"
 import type { DecideContext, NewEvent, Rejection } from "../../../kernel/index.ts"
 import { exact, formatDecimal, roundHalfAway } from "../../../values/decimal.ts"
 import { allocateMoney } from "../../../values/money.ts"
@@ -11,7 +11,7 @@ import { lineAdded, lineChanged, unitChanged } from "../events/lines.ts"
 import { headerPriced } from "../events/money.ts"
 import type { PartAsked } from "./plan.ts"
 import { demandSettings, inActiveVersion, nextPath, parentPath, partsOfLine, priceOne, roomOf } from "../state/index.ts"
-import { stockedProductOf, takesRoom, unitsOf, unstamped, withHeader, withLine } from "../state/index.ts"
+import { stockedProductOf, takesRoom, unitsOf, withHeader, withLine } from "../state/index.ts"
 import type { DecisionState, Opportunity } from "../state/index.ts"
 import { opportunity_items, order, sale_line, type AssignmentRow, type ItemRow } from "../tables/index.ts"
 

@@ -1,7 +1,7 @@
 /** Rules for adding and removing lines (rules/opportunities 7.2, 7.4). */
 import { Result } from "effect"
 import type { LineShortage } from "../../availability/rules/line.ts"
-import { initialRow, invalidField, notFound } from "../../../kernel/index.ts"
+import { initialRow, notFound, reject, unstamped } from "../../../kernel/index.ts"
 import type { DecideContext, Decided, Rejection, ValuesOf } from "../../../kernel/index.ts"
 import type { AccessoryRow } from "../../../products/kits/schema.ts"
 import type { ProductRow } from "../../../products/products/schema.ts"
@@ -21,7 +21,6 @@ interface AddFacts {
   /** Accessories included with the product, in order. */
   readonly included: ReadonlyArray<AccessoryRow>
 }
-const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
 
 /**
  * A line's own window: the dates sent, else the opportunity's, else one day from now (rules/opportunities 7.2). Without
@@ -44,7 +43,7 @@ export const sameCurrency = (
 ): Result.Result<void, Rejection> =>
   currency === undefined || currency === null || currency === header.currency_code
     ? Result.succeed(undefined)
-    : refuse("currency", `The opportunity is in ${header.currency_code}; its prices are too.`)
+    : reject("currency", `The opportunity is in ${header.currency_code}; its prices are too.`)
 
 /** A manual price, per unit or for the line; nulls if a rate decides. 422 on `line_total` with both or quantity 0. */
 export const manualPrice = (
@@ -53,15 +52,14 @@ export const manualPrice = (
 ): Result.Result<Pick<ItemRow, "manual_unit_price" | "manual_total">, Rejection> => {
   const { line_total = null, unit_price = null } = sent
   if (line_total === null) return Result.succeed({ manual_unit_price: unit_price, manual_total: null })
-  if (unit_price !== null) return refuse("line_total", "Send the price of one or the total of the line, not both.")
-  if (wholeUnits(quantity) === 0) return refuse("line_total", "A line of nothing has no total.")
+  if (unit_price !== null) return reject("line_total", "Send the price of one or the total of the line, not both.")
+  if (wholeUnits(quantity) === 0) return reject("line_total", "A line of nothing has no total.")
   return Result.succeed({ manual_unit_price: shareOf(line_total, quantity), manual_total: line_total })
 }
 
-const stamps = { created_at: "", updated_at: "", deleted_at: null }
 const blankLine = (header: OpportunityRow, context: DecideContext): ItemRow => ({
   ...initialRow(opportunity_items, {}),
-  ...stamps,
+  ...unstamped,
   id: context.id(opportunity_items),
   opportunity_id: header.id,
   version_id: header.active_version_id === 0 ? null : header.active_version_id,
@@ -77,7 +75,7 @@ const newLine = (state: DecisionState, sent: AddLine, context: DecideContext): R
     if (type === "group") return { ...blank, custom_fields: sent.custom_fields ?? {} }
     yield* sameCurrency(header, sent.currency)
     if (typeof sent.store_id === "number" && sent.store_id !== header.store_id)
-      return yield* refuse("store_id", "Lines take stock of their opportunity's store; allocate units of another one.")
+      return yield* reject("store_id", "Lines take stock of their opportunity's store; allocate units of another one.")
     const item_id = type === "text" ? null : (sent.item_id ?? sent.itemable_id ?? null)
     const catalogued = {
       item_id,
@@ -99,7 +97,7 @@ const newLine = (state: DecisionState, sent: AddLine, context: DecideContext): R
     }
     const window = windowOf(header, sent, context.now)
     if (window.ends_at !== null && window.ends_at < window.starts_at)
-      return yield* refuse("ends_at", "The ends at field must be a date after or equal to starts at.")
+      return yield* reject("ends_at", "The ends at field must be a date after or equal to starts at.")
     const transaction_type = sent.transaction_type ?? kind
     return {
       ...blank,
@@ -126,11 +124,11 @@ const placeOf = (opportunity: Opportunity, type: ItemType, sent: AddLine): Resul
   const lines = liveLines(opportunity)
   if (type !== "accessory") return nextPath(lines, type, sent.parent_path ?? null)
   if (sent.principal_item_id === undefined || sent.principal_item_id === null)
-    return refuse("principal_item_id", "The principal item field is required.")
+    return reject("principal_item_id", "The principal item field is required.")
   const principal = lines.find((line) => line.id === sent.principal_item_id)
   if (principal === undefined) return Result.fail(notFound("No such opportunity item."))
   if (principal.item_type !== "product")
-    return refuse("principal_item_id", "The principal item must be a product line.")
+    return reject("principal_item_id", "The principal item must be a product line.")
   return nextPath(lines, type, principal.path)
 }
 
@@ -206,7 +204,7 @@ export const addLine = ({ state, included }: AddFacts, sent: AddLine, context: D
         : []
     const too_many = accessories.find(({ quantity }) => Number(quantity) > line_quantity_max)
     if (too_many !== undefined)
-      return yield* refuse(
+      return yield* reject(
         "quantity",
         `${too_many.quantity} ${too_many.name} would come along, which is too many. Lower the quantity.`
       )
@@ -242,9 +240,9 @@ export const subtreeOf = (opportunity: Opportunity, line: ItemRow): ReadonlyArra
 export const removable = (opportunity: Opportunity, lines: ReadonlyArray<ItemRow>): Result.Result<void, Rejection> => {
   for (const line of lines) {
     if (unitsOf(opportunity, line.id).length > 0)
-      return refuse("item", `${line.name}: units are allocated to the line; release them first.`)
+      return reject("item", `${line.name}: units are allocated to the line; release them first.`)
     if (Number(line.dispatched_quantity) > 0)
-      return refuse("item", `${line.name}: units of the line were dispatched already.`)
+      return reject("item", `${line.name}: units of the line were dispatched already.`)
   }
   return Result.succeed(undefined)
 }

@@ -11,7 +11,7 @@ import { withMargin } from "../../availability/api/window.ts"
 import { demands, demandsReplacedEvent, lockClaims, suppliesReplacedEvent } from "../../demands/schema.ts"
 import { bindings, chunked, dataOf, isJsonObject, reaction, Store } from "../../../kernel/index.ts"
 import type { DecideContext, NewEvent, Settings } from "../../../kernel/index.ts"
-import type { Period } from "../../../values/period.ts"
+import { hull, type Period } from "../../../values/period.ts"
 import { instantOf, millisOf } from "../../../values/time.ts"
 import { opportunities, type OpportunityRow } from "../tables/index.ts"
 import { lockIfFree } from "../../../kernel/runtime/locks.ts"
@@ -60,10 +60,6 @@ interface DemandChange {
   readonly is_more: boolean
   readonly is_less: boolean
 }
-const hull = (one: Period, other: Period): Period => ({
-  from: Math.min(one.from, other.from),
-  to: Math.max(one.to, other.to)
-})
 const counting = ["product_id", "store_id", "asset_id", "buffered_starts_at", "buffered_ends_at", "out"] as const
 
 /** Demands that count in neither state, or equally in both, change nothing. */

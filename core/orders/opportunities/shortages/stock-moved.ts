@@ -6,7 +6,7 @@ import { supplyAsStock } from "../../availability/facts/load.ts"
 import type { StockLevel } from "../../availability/rules/snapshot.ts"
 import { demands, supplies, suppliesReplacedEvent } from "../../demands/schema.ts"
 import { stock_levels, type StockLevelRow } from "../../../products/stock/schema.ts"
-import { openEndMillis, type Period } from "../../../values/period.ts"
+import { hull, openEndMillis, type Period } from "../../../values/period.ts"
 import { instantOf, millisOf } from "../../../values/time.ts"
 import { opportunities } from "../tables/index.ts"
 
@@ -77,10 +77,6 @@ const earliest_millis = Date.parse("0001-01-01T00:00:00.000Z")
 const windowOf = ({ ends_at, starts_at }: StockRow): Period => ({
   from: starts_at === null ? always.from : millisOf(starts_at),
   to: ends_at === null ? always.to : millisOf(ends_at)
-})
-const hull = (one: Period, other: Period): Period => ({
-  from: Math.min(one.from, other.from),
-  to: Math.max(one.to, other.to)
 })
 
 /** A change of one level: the period affected, and whether the quantity grows or shrinks. */

@@ -2,7 +2,8 @@
  * Recalculates an opportunity after a change: changed lines are priced; discount rules, surcharges, totals and tax are
  * computed for the whole; demands are updated. Events contain results, never differences.
  */
-import { changedColumns, initialRow, invalid, keysOf, reject, without, withoutStamps } from "../../../kernel/index.ts"
+import { changedColumns, initialRow, invalid, keysOf, reject, unstamped, without } from "../../../kernel/index.ts"
+import { withoutStamps } from "../../../kernel/index.ts"
 import type { DecideContext, NewEvent, Rejection, Without } from "../../../kernel/index.ts"
 import { Result } from "effect"
 import type { LineShortage } from "../../availability/rules/line.ts"
@@ -158,8 +159,6 @@ const withPrices = (opportunity: Opportunity, priced: PricedOpportunity, context
   }
 }
 
-/** Placeholders for a new row's stamps, which projection sets. */
-export const unstamped = { created_at: "", updated_at: "", deleted_at: null }
 /** A new cost with every column at its default. */
 export const newCostRow = (header: OpportunityRow, context: DecideContext): CostRow => ({
   ...initialRow(opportunity_costs, {}),

@@ -1,8 +1,8 @@
 /** Rules of quote versions: create, activate, send, answer, relabel, delete (rules/opportunities 13). */
 import { Result } from "effect"
-import { initialRow, reject, settingNumber } from "../../../kernel/index.ts"
+import { initialRow, reject, settingNumber, unstamped } from "../../../kernel/index.ts"
 import type { DecideContext, Decided, NewEvent, Rejection } from "../../../kernel/index.ts"
-import { recalculate, unstamped, versionTotals, withHeader } from "../state/index.ts"
+import { recalculate, versionTotals, withHeader } from "../state/index.ts"
 import type { DecisionState, Opportunity, Recalculated, RecalculationScope } from "../state/index.ts"
 import { versionActivated, versionChanged, versionCreated, versionDeleted } from "../events/versions.ts"
 import { opportunity_items, opportunity_versions, requireTransition, version_statuses } from "../tables/index.ts"
