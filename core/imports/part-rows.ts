@@ -120,7 +120,6 @@ export const readProduct = (cells: JsonObject, before: ProductRow | undefined, b
 }
 
 const partFields = { quantity: componentFields.quantity, binding: componentFields.binding }
-const itself = "This is the product itself."
 
 interface Part extends Pick<ComponentRow, "component_product_id" | "quantity" | "binding"> {
   readonly present: ComponentRow | undefined
@@ -152,47 +151,14 @@ export const planParts = (
   product: ProductRow | undefined,
   around: PartFacts
 ): PartsPlan => {
-  const errors: { [field: string]: ReadonlyArray<string> } = {}
   if (typeof cell !== "string" && !Array.isArray(cell))
     return { errors: { components: ["The components must be a list of sku and quantity."] }, parts: [] }
+  const errors: { [field: string]: ReadonlyArray<string> } = {}
   const parts: Array<Part> = []
   for (const [index, one] of partsIn(cell).entries()) {
-    const path = `components.${index}`
-    const wanted = textCell(one, "sku") ?? ""
-    if (wanted === "") {
-      errors[`${path}.sku`] = ["The sku field is required."]
-      continue
-    }
-    const read = readFields(partFields, written(one), { mode: "create", base_currency: "GBP", path: `${path}.` })
-    Object.assign(errors, read.errors)
-    const found = around.bySku.get(wanted) ?? []
-    const component = found.at(0)
-    if (found.length === 0 && wanted !== sku && around.promised.has(wanted)) continue
-    const wrong =
-      wanted === sku
-        ? itself
-        : component === undefined
-          ? around.refused.has(wanted)
-            ? `The row of its part ${wanted} was refused.`
-            : `There is no product with the sku ${wanted} yet; put parts above the kit.`
-          : found.length > 1
-            ? `${found.length} products have the sku ${wanted}; give each its own.`
-            : parts.some((part) => part.component_product_id === component.id)
-              ? "The row names this part twice."
-              : undefined
-    if (wrong !== undefined) errors[`${path}.sku`] = [wrong]
-    if (wrong !== undefined || component === undefined) continue
-    if (Object.keys(read.errors).length > 0) continue
-    const values = read.values as Pick<Part, "quantity" | "binding">
-    const part: Part = {
-      component_product_id: component.id,
-      quantity: values.quantity,
-      present: around.present.find((row) => row.component_product_id === component.id),
-      binding: values.binding
-    }
-    const refused = part.present === undefined ? refusal(part, product, around) : undefined
-    if (refused === undefined) parts.push(part)
-    else errors[`${path}.sku`] = refused
+    const planned = planPart(one, `components.${index}`, { sku, product, earlier: parts }, around)
+    Object.assign(errors, planned.errors)
+    parts.push(...planned.parts)
   }
   const changes = parts.some(
     (part) =>
@@ -201,6 +167,47 @@ export const planParts = (
   if (around.has_containers && changes)
     errors["components"] = ["Containers of this kit are in use; change its components one by one."]
   return { errors, parts }
+}
+
+interface Kit {
+  readonly sku: string | undefined
+  readonly product: ProductRow | undefined
+  /** Parts that the row named before. */
+  readonly earlier: ReadonlyArray<Part>
+}
+const planPart = (one: JsonObject, path: string, kit: Kit, around: PartFacts): PartsPlan => {
+  const sku = textCell(one, "sku") ?? ""
+  const sku_field = `${path}.sku`
+  if (sku === "") return { errors: { [sku_field]: ["The sku field is required."] }, parts: [] }
+  const { errors, values } = readFields(partFields, written(one), {
+    mode: "create",
+    base_currency: "GBP",
+    path: `${path}.`
+  })
+  const is_unknown = (around.bySku.get(sku) ?? []).length === 0
+  if (is_unknown && sku !== kit.sku && around.promised.has(sku)) return { errors, parts: [] }
+  const component = componentOf(sku, kit, around)
+  if (typeof component === "string") return { errors: { ...errors, [sku_field]: [component] }, parts: [] }
+  if (Object.keys(errors).length > 0) return { errors, parts: [] }
+  const { binding, quantity } = values as Pick<Part, "quantity" | "binding">
+  const present = around.present.find((row) => row.component_product_id === component.id)
+  const part: Part = { component_product_id: component.id, quantity, present, binding }
+  const refused = part.present === undefined ? refusal(part, kit.product, around) : undefined
+  return refused === undefined ? { errors, parts: [part] } : { errors: { [sku_field]: refused }, parts: [] }
+}
+/** The product of a part, or why there is none. */
+const componentOf = (sku: string, kit: Kit, { bySku, refused }: PartFacts): ProductRow | string => {
+  if (sku === kit.sku) return "This is the product itself."
+  const found = bySku.get(sku) ?? []
+  const [component] = found
+  if (component === undefined)
+    return refused.has(sku)
+      ? `The row of its part ${sku} was refused.`
+      : `There is no product with the sku ${sku} yet; put parts above the kit.`
+  if (found.length > 1) return `${found.length} products have the sku ${sku}; give each its own.`
+  return kit.earlier.some((part) => part.component_product_id === component.id)
+    ? "The row names this part twice."
+    : component
 }
 
 /** Parses a cell into parts; an entry that is no object counts as an empty one. */

@@ -85,19 +85,16 @@ type NewRate = Pick<
   "rate_definition_id" | "store_id" | "transaction_type" | "price" | "currency" | "valid_from" | "valid_to" | "priority"
 >
 
+interface RateFacts {
+  readonly definitions: Definitions
+  readonly stores: ReadonlyArray<StoreRow>
+  readonly base_currency: string
+}
 /**
  * Reads one rate or a list of them. A sale product's rate is a sale rate unless it says otherwise, and a sale rate is
  * charged once unless it names how.
  */
-export const planRates = (
-  cell: Json,
-  product_type: string,
-  around: {
-    readonly definitions: Definitions
-    readonly stores: ReadonlyArray<StoreRow>
-    readonly base_currency: string
-  }
-): RatesPlan => {
+export const planRates = (cell: Json, product_type: string, around: RateFacts): RatesPlan => {
   const errors: { [field: string]: ReadonlyArray<string> } = {}
   const warnings: Array<string> = []
   const rates: Array<NewRate> = []
@@ -108,50 +105,62 @@ export const planRates = (
   )
   for (const [index, one] of (many ? cell : [cell]).entries()) {
     const path = many ? `rate.${index}` : "rate"
-    if (!isJsonObject(one)) {
-      errors[path] = ["The rate must be an object: preset, price, and what it holds for."]
-      continue
+    const planned = planRate(one, path, product_type, fields, around)
+    Object.assign(errors, planned.errors)
+    warnings.push(...planned.warnings)
+    for (const rate of planned.rates) {
+      if (rates.some((other) => holdsForTheSame(other, rate)))
+        errors[path] = ["Another rate of this row already holds for the same store, type, dates and priority."]
+      rates.push(rate)
     }
-    const kind = one["transaction_type"] ?? product_type
-    const usual = typeof kind === "string" && foldCase(kind) === "sale" ? "fixed-rate" : null
-    const body = {
-      ...one,
-      preset: one["preset"] ?? one["rate_definition"] ?? one["name"] ?? usual,
-      currency: one["currency"] ?? around.base_currency
-    }
-    const read = readFields(fields, body, { mode: "create", base_currency: around.base_currency, path: `${path}.` })
-    Object.assign(errors, read.errors)
-    if (Object.keys(read.errors).length > 0) continue
-    const found = findDefinition(String(read.values["preset"]), around.definitions)
-    const named = read.values["store"]
-    const store = typeof named === "string" ? storeNamed(named, around.stores) : undefined
-    if ("error" in found) errors[`${path}.preset`] = [found.error]
-    if (typeof named === "string" && store === undefined) errors[`${path}.store`] = [`There is no store ${named}.`]
-    if ("error" in found || (typeof named === "string" && store === undefined)) continue
-    if (found.warning !== undefined) warnings.push(found.warning)
-    const { currency, price, priority, transaction_type, valid_from, valid_to } = read.values as Pick<
-      NewRate,
-      Exclude<keyof NewRate, "rate_definition_id" | "store_id">
-    >
-    const rate: NewRate = {
-      rate_definition_id: found.definition.id,
-      store_id: store?.id ?? null,
-      transaction_type,
-      price,
-      currency,
-      valid_from,
-      valid_to,
-      priority
-    }
-    if (transaction_type === "sale" && found.definition.calculation_strategy !== "fixed")
-      warnings.push(`${found.definition.name} charges for time, also when goods are sold; fixed-rate charges once.`)
-    const wrong = productRateErrors(rate, undefined, true)
-    if (wrong !== undefined) for (const [field, texts] of Object.entries(wrong)) errors[`${path}.${field}`] = texts
-    if (rates.some((other) => holdsForTheSame(other, rate)))
-      errors[path] = ["Another rate of this row already holds for the same store, type, dates and priority."]
-    rates.push(rate)
   }
   return { errors, warnings, rates }
+}
+const planRate = (one: Json, path: string, product_type: string, fields: Fields, around: RateFacts): RatesPlan => {
+  const failed = (errors: FieldErrors): RatesPlan => ({ errors, warnings: [], rates: [] })
+  if (!isJsonObject(one))
+    return failed({ [path]: ["The rate must be an object: preset, price, and what it holds for."] })
+  const kind = one["transaction_type"] ?? product_type
+  const usual = typeof kind === "string" && foldCase(kind) === "sale" ? "fixed-rate" : null
+  const body = {
+    ...one,
+    preset: one["preset"] ?? one["rate_definition"] ?? one["name"] ?? usual,
+    currency: one["currency"] ?? around.base_currency
+  }
+  const read = readFields(fields, body, { mode: "create", base_currency: around.base_currency, path: `${path}.` })
+  if (Object.keys(read.errors).length > 0) return failed(read.errors)
+  const found = findDefinition(String(read.values["preset"]), around.definitions)
+  const named = read.values["store"]
+  const store = typeof named === "string" ? storeNamed(named, around.stores) : undefined
+  const unknown_store =
+    typeof named === "string" && store === undefined
+      ? { [`${path}.store`]: [`There is no store ${named}.`] }
+      : undefined
+  if ("error" in found) return failed({ [`${path}.preset`]: [found.error], ...unknown_store })
+  if (unknown_store !== undefined) return failed(unknown_store)
+  const { currency, price, priority, transaction_type, valid_from, valid_to } = read.values as Pick<
+    NewRate,
+    Exclude<keyof NewRate, "rate_definition_id" | "store_id">
+  >
+  const rate: NewRate = {
+    rate_definition_id: found.definition.id,
+    store_id: store?.id ?? null,
+    transaction_type,
+    price,
+    currency,
+    valid_from,
+    valid_to,
+    priority
+  }
+  const warnings = found.warning === undefined ? [] : [found.warning]
+  if (transaction_type === "sale" && found.definition.calculation_strategy !== "fixed")
+    warnings.push(`${found.definition.name} charges for time, also when goods are sold; fixed-rate charges once.`)
+  const wrong = Object.entries(productRateErrors(rate, undefined, true) ?? {})
+  return {
+    errors: Object.fromEntries(wrong.map(([field, texts]) => [`${path}.${field}`, texts])),
+    warnings,
+    rates: [rate]
+  }
 }
 
 const holdsForTheSame = (a: NewRate, b: NewRate): boolean =>

@@ -74,41 +74,57 @@ export const planStock = (
   for (const [name, value] of byStore) {
     const path = `stock.${name}`
     const store = storeNamed(name, around.stores)
-    const fail = (text: string): void => {
-      errors[path] = [text]
-    }
-    if (store === undefined) fail(`There is no store ${name}.`)
-    else if (holdings.some((one) => one.store.id === store.id)) fail("The row names this store twice.")
-    else if (Array.isArray(value) && stock_method !== bulk) {
-      const units = planUnits(value, path, store, product, around, seen)
-      Object.assign(errors, units.errors)
-      warnings.push(...units.warnings)
-      holdings.push(...units.holdings)
-    } else {
-      const quantity = wholeNumberOf(value)
-      if (quantity === undefined || quantity < 0 || quantity > quantity_max) {
-        fail(
-          stock_method === bulk
-            ? "The quantity must be a whole number of at least 0."
-            : "Give the units, or how many there are."
-        )
-      } else if (stock_method === bulk) {
-        const levels = around.levels.filter((one) => one.store_id === store.id)
-        if (levels.length > 1) fail("The store has several stock levels of this product; put them together first.")
-        else holdings.push({ kind: "quantity", store, level: levels[0], quantity: formatDecimal(quantity, 2) })
-      } else {
-        const present = around.levels.filter((one) => one.store_id === store.id && !one.is_gone).length
-        if (quantity - present > new_units_max) fail(`At most ${new_units_max} new units fit one row.`)
-        if (quantity < present)
-          warnings.push(
-            `${store.name} holds ${present} units, more than the ${quantity} of the row; ` +
-              "write off what is no longer there."
-          )
-        holdings.push({ kind: "units", store, count: Math.max(0, quantity - present) })
-      }
-    }
+    const planned =
+      store === undefined
+        ? failed(path, `There is no store ${name}.`)
+        : holdings.some((one) => one.store.id === store.id)
+          ? failed(path, "The row names this store twice.")
+          : Array.isArray(value) && stock_method !== bulk
+            ? planUnits(value, path, store, product, around, seen)
+            : planQuantity(value, path, store, stock_method, around)
+    Object.assign(errors, planned.errors)
+    warnings.push(...planned.warnings)
+    holdings.push(...planned.holdings)
   }
   return { errors, warnings, holdings }
+}
+const failed = (path: string, text: string): StockPlan => ({ errors: { [path]: [text] }, warnings: [], holdings: [] })
+
+const planQuantity = (
+  value: Json,
+  path: string,
+  store: StoreRow,
+  stock_method: number,
+  around: StockFacts
+): StockPlan => {
+  const quantity = wholeNumberOf(value)
+  const levels = around.levels.filter((one) => one.store_id === store.id)
+  if (quantity === undefined || quantity < 0 || quantity > quantity_max)
+    return failed(
+      path,
+      stock_method === bulk
+        ? "The quantity must be a whole number of at least 0."
+        : "Give the units, or how many there are."
+    )
+  if (stock_method === bulk) {
+    const level = levels[0]
+    return levels.length > 1
+      ? failed(path, "The store has several stock levels of this product; put them together first.")
+      : {
+          errors: {},
+          warnings: [],
+          holdings: [{ kind: "quantity", store, level, quantity: formatDecimal(quantity, 2) }]
+        }
+  }
+  const present = levels.filter((one) => !one.is_gone).length
+  const surplus =
+    `${store.name} holds ${present} units, more than the ${quantity} of the row; ` +
+    "write off what is no longer there."
+  return {
+    errors: quantity - present > new_units_max ? { [path]: [`At most ${new_units_max} new units fit one row.`] } : {},
+    warnings: quantity < present ? [surplus] : [],
+    holdings: [{ kind: "units", store, count: Math.max(0, quantity - present) }]
+  }
 }
 
 const planUnits = (

@@ -75,13 +75,15 @@ export const parseSmtpUrl = (given: string): Result.Result<SmtpServer, string> =
   const is_here = /^(localhost|.*\.localhost|127\.\d+\.\d+\.\d+|::1)$/.test(host)
   return Result.succeed({
     host,
-    port: url.port === "" ? (from_start ? 465 : 587) : Number(url.port),
-    tls: from_start ? "start" : asked === "off" ? "off" : is_here && asked === null ? "offered" : "starttls",
+    port: Number(url.port || (from_start ? 465 : 587)),
+    tls: from_start ? "start" : tlsAfter(asked, is_here),
     checks_certificate: asked === null && !is_here,
     login: user === "" && password === "" ? undefined : { user, password }
   })
 }
 
+const tlsAfter = (asked: string | null, is_here: boolean): SmtpServer["tls"] =>
+  asked === "off" ? "off" : is_here && asked === null ? "offered" : "starttls"
 const decoded = (text: string): string | undefined => {
   try {
     return decodeURIComponent(text)

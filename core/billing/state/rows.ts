@@ -55,10 +55,9 @@ export const itemsFrom = (
     }
     const given = Array.isArray(raw) ? raw[at] : undefined
     const before = one.id === null ? undefined : unsent.get(one.id)
-    if (one.id !== null && before === undefined)
-      fail("id", "The invoice has no such row left; leave the id out to add one.")
-    if (before !== undefined) unsent.delete(before.id)
     const isUnknown = one.id !== null && before === undefined
+    if (isUnknown) fail("id", "The invoice has no such row left; leave the id out to add one.")
+    unsent.delete(before?.id ?? 0)
     const asked = merged(
       header,
       one,
@@ -78,10 +77,9 @@ export const itemsFrom = (
     }
     if (!dated(row)) fail("ends_at", "The ends at field must be a date after or equal to starts at.")
     // Sending a row again does not change its agreed total.
-    const kept = before !== undefined && sameIn(row, before, amountColumns)
-    const amounts = kept ? undefined : priced(row)
-    if (!kept && amounts === undefined) fail("unit_price", "The amount of the row is too large.")
-    return { ...row, ...(kept ? {} : { discount_amount: amounts?.discount_amount ?? 0 }) }
+    const amounts = before !== undefined && sameIn(row, before, amountColumns) ? row : priced(row)
+    if (amounts === undefined) fail("unit_price", "The amount of the row is too large.")
+    return { ...row, discount_amount: amounts?.discount_amount ?? 0 }
   })
   if (Object.keys(errors).length > 0) return Result.fail(errors)
   const known = new Map(stored.map((row) => [row.id, row]))

@@ -86,6 +86,34 @@ const counts = ({ rule }: Reference, values: AnyRow): boolean =>
   rule?.while_of === undefined && (rule?.while === undefined || rule.while.some((one) => isMet(one, values)))
 /** Tolerance: a list may name rows deleted by an earlier release; a deletion this recent is concurrent. */
 const at_once_ms = 60_000
+interface ReferredIds {
+  readonly single: Set<number>
+  readonly listed: Set<number>
+  readonly past: Set<number>
+}
+/** Ids that new and changed rows refer to, by table. */
+const referredIds = (
+  columns: ReadonlyMap<Table, ReadonlyArray<Reference>>,
+  changes: ReadonlyArray<RowChange>,
+  tableNamed: (name: string) => Table
+): ReadonlyMap<Table, ReferredIds> => {
+  const referred = new Map<Table, ReferredIds>()
+  for (const change of changes) {
+    const values = change.op === "insert" ? change.row : change.op === "update" ? change.set : undefined
+    if (values === undefined) continue
+    for (const one of columns.get(change.table) ?? []) {
+      const value = values[one.column]
+      if (value === undefined || value === null || !isMet(one.where, values)) continue
+      const named = tableNamed(one.target)
+      let ids = referred.get(named)
+      if (ids === undefined) referred.set(named, (ids = { single: new Set(), listed: new Set(), past: new Set() }))
+      const is_current = onDeleteEffect(one) !== "keep" || (change.op === "insert" && counts(one, values))
+      if (one.is_list) for (const id of idsListed(value)) ids.listed.add(id)
+      else ids[is_current ? "single" : "past"].add(Number(value))
+    }
+  }
+  return referred
+}
 /**
  * Locks the rows that the events refer to until the commit, like a foreign key. If one was deleted meanwhile, the
  * transaction is retried. Postgres only.
@@ -97,26 +125,7 @@ export const lockReferencedRows = Effect.fnUntraced(function* (
 ) {
   const store = yield* Store
   if (store.dialect !== "pg") return
-  const columns = referencesByHolder(references)
-  const wanted = new Map<
-    Table,
-    { readonly single: Set<number>; readonly listed: Set<number>; readonly past: Set<number> }
-  >()
-  for (const change of changes) {
-    const values = change.op === "insert" ? change.row : change.op === "update" ? change.set : undefined
-    if (values === undefined) continue
-    for (const one of columns.get(change.table) ?? []) {
-      const value = values[one.column]
-      if (value === undefined || value === null || !isMet(one.where, values)) continue
-      const named = tableNamed(one.target)
-      let ids = wanted.get(named)
-      if (ids === undefined) wanted.set(named, (ids = { single: new Set(), listed: new Set(), past: new Set() }))
-      if (one.is_list) for (const id of idsListed(value)) ids.listed.add(id)
-      else if (onDeleteEffect(one) !== "keep" || (change.op === "insert" && counts(one, values)))
-        ids.single.add(Number(value))
-      else ids.past.add(Number(value))
-    }
-  }
+  const wanted = referredIds(referencesByHolder(references), changes, tableNamed)
   for (const [table, { listed, past, single }] of [...wanted].sort(([one], [other]) =>
     one.name < other.name ? -1 : 1
   )) {

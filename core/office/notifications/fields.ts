@@ -70,27 +70,34 @@ export const entryProblems =
   (key: Body) =>
   (_values: JsonObject, body: JsonObject): FieldErrors => {
     const errors: { [path: string]: ReadonlyArray<string> } = {}
-    const first = new Map<string, number>()
+    const first = new Map<string, string>()
     for (const [at, entry] of listIn(body, key).entries()) {
       if (!isJsonObject(entry)) continue
       const path = `${key}.${at}`
-      const { channels, is_muted, notification_type: named } = entry
+      const named = entry["notification_type"]
       const type = typeof named === "string" ? notificationType(named.trim()) : undefined
-      if (type !== undefined) {
-        const before = first.get(type.key)
-        if (before === undefined) first.set(type.key, at)
-        const problem = typeProblem(type, before === undefined ? undefined : `${key}.${before}`)
-        if (problem !== undefined) errors[`${path}.notification_type`] = [problem]
-      }
-      if (key === "preferences" && channels === undefined && is_muted === undefined)
-        errors[`${path}.channels`] = ["The channels field is required where is_muted is left out."]
-      for (const channel of isJsonObject(channels) ? Object.keys(channels) : []) {
-        const problem = channelProblem(channel, type)
-        if (problem !== undefined) errors[`${path}.channels.${channel}`] = [problem]
-      }
+      const problem = type === undefined ? undefined : typeProblem(type, first.get(type.key))
+      if (type !== undefined && !first.has(type.key)) first.set(type.key, path)
+      if (problem !== undefined) errors[`${path}.notification_type`] = [problem]
+      Object.assign(errors, channelProblems(entry, `${path}.channels`, key, type))
     }
     return errors
   }
+const channelProblems = (
+  { channels, is_muted }: JsonObject,
+  path: string,
+  key: Body,
+  type: NotificationType | undefined
+): FieldErrors => {
+  const errors: { [path: string]: ReadonlyArray<string> } = {}
+  if (key === "preferences" && channels === undefined && is_muted === undefined)
+    errors[path] = ["The channels field is required where is_muted is left out."]
+  for (const channel of isJsonObject(channels) ? Object.keys(channels) : []) {
+    const problem = channelProblem(channel, type)
+    if (problem !== undefined) errors[`${path}.${channel}`] = [problem]
+  }
+  return errors
+}
 const typeProblem = (type: NotificationType, before: string | undefined): string | undefined =>
   type.is_system
     ? `${type.key} is a system type: it is always sent, and nothing of it can be changed.`

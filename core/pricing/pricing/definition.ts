@@ -82,13 +82,8 @@ type Cast = { readonly value: Json } | { readonly text: string }
 
 const castValue = (field: ValueField, value: Json): Cast => {
   switch (field.type) {
-    case "number": {
-      if (!isWholeNumber(value)) return { text: "must be a whole number." }
-      const whole = Number(value)
-      if (field.min !== null && whole < field.min) return { text: `must be at least ${field.min}.` }
-      if (field.max !== null && whole > field.max) return { text: `must not be greater than ${field.max}.` }
-      return { value: whole }
-    }
+    case "number":
+      return castNumber(field, value)
     case "decimal": {
       // Stored as sent, without exponent or sign: lines of a price are merged if their multipliers have the same text.
       const text = typeof value === "number" ? String(value) : typeof value === "string" ? value.trim() : ""
@@ -101,6 +96,13 @@ const castValue = (field: ValueField, value: Json): Cast => {
     case "time":
       return parseTimeOfDay(value) === undefined ? { text: "must be a time as HH:MM, 00:00 to 23:59." } : { value }
   }
+}
+
+const castNumber = ({ max, min }: ValueField & { readonly type: "number" }, value: Json): Cast => {
+  if (!isWholeNumber(value)) return { text: "must be a whole number." }
+  const whole = Number(value)
+  if (min !== null && whole < min) return { text: `must be at least ${min}.` }
+  return max !== null && whole > max ? { text: `must not be greater than ${max}.` } : { value: whole }
 }
 
 const isWholeNumber = (value: Json): value is number | string =>

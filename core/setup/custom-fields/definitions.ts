@@ -6,7 +6,7 @@ import { autoNumberProblem } from "../../kernel/runtime/decide.ts"
 import { auto_number, CommandRuntime, crudResource, custom_fields, defaultProblem } from "../../kernel/index.ts"
 import { field_types, get, invalid, isJsonObject, list_values, ok, patternOf, renderOne } from "../../kernel/index.ts"
 import { resource, Shown, Store, text, viewContext, viewManageAccess } from "../../kernel/index.ts"
-import type { CustomFieldFacts, CustomFieldRow, FieldErrors, JsonObject, Resource } from "../../kernel/index.ts"
+import type { CustomFieldFacts, CustomFieldRow, FieldErrors, Json, JsonObject, Resource } from "../../kernel/index.ts"
 import { custom_field_groups, customFieldGroupFields, modulesOf } from "./schema.ts"
 
 const access = viewManageAccess("custom-fields", "custom-fields.view", "custom-fields.manage")
@@ -52,35 +52,32 @@ const problems = (next: CustomFieldRow, { modules, values }: DefinitionFacts): F
   if (next.visibility_rules?.some((rule) => !isVisibilityRule(rule)) === true) {
     errors["visibility_rules"] = [`Each visibility rule needs a field and an operator out of ${operators.join(", ")}.`]
   }
-  for (const key of ["min_length", "max_length"]) {
-    const length = next.validation_rules?.[key]
-    if (
-      length !== undefined &&
-      length !== null &&
-      !(typeof length === "number" && Number.isInteger(length) && length >= 0)
-    ) {
-      errors["validation_rules"] = [`The validation rule ${key} must be a whole number.`]
-    }
-  }
-  for (const key of ["min", "max"]) {
-    const limit = next.validation_rules?.[key]
-    if (limit !== undefined && limit !== null && !/^-?\d{1,12}(\.\d{1,4})?$/.test(String(limit))) {
-      errors["validation_rules"] = [`The validation rule ${key} must be a number.`]
-    }
-  }
   if (next.is_personal && module !== "Member")
     errors["is_personal"] = ["Only custom fields of members describe a person."]
-  const pattern = next.validation_rules?.["pattern"]
-  if (pattern !== undefined && pattern !== null && patternOf(next) === undefined) {
-    errors["validation_rules"] = [
-      "The validation rule pattern must be a regular expression that is quickly tried: begin it with ^, repeat no group and few parts, or give a shorter max_length."
-    ]
-  }
-  if (errors["validation_rules"] === undefined) {
-    const problem = defaultProblem(next, { definitions: [next], values })
-    if (problem !== undefined) errors["default_value"] = [problem]
-  }
+  const validation = validationProblem(next)
+  if (validation !== undefined) errors["validation_rules"] = [validation]
+  const problem = validation === undefined ? defaultProblem(next, { definitions: [next], values }) : undefined
+  if (problem !== undefined) errors["default_value"] = [problem]
   return errors
+}
+/** The last problem of the validation rules; undefined if they have none. */
+const validationProblem = (next: CustomFieldRow): string | undefined => {
+  const given = (key: string): Json => next.validation_rules?.[key] ?? null
+  const isLength = (value: Json): boolean => Number.isInteger(value) && Number(value) >= 0
+  const isLimit = (value: Json): boolean => /^-?\d{1,12}(\.\d{1,4})?$/.test(String(value))
+  const wrong = (keys: ReadonlyArray<string>, isValid: (value: Json) => boolean, form: string) =>
+    keys
+      .filter((key) => given(key) !== null && !isValid(given(key)))
+      .map((key) => `The validation rule ${key} must be ${form}.`)
+  return [
+    ...wrong(["min_length", "max_length"], isLength, "a whole number"),
+    ...wrong(["min", "max"], isLimit, "a number"),
+    ...wrong(
+      ["pattern"],
+      () => patternOf(next) !== undefined,
+      "a regular expression that is quickly tried: begin it with ^, repeat no group and few parts, or give a shorter max_length"
+    )
+  ].at(-1)
 }
 /** Field types with free text, which may hold personal data. */
 const written: ReadonlySet<number> = new Set([0, 1, 7, 8, 13, 15, 16])

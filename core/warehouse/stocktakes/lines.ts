@@ -82,6 +82,7 @@ interface Judged {
   /** 0 if it should not be at the store. */
   readonly expected?: 0
 }
+const out_of_scope = "It is not of the group that is counted: put it where it belongs; nothing is recorded of it."
 const isInScope = ({ groups, products }: CountFacts, product_id: number): boolean =>
   groups === undefined || groups.has(products.get(product_id)?.product_group_id ?? 0)
 const isPostedAfter = ({ ledger }: CountFacts, level_id: number, at: string): boolean =>
@@ -104,12 +105,7 @@ const judgeCounted = (level: CountedLevel, at: string, through: number | null, f
         `flightcase stock-levels update ${level.id} --store-id ${take.store_id}`
     }
   }
-  if (!isInScope(facts, level.product_id))
-    return {
-      status: "unexpected",
-      expected: 0,
-      way_out: "It is not of the group that is counted: put it where it belongs; nothing is recorded of it."
-    }
+  if (!isInScope(facts, level.product_id)) return { status: "unexpected", expected: 0, way_out: out_of_scope }
   const out = facts.out.get(level.id),
     inside = packed.get(level.id)
   if (out !== undefined && (out.dispatched_at ?? "") <= at)
@@ -243,6 +239,27 @@ const expectedAt = (product_id: number, levels: ReadonlyArray<CountedLevel>, at:
   return Math.max(0, Math.floor(held - posted_since - out - lost + 1e-6))
 }
 
+/** Judges a counted quantity by its `difference` from the expected one. `own`: the store's level of the product. */
+const judgeBulk = (own: CountedLevel | undefined, in_scope: boolean, difference: number): Judged => {
+  if (!in_scope) return { status: "unexpected", way_out: out_of_scope }
+  if (own === undefined)
+    return {
+      status: "elsewhere",
+      way_out: "The store holds none of it: bring it to the store it belongs to, or give this store a stock level."
+    }
+  if (difference === 0) return { status: "found" }
+  const status = difference < 0 ? "missing" : "found"
+  if (own.is_sub_hired)
+    return { status, way_out: "It is sub-hired: what is missing is given back with a note on its purchase order." }
+  return {
+    status,
+    on_close: "difference",
+    way_out:
+      difference < 0
+        ? `Look for ${-difference} more; closing posts a write-off.`
+        : `There are ${difference} more than recorded: count again; closing posts a find.`
+  }
+}
 const bulkLine = (
   product_id: number,
   levels: ReadonlyArray<CountedLevel>,
@@ -257,28 +274,7 @@ const bulkLine = (
     own === undefined || !in_scope ? 0 : expectedAt(product_id, levels, last?.counted_at ?? facts.now, facts)
   const counted = sumOf(scans.map(({ quantity }) => quantity))
   if (counted === 0 && expected === 0) return undefined
-  const difference = counted - expected
-  const judged: Judged = !in_scope
-    ? {
-        status: "unexpected",
-        way_out: "It is not of the group that is counted: put it where it belongs; nothing is recorded of it."
-      }
-    : own === undefined
-      ? {
-          status: "elsewhere",
-          way_out: "The store holds none of it: bring it to the store it belongs to, or give this store a stock level."
-        }
-      : difference === 0
-        ? { status: "found" }
-        : {
-            status: difference < 0 ? "missing" : "found",
-            on_close: own.is_sub_hired ? "nothing" : "difference",
-            way_out: own.is_sub_hired
-              ? "It is sub-hired: what is missing is given back with a note on its purchase order."
-              : difference < 0
-                ? `Look for ${-difference} more; closing posts a write-off.`
-                : `There are ${difference} more than recorded: count again; closing posts a find.`
-          }
+  const judged = judgeBulk(own, in_scope, counted - expected)
   return {
     status: judged.status,
     kind: "bulk",

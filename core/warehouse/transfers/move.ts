@@ -4,7 +4,7 @@ import { createdEvent, initialRow, invalid, itemsMoved, reject, unstamped, updat
 import { withoutStamps } from "../../kernel/index.ts"
 import type { DataOf, DecideContext, Decided, NewEvent, Rejection, RowOf } from "../../kernel/index.ts"
 import { containers } from "../../products/packing.ts"
-import { serialised } from "../../products/products/schema.ts"
+import { type ProductRow, serialised } from "../../products/products/schema.ts"
 import { transferredEvents } from "../../products/stock/decide.ts"
 import { stock_levels, stockLevelFields, type StockLevelRow } from "../../products/stock/schema.ts"
 import { labelOf } from "../containers/events.ts"
@@ -92,37 +92,36 @@ class Picking {
   }
   /** Picks named goods; returns a reason if they are not on the transfer. Units and cases count once. */
   pick(one: Goods): string | undefined {
-    const { transfer } = this.#facts
-    const where = `on transfer ${transfer.id}`
     if (one.kind === "nothing") return one.problem
-    if (one.kind === "case") {
-      const item = this.items.find(({ container_id }) => container_id === one.container.id)
-      if (item === undefined) return `${one.container.name} is not ${where}.`
-      if (this.leftOf(item) > 0) this.take(item, 1)
-      return undefined
-    }
-    if (one.kind === "product") {
-      const { id, name, stock_method } = one.product
-      if (stock_method === serialised) return `${name} is tracked unit by unit: scan the code on the unit.`
-      const item = this.items.find(({ container_id, product_id }) => product_id === id && container_id === null)
-      if (item === undefined) return `${name} is not ${where}.`
-      const left = this.leftOf(item)
-      if (one.quantity > left)
-        return `${left} × ${name} ${left === 1 ? "is" : "are"} left ${where}, not ${one.quantity}.`
-      this.take(item, one.quantity)
-      return undefined
-    }
-    const item = this.items.find(({ stock_level_id }) => stock_level_id === one.level.id)
-    if (item !== undefined) {
-      if (this.leftOf(item) > 0) this.take(item, 1)
-      return undefined
-    }
+    if (one.kind === "product") return this.#pickQuantity(one.product, one.quantity)
+    if (one.kind === "unit") return this.#pickUnit(one.level)
+    const item = this.items.find(({ container_id }) => container_id === one.container.id)
+    return item === undefined ? `${one.container.name} is not ${this.#where}.` : this.#pickWhole(item)
+  }
+  get #where(): string {
+    return `on transfer ${this.#facts.transfer.id}`
+  }
+  #pickWhole(item: Item): undefined {
+    if (this.leftOf(item) > 0) this.take(item, 1)
+  }
+  #pickQuantity({ id, name, stock_method }: ProductRow, quantity: number): string | undefined {
+    if (stock_method === serialised) return `${name} is tracked unit by unit: scan the code on the unit.`
+    const item = this.items.find(({ container_id, product_id }) => product_id === id && container_id === null)
+    if (item === undefined) return `${name} is not ${this.#where}.`
+    const left = this.leftOf(item)
+    if (quantity > left) return `${left} × ${name} ${left === 1 ? "is" : "are"} left ${this.#where}, not ${quantity}.`
+    this.take(item, quantity)
+    return undefined
+  }
+  #pickUnit(level: StockLevelRow): string | undefined {
+    const item = this.items.find(({ stock_level_id }) => stock_level_id === level.id)
+    if (item !== undefined) return this.#pickWhole(item)
     const line = this.items.find(
-      (any) => any.product_id === one.level.product_id && any.stock_level_id === null && any.container_id === null
+      (any) => any.product_id === level.product_id && any.stock_level_id === null && any.container_id === null
     )
-    if (line === undefined) return `${labelOf(one.level)} is not ${where}.`
-    const problem = unitProblem(one.level, this.#facts)
-    if (problem === undefined) this.#assign(line, one.level)
+    if (line === undefined) return `${labelOf(level)} is not ${this.#where}.`
+    const problem = unitProblem(level, this.#facts)
+    if (problem === undefined) this.#assign(line, level)
     return problem
   }
   /** Picks all that is left; returns a reason if units of a product are still to be chosen. */

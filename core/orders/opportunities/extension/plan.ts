@@ -159,6 +159,9 @@ const lineDates = (
   return set
 }
 
+const sentDates = (values: Partial<ValuesOf<typeof dateFields>>): Partial<OpportunityRow> =>
+  Object.fromEntries(keysOf(dateFields).flatMap((name) => (values[name] == null ? [] : [[name, values[name]]])))
+
 /**
  * 422: `ends_at` if no date is sent, `ends_at` or `charge_ends_at` if something would end before it begins, `starts_at`
  * if there is no hire yet, and `lines.N`.
@@ -170,12 +173,7 @@ export const planExtension = (
 ): Result.Result<ExtensionPlan, Rejection> =>
   Result.gen(function* () {
     const { header } = opportunity
-    const sent: Partial<OpportunityRow> = Object.fromEntries(
-      keysOf(dateFields).flatMap((name) => {
-        const value = values[name]
-        return value === undefined || value === null ? [] : [[name, value] as const]
-      })
-    )
+    const sent = sentDates(values)
     if (Object.keys(sent).length === 0)
       return yield* reject("ends_at", "Say when the hire ends now, or when it begins: give ends_at.")
     if (header.starts_at === null)
@@ -195,14 +193,8 @@ export const planExtension = (
     for (const line of liveLines(opportunity)) {
       if (line.item_type === "group") continue
       const is_back = named === undefined && which === "follow" && isBack(opportunity, line)
-      const goes =
-        named === undefined
-          ? which === "keep" || is_back
-            ? "stays"
-            : "if it had the old ones"
-          : named.has(line.id)
-            ? "named"
-            : "stays"
+      const stays = named === undefined ? which === "keep" || is_back : !named.has(line.id)
+      const goes = stays ? "stays" : named === undefined ? "if it had the old ones" : "named"
       const dates = lineDates(line, header, { sent, seen: values }, goes)
       if (Object.keys(dates).length > 0) lines.set(line.id, dates)
       const after = { ...line, ...dates }
@@ -210,8 +202,7 @@ export const planExtension = (
       const has_new = bounds.every(
         (bound) => sent[bound] === undefined || (after[bound] ?? next[bound]) === next[bound]
       )
-      if (has_new) followed.push(after)
-      else kept.push(after)
+      ;(has_new ? followed : kept).push(after)
       if (is_back && !has_new && bounds.some((bound) => isOfHire(line[bound], bound, header, values))) back.push(after)
     }
     return { set: { ...set, ...agreedDates(header, set) }, lines, followed, kept, back }
