@@ -115,27 +115,25 @@ const shortenedIn = (row: JsonObject, { aliases }: Columns): FieldErrors =>
 
 /** Reads rows by an import's columns. An empty cell counts as absent and changes nothing. */
 export const readRows = (rows: ReadonlyArray<Json>, columns: Columns): ReadonlyArray<Row> =>
-  rows.map((row, index): Row => {
-    const unreadable = problemOf(row, columns)
-    if (!isJsonObject(row) || unreadable !== undefined) return { number: index + 1, cells: {}, unknown: [], unreadable }
-    const cells: { [column: string]: Json } = {}
-    const unknown: Array<string> = []
-    for (const [header, value] of Object.entries(row)) {
-      if (isBlank(value)) continue
-      const dot = header.indexOf(".")
-      const head = columnName(dot < 0 ? header : header.slice(0, dot))
-      const column = namedIn(columns.aliases, head) ?? head
-      if (dot >= 0 && columns.spread.has(column)) {
-        const before = cells[column]
-        cells[column] = {
-          ...(before !== undefined && isJsonObject(before) ? before : {}),
-          [header.slice(dot + 1).trim()]: value
-        }
-      } else if (dot < 0 && columns.known.has(column)) cells[column] = value
-      else unknown.push(header)
-    }
-    return { number: index + 1, cells, unknown, unreadable }
-  })
+  rows.map((row, index) => readRow(row, index + 1, columns))
+const readRow = (row: Json, number: number, columns: Columns): Row => {
+  const unreadable = problemOf(row, columns)
+  if (!isJsonObject(row) || unreadable !== undefined) return { number, cells: {}, unknown: [], unreadable }
+  const cells: { [column: string]: Json } = {}
+  const unknown: Array<string> = []
+  for (const [header, value] of Object.entries(row)) {
+    if (isBlank(value)) continue
+    const dot = header.indexOf(".")
+    const head = columnName(dot < 0 ? header : header.slice(0, dot))
+    const column = namedIn(columns.aliases, head) ?? head
+    if (dot >= 0 && columns.spread.has(column)) {
+      const before = cells[column] ?? null
+      cells[column] = { ...(isJsonObject(before) ? before : {}), [header.slice(dot + 1).trim()]: value }
+    } else if (dot < 0 && columns.known.has(column)) cells[column] = value
+    else unknown.push(header)
+  }
+  return { number, cells, unknown, unreadable }
+}
 const problemOf = (row: Json, columns: Columns): FieldErrors | undefined => {
   if (!isJsonObject(row)) return { row: ["The row must be an object of columns."] }
   const spoiled = shortenedIn(row, columns)

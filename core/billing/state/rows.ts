@@ -54,7 +54,7 @@ export const itemsFrom = (
       errors[`items.${at}.${field}`] ??= [text]
     }
     const given = Array.isArray(raw) ? raw[at] : undefined
-    const before = one.id === null ? undefined : unsent.get(one.id)
+    const before = unsent.get(one.id ?? 0)
     const isUnknown = one.id !== null && before === undefined
     if (isUnknown) fail("id", "The invoice has no such row left; leave the id out to add one.")
     unsent.delete(before?.id ?? 0)
@@ -124,16 +124,18 @@ const merged = (
   const name = stays("name") && !isNewProduct ? before?.name : (sent.name ?? product?.name)
   if (name === undefined) fail("name", "The name field is required without a product.")
   const unit_price = readPrice(header, sent, before, fail)
-  const product_id = stays("product_id") ? (before?.product_id ?? null) : sent.product_id
+  const own = <K extends "product_id" | "description" | "discount_percent" | "starts_at" | "ends_at">(column: K) =>
+    before !== undefined && stays(column) ? before[column] : sent[column]
+  const product_id = own("product_id")
   return {
     ...(before ?? newItem(header)),
     product_id,
     item_type: before !== undefined && product_id === before.product_id ? before.item_type : kindOf(product_id),
     name: name ?? "",
-    description: stays("description") ? (before?.description ?? null) : sent.description,
+    description: own("description"),
     quantity: sent.quantity ?? (stays("quantity") ? before?.quantity : undefined) ?? "1.00",
     unit_price,
-    discount_percent: stays("discount_percent") ? (before?.discount_percent ?? null) : sent.discount_percent,
+    discount_percent: own("discount_percent"),
     tax_class_id:
       sent.tax_class_id ??
       (before !== undefined && !isNewProduct
@@ -142,8 +144,8 @@ const merged = (
     revenue_group_id:
       sent.revenue_group_id ??
       (stays("revenue_group_id") && !isNewProduct ? (before?.revenue_group_id ?? null) : revenueGroupOf(product)),
-    starts_at: stays("starts_at") ? (before?.starts_at ?? null) : sent.starts_at,
-    ends_at: stays("ends_at") ? (before?.ends_at ?? null) : sent.ends_at
+    starts_at: own("starts_at"),
+    ends_at: own("ends_at")
   }
 }
 const kindOf = (product_id: number | null): InvoiceItemRow["item_type"] => (product_id === null ? "custom" : "product")

@@ -113,13 +113,12 @@ const isShown = (kind: PaperKind, of: Case): boolean =>
   kind !== "return_note" || (of.container !== undefined && of.container.dispatched_at !== null)
 
 const comparePlaces = (facts: WarehouseFacts, one: Place, other: Place): number => {
-  if (one.kind === "case" || other.kind === "case") {
-    if (one.kind !== other.kind) return one.kind === "case" ? -1 : 1
-    return one.kind === "case" && other.kind === "case"
-      ? inWalkingOrder(one.case.housing?.location ?? "", other.case.housing?.location ?? "") ||
-          inWalkingOrder(one.case.name, other.case.name)
-      : 0
-  }
+  if (one.kind === "case" && other.kind === "case")
+    return (
+      inWalkingOrder(one.case.housing?.location ?? "", other.case.housing?.location ?? "") ||
+      inWalkingOrder(one.case.name, other.case.name)
+    )
+  if (one.kind === "case" || other.kind === "case") return one.kind === "case" ? -1 : 1
   const storeName = (id: number | null): string => facts.stores.get(id ?? 0)?.name ?? ""
   const by_store = inWalkingOrder(storeName(one.store_id), storeName(other.store_id))
   if (by_store !== 0) return by_store

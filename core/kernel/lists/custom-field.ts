@@ -205,8 +205,8 @@ export const readCustomFields = (
     errors[`custom_fields.${name}`] = [message]
   }
   const body = isJsonObject(given) ? given : {}
-  for (const name of Object.keys(body))
-    if (!facts.definitions.some((one) => one.name === name)) fail(name, `There is no custom field ${name} here.`)
+  const unknown = Object.keys(body).filter((name) => !facts.definitions.some((one) => one.name === name))
+  for (const name of unknown) fail(name, `There is no custom field ${name} here.`)
   for (const definition of facts.definitions.filter((one) => one.field_type !== auto_number)) {
     const { name } = definition
     const raw = Object.hasOwn(body, name) ? body[name] : undefined

@@ -248,23 +248,23 @@ const rootOf = (catalogue: Catalogue): Branch => {
 }
 const segmentsOf = (path: string): ReadonlyArray<string> => path.split("/").filter((segment) => segment !== "")
 
+/** Undefined if a segment cannot be decoded. No name contains a NUL, and Postgres refuses one with an error. */
+const decodedSegments = (path: string): ReadonlyArray<string> | undefined => {
+  try {
+    const names = segmentsOf(path).map((name) => (name.includes("%") ? decodeURIComponent(name) : name))
+    return names.some((name) => name.includes("\u0000")) ? undefined : names
+  } catch {
+    return undefined
+  }
+}
+
 /**
  * The endpoint for a method and path; literal segments take precedence over parameters. 404 if no path matches, 405
  * with Allow if the method does not.
  */
 export const match = (catalogue: Catalogue, method: string, path: string): Matched | Rejection => {
-  const segments: Array<string> = []
-  for (const segment of segmentsOf(path)) {
-    let name = segment
-    try {
-      if (segment.includes("%")) name = decodeURIComponent(segment)
-    } catch {
-      return notFound()
-    }
-    // No name contains a NUL, and Postgres refuses one with an error.
-    if (name.includes("\u0000")) return notFound()
-    segments.push(name)
-  }
+  const segments = decodedSegments(path)
+  if (segments === undefined) return notFound()
   const leaves: Array<{ readonly at: Branch; readonly values: ReadonlyArray<string> }> = []
   const walk = (at: Branch, depth: number, values: ReadonlyArray<string>): void => {
     if (depth === segments.length) {

@@ -99,17 +99,16 @@ const referredIds = (
 ): ReadonlyMap<Table, ReferredIds> => {
   const referred = new Map<Table, ReferredIds>()
   for (const change of changes) {
-    const values = change.op === "insert" ? change.row : change.op === "update" ? change.set : undefined
-    if (values === undefined) continue
+    const values = valuesOf(change)
     for (const one of columns.get(change.table) ?? []) {
-      const value = values[one.column]
-      if (value === undefined || value === null || !isMet(one.where, values)) continue
-      const named = tableNamed(one.target)
-      let ids = referred.get(named)
-      if (ids === undefined) referred.set(named, (ids = { single: new Set(), listed: new Set(), past: new Set() }))
+      const value = values[one.column] ?? null
+      if (value === null || !isMet(one.where, values)) continue
+      const table = tableNamed(one.target)
+      let ids = referred.get(table)
+      if (ids === undefined) referred.set(table, (ids = { single: new Set(), listed: new Set(), past: new Set() }))
       const is_current = onDeleteEffect(one) !== "keep" || (change.op === "insert" && counts(one, values))
-      if (one.is_list) for (const id of idsListed(value)) ids.listed.add(id)
-      else ids[is_current ? "single" : "past"].add(Number(value))
+      const kind = one.is_list ? "listed" : is_current ? "single" : "past"
+      for (const id of idsIn(one, value)) ids[kind].add(id)
     }
   }
   return referred
@@ -157,12 +156,10 @@ const deletedBy = Effect.fnUntraced(function* (references: References, changes: 
   }
   for (const change of changes) {
     const { op, table } = change
-    const pointing = references.get(table.name)
-    if (
-      pointing === undefined ||
-      pointing.every((reference) => reference.rule?.on_delete !== "refuse" && onDeleteEffect(reference) !== "clear")
-    )
-      continue
+    const is_guarded = references
+      .get(table.name)
+      ?.some((reference) => reference.rule?.on_delete === "refuse" || onDeleteEffect(reference) === "clear")
+    if (is_guarded !== true) continue
     const isArchived = (op === "update" || op === "update_where") && typeof change.set["deleted_at"] === "string"
     if (op === "delete" || (op === "update" && isArchived)) goes(table, change.key)
     else if (op === "delete_where" || (op === "update_where" && isArchived)) {
@@ -189,6 +186,11 @@ const clearedEvents = Effect.fnUntraced(function* (references: References, delet
   }
   return events
 })
+/** Columns that a change writes into single rows. */
+const valuesOf = (change: RowChange): AnyRow =>
+  change.op === "insert" ? change.row : change.op === "update" ? change.set : {}
+const idsIn = ({ is_list }: Reference, value: Json): ReadonlyArray<number> =>
+  is_list ? idsListed(value) : [Number(value)]
 /** The ids in a list column. */
 const idsListed = (value: Json | undefined) => value as ReadonlyArray<number>
 const withoutIds = ({ column, rule }: Reference, row: AnyRow, ids: ReadonlyArray<number>): AnyRow => {

@@ -98,7 +98,9 @@ export const taxedItems = (
 const merged = (header: ItemHeader, asked: Asked, facts: ItemFacts, fail: Fail): PurchaseOrderItemRow => {
   const { before, given, sent } = asked
   const stays = (name: keyof SentItem): boolean => before !== undefined && !Object.hasOwn(given, name)
-  const product_id = stays("product_id") ? (before?.product_id ?? null) : sent.product_id
+  const own = <K extends "product_id" | "opportunity_item_id" | "description" | "discount_percent">(column: K) =>
+    before !== undefined && stays(column) ? before[column] : sent[column]
+  const product_id = own("product_id")
   const product = product_id === null ? undefined : facts.products.get(product_id)
   const is_new_product = product !== undefined && product.id !== before?.product_id
   const kept = is_new_product ? undefined : before
@@ -107,14 +109,12 @@ const merged = (header: ItemHeader, asked: Asked, facts: ItemFacts, fail: Fail):
   return {
     ...(before ?? newItem(header)),
     product_id,
-    opportunity_item_id: stays("opportunity_item_id")
-      ? (before?.opportunity_item_id ?? null)
-      : sent.opportunity_item_id,
+    opportunity_item_id: own("opportunity_item_id"),
     name: name ?? "",
-    description: stays("description") ? (before?.description ?? null) : sent.description,
+    description: own("description"),
     quantity: sent.quantity ?? (stays("quantity") ? before?.quantity : undefined) ?? "1.00",
     unit_cost: costOf(header, asked, { product, kept }, facts, fail),
-    discount_percent: stays("discount_percent") ? (before?.discount_percent ?? null) : sent.discount_percent,
+    discount_percent: own("discount_percent"),
     tax_class_id:
       sent.tax_class_id ??
       (kept === undefined

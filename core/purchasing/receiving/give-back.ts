@@ -34,19 +34,16 @@ const unitsOf = (
   line: ReturnedLine,
   at: number
 ): Refusable<ReadonlyArray<StockLevelRow>> => {
-  const named: Array<StockLevelRow> = []
-  for (const serial of line.serial_numbers ?? []) {
-    const unit = units.find((one) => one.serial_number === serial.trim())
-    if (unit === undefined)
-      return reject(`lines.${at}.serial_numbers`, `No unit of "${item.name}" with serial number ${serial} is here.`)
-    named.push(unit)
-  }
-  for (const id of line.stock_level_ids ?? []) {
-    const unit = units.find((one) => one.id === id)
-    if (unit === undefined)
-      return reject(`lines.${at}.stock_level_ids`, `Stock level ${id} is no unit of "${item.name}" that is here.`)
-    named.push(unit)
-  }
+  const serials = line.serial_numbers ?? []
+  const bySerial = serials.map((serial) => units.find((one) => one.serial_number === serial.trim()))
+  const no_serial = serials[bySerial.indexOf(undefined)]
+  if (no_serial !== undefined)
+    return reject(`lines.${at}.serial_numbers`, `No unit of "${item.name}" with serial number ${no_serial} is here.`)
+  const byId = (line.stock_level_ids ?? []).map((id) => units.find((one) => one.id === id))
+  const no_id = line.stock_level_ids?.[byId.indexOf(undefined)]
+  if (no_id !== undefined)
+    return reject(`lines.${at}.stock_level_ids`, `Stock level ${no_id} is no unit of "${item.name}" that is here.`)
+  const named = [...bySerial, ...byId].filter((unit) => unit !== undefined)
   const quantity = line.quantity === null || line.quantity === undefined ? undefined : exact(line.quantity)
   if (named.length === 0) {
     if (quantity === undefined || quantity.equals(units.length)) return Result.succeed(units)

@@ -185,6 +185,7 @@ export const planExtension = (
     const wrong = windowErrors({ ...header, ...set })
     if (Object.keys(wrong).length > 0) return yield* Result.fail(invalid(wrong))
     const named = typeof which === "string" ? undefined : yield* namedLines(opportunity, which)
+    const moving = named === undefined ? "if it had the old ones" : "named"
     const next = { ...header, ...set }
     const lines = new Map<number, LineDates>()
     const followed: Array<ItemRow> = []
@@ -194,7 +195,7 @@ export const planExtension = (
       if (line.item_type === "group") continue
       const is_back = named === undefined && which === "follow" && isBack(opportunity, line)
       const stays = named === undefined ? which === "keep" || is_back : !named.has(line.id)
-      const goes = stays ? "stays" : named === undefined ? "if it had the old ones" : "named"
+      const goes = stays ? "stays" : moving
       const dates = lineDates(line, header, { sent, seen: values }, goes)
       if (Object.keys(dates).length > 0) lines.set(line.id, dates)
       const after = { ...line, ...dates }
