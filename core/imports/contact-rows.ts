@@ -2,7 +2,7 @@
  * The columns `address`, `email`, `phone` and `link` of a member import. Entries are added, or change the ones they
  * match; nothing is removed. The one of a kind that a row marks as primary, else its first, becomes the primary one.
  */
-import { createdEvent, foldCase, initialRow, readFields, updatedEvent } from "../kernel/index.ts"
+import { createdEvent, foldCase, initialRow, readFields, updatedEvents } from "../kernel/index.ts"
 import type { AnyRow, DecideContext, FieldErrors, Fields, Json, JsonObject, NewEvent, Table } from "../kernel/index.ts"
 import {
   addresses,
@@ -233,8 +233,7 @@ export const planContacts = (
       const records = now.map(({ before, row }, at): ContactRecord => {
         const set = kind.primaries && first !== undefined ? { ...row, is_primary: now[at] === first } : row
         if (before !== undefined) {
-          const updated = updatedEvent(kind.table, before, set)
-          if (updated !== undefined) events.push(updated)
+          events.push(...updatedEvents(kind.table, before, set))
           return { ...before, ...set }
         }
         const made = { ...set, member_id, id: context.id(kind.table) }

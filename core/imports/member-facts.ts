@@ -1,8 +1,8 @@
 /** Facts of a member import for the whole batch: about a dozen queries, whatever the number of rows. */
 import { Effect } from "effect"
 import { list_names } from "../setup/custom-fields/schema.ts"
-import { columnList, createdEvent, customFieldFacts, foldCase, list_values } from "../kernel/index.ts"
-import { lockStreams, quote, readFields, Store, updatedEvent } from "../kernel/index.ts"
+import { columnList, createdEvent, customFieldFacts, foldCase, list_values, lockStreams } from "../kernel/index.ts"
+import { quote, readFields, Store, updatedEvents } from "../kernel/index.ts"
 import type { CustomFieldFacts, DecideContext, FieldErrors, Input, JsonObject, NewEvent } from "../kernel/index.ts"
 import type { Table, Viewer } from "../kernel/index.ts"
 import type { ContactKind, MemberRow, RelationshipRow } from "../people/members/schema.ts"
@@ -205,10 +205,9 @@ export const relate = (
 ): ReadonlyArray<NewEvent> => {
   const before = relations.between(member.id, to.id)
   if (before !== undefined) {
-    const updated = type === undefined ? undefined : updatedEvent(relationships, before, { relationship_type: type })
-    if (updated === undefined) return []
-    relations.add({ ...before, relationship_type: type ?? null })
-    return [updated]
+    const updated = type === undefined ? [] : updatedEvents(relationships, before, { relationship_type: type })
+    if (updated.length > 0) relations.add({ ...before, relationship_type: type ?? null })
+    return updated
   }
   const row = draftRow(relationships, relationshipFields, {
     relationship_type: type ?? null,

@@ -1,6 +1,6 @@
 /** POST /members/import: many members with addresses, e-mails, phones, links and the people of organisations. */
-import { baseCurrency, createdEvent, foldCase, hasOnePermission, initialRow } from "../kernel/index.ts"
-import { keysOf, readCustomFields, updatedEvent } from "../kernel/index.ts"
+import { baseCurrency, createdEvent, foldCase, hasOnePermission, initialRow, keysOf } from "../kernel/index.ts"
+import { readCustomFields, updatedEvents } from "../kernel/index.ts"
 import type { AnyRow, DecideContext, FieldErrors, JsonObject, NewEvent, Viewer } from "../kernel/index.ts"
 import { memberProblems } from "../people/members/decide.ts"
 import type { ContactKind, MemberRow } from "../people/members/schema.ts"
@@ -187,8 +187,7 @@ const planBody = (cells: JsonObject, before: MemberRow | undefined, working: Wor
     warnings: plans.flatMap(([, { warnings }]) => warnings),
     carryOut: () => {
       const member = before === undefined ? { ...next, id: context.id(members) } : next
-      const own = before === undefined ? createdEvent(members, member) : updatedEvent(members, before, set)
-      const events = own === undefined ? [] : [own]
+      const events = before === undefined ? [createdEvent(members, member)] : [...updatedEvents(members, before, set)]
       for (const [which, plan] of plans) {
         const made = plan.carryOut(member.id, context)
         working.records[which].set(member.id, made.records)

@@ -1,7 +1,7 @@
 /** POST /products/import: many products with their groups, stock, rates and components, in batches. */
 import { kitDepthIn, product_components } from "../products/kits/schema.ts"
-import { baseCurrency, createdEvent, foldCase, hasOnePermission } from "../kernel/index.ts"
-import { readCustomFields, updatedEvent } from "../kernel/index.ts"
+import { baseCurrency, createdEvent, foldCase, hasOnePermission, readCustomFields } from "../kernel/index.ts"
+import { updatedEvents } from "../kernel/index.ts"
 import type { AnyRow, DecideContext, FieldErrors, Input, JsonObject, NewEvent, Viewer } from "../kernel/index.ts"
 import { type Composed, productTouched } from "../products/kits/decide.ts"
 import { bulk, product_tax_columns, productFields, type ProductRow, products } from "../products/products/schema.ts"
@@ -208,12 +208,11 @@ const partEvents = (product: ProductRow, { parts }: PartsPlan, context: DecideCo
           sort_order: index
         })
       ]
-    const updated = updatedEvent(product_components, present, part)
-    return updated === undefined ? [] : [updated]
+    return updatedEvents(product_components, present, part)
   })
   return events.length === 0
     ? []
-    : [...events, updatedEvent(products, product, { is_kit: true }) ?? productTouched(product.id)]
+    : [...events, updatedEvents(products, product, { is_kit: true })[0] ?? productTouched(product.id)]
 }
 
 /** Events of a row without errors; later rows of the batch see what it created. */
@@ -262,8 +261,7 @@ const saveProduct = (
   context: DecideContext
 ): { readonly product: ProductRow; readonly events: ReadonlyArray<NewEvent> } => {
   if (before !== undefined) {
-    const updated = updatedEvent(products, before, set)
-    return { product: { ...before, ...set }, events: updated === undefined ? [] : [updated] }
+    return { product: { ...before, ...set }, events: updatedEvents(products, before, set) }
   }
   const product = draftRow(products, productFields, { ...set, id: context.id(products) })
   return { product, events: [createdEvent(products, product)] }

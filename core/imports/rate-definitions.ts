@@ -1,7 +1,7 @@
 /** POST /rate_definitions/import: rate definitions from another system (rules/rates 6.1). */
 import { Effect, Result } from "effect"
-import { createdEvent, foldCase, isJsonObject, lockStreams, parseJson } from "../kernel/index.ts"
-import { readFields, Store, updatedEvent } from "../kernel/index.ts"
+import { createdEvent, foldCase, isJsonObject, lockStreams, parseJson, readFields, Store } from "../kernel/index.ts"
+import { updatedEvents } from "../kernel/index.ts"
 import type { DecideContext, FieldErrors, Input, Json, JsonObject, NewEvent } from "../kernel/index.ts"
 import { composeMethod, presets, type SubmittedMethod, updateMethod } from "../pricing/pricing/definition.ts"
 import type { RateMethod } from "../pricing/pricing/engine.ts"
@@ -103,8 +103,7 @@ const planDefinition = (row: Row, working: Working, context: DecideContext): Pla
   }
 }
 const changes = (before: RateDefinitionRow, saved: RateDefinitionRow): ReadonlyArray<NewEvent> => {
-  const updated = updatedEvent(rate_definitions, before, saved)
-  return updated === undefined ? [] : [updated]
+  return updatedEvents(rate_definitions, before, saved)
 }
 
 const methodOf = ({

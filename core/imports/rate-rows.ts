@@ -1,6 +1,6 @@
 /** The `rate` columns of a product import. A rate is identified by store, type, currency, dates and priority. */
 import { choice, createdEvent, date, foldCase, integer, isJsonObject, money, readFields } from "../kernel/index.ts"
-import { text, updatedEvent } from "../kernel/index.ts"
+import { text, updatedEvents } from "../kernel/index.ts"
 import type { DecideContext, FieldErrors, Fields, Json, NewEvent } from "../kernel/index.ts"
 import { presetSlugOfSourceEngine } from "../pricing/pricing/definition.ts"
 import { rateTransactionTypes } from "../pricing/pricing/modifiers.ts"
@@ -183,9 +183,5 @@ export const rateEvents = (
     if (same.some((one) => one.price === rate.price && one.rate_definition_id === rate.rate_definition_id)) return []
     if (same[0] === undefined)
       return [createdEvent(product_rates, { ...rate, id: context.id(product_rates), product_id })]
-    const updated = updatedEvent(product_rates, same[0], {
-      price: rate.price,
-      rate_definition_id: rate.rate_definition_id
-    })
-    return updated === undefined ? [] : [updated]
+    return updatedEvents(product_rates, same[0], { price: rate.price, rate_definition_id: rate.rate_definition_id })
   })

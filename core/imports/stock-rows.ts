@@ -1,7 +1,7 @@
 /** The `stock` column of a product import: the quantity, or the units, that each store holds. */
-import { createdEvent, initialRow, isJsonObject, readFields, updatedEvent, wholeNumberOf } from "../kernel/index.ts"
-import { draftRow } from "./rows.ts"
+import { createdEvent, initialRow, isJsonObject, readFields, updatedEvents, wholeNumberOf } from "../kernel/index.ts"
 import type { DecideContext, FieldErrors, Fields, Json, JsonObject, NewEvent, ValuesOf } from "../kernel/index.ts"
+import { draftRow } from "./rows.ts"
 import { bulk, type ProductRow } from "../products/products/schema.ts"
 import { firstStockLevel, openingEvents } from "../products/stock/decide.ts"
 import { type StockLevelRow, stock_levels, stock_transactions, stockLevelFields } from "../products/stock/schema.ts"
@@ -224,9 +224,9 @@ export const stockEvents = (
         newUnit(product, holding.store, {}, around.numbers, context)
       ).flat()
     if (holding.level === undefined) return newUnit(product, holding.store, holding.unit, around.numbers, context)
-    const updated = updatedEvent(stock_levels, holding.level, holding.unit)
-    if (updated !== undefined) remember({ ...holding.level, ...holding.unit }, around.numbers)
-    return updated === undefined ? [] : [updated]
+    const updated = updatedEvents(stock_levels, holding.level, holding.unit)
+    if (updated.length > 0) remember({ ...holding.level, ...holding.unit }, around.numbers)
+    return updated
   })
   const standard = around.stores.find((one) => one.is_default) ?? around.stores[0]
   const first =
@@ -269,8 +269,8 @@ const quantityEvents = (
   if (level === undefined)
     return newLevel(product, store, { stock_category: 10, quantity_held: quantity }, context).events
   const difference = exact(quantity).minus(level.quantity_held)
-  const updated = updatedEvent(stock_levels, level, { quantity_held: quantity })
-  if (updated === undefined) return []
+  const updated = updatedEvents(stock_levels, level, { quantity_held: quantity })
+  if (updated.length === 0) return []
   return [
     createdEvent(stock_transactions, {
       ...initialRow(stock_transactions, stock_transactions.columns),
@@ -285,6 +285,6 @@ const quantityEvents = (
       description: "Import",
       manual: false
     }),
-    updated
+    ...updated
   ]
 }

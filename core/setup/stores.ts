@@ -1,7 +1,7 @@
 /** Stores: the locations of stock, each in its own time zone (rules/availability 11). */
 import { Effect, Result } from "effect"
 import { boolean, choice, createdEvent, crudResource, initialRow, json, list, longText, ref } from "../kernel/index.ts"
-import { reject, resource, Store, table, tags, text, updatedEvent, viewManageAccess } from "../kernel/index.ts"
+import { reject, resource, Store, table, tags, text, updatedEvents, viewManageAccess } from "../kernel/index.ts"
 import { visible_to_all, type JsonObject, type RowOf } from "../kernel/index.ts"
 
 const fields = {
@@ -76,9 +76,7 @@ export const storesSlice = crudResource({
       const is_default = next.is_default || (before === undefined && facts.defaults.length === 0)
       return Result.succeed({
         set: { is_default },
-        also: is_default
-          ? others.map((one) => updatedEvent(stores, one, { is_default: false })).filter((event) => event !== undefined)
-          : []
+        also: is_default ? others.flatMap((one) => updatedEvents(stores, one, { is_default: false })) : []
       })
     },
     delete: ({ row }) =>

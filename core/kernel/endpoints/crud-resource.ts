@@ -14,7 +14,7 @@ import type { One, Resource, Status } from "./resource.ts"
 import { created, listOf, noContent, ok, renderById, renderOne, viewContext } from "./resource.ts"
 import * as Shown from "../lists/answer-schema.ts"
 import { initialRow } from "../tables/field-schema.ts"
-import { createdEvent, deletedEvent, type WhenDeleted, rowEvents, updatedEvent } from "../events/record-events.ts"
+import { createdEvent, deletedEvent, type WhenDeleted, rowEvents, updatedEvents } from "../events/record-events.ts"
 import { Store } from "../store/store.ts"
 import { type AnyRow, articleOf, oneOf, present, type RowOf, type Stamped } from "../tables/table.ts"
 import { type Table, withId, wordsOf } from "../tables/table.ts"
@@ -328,8 +328,10 @@ const writeEndpoints = <F extends Fields, X>(draft: Draft<F, X>, parts: CrudPart
         decide: (facts, input, context) => {
           const before = rowOf<T>(input)
           return Result.map(saveRow(draft, before, facts, input, context), ({ also, row, ...warned }) => {
-            const changed = updatedEvent(table, withId(before), row)
-            return { events: [...(changed === undefined ? [] : [changed]), ...also], result: { id: row.id, ...warned } }
+            return {
+              events: [...updatedEvents(table, withId(before), row), ...also],
+              result: { id: row.id, ...warned }
+            }
           })
         },
         result: savedResult,

@@ -67,22 +67,17 @@ export const changedColumns = <R extends AnyRow>(before: AnyRow, after: R): Part
   Object.fromEntries(
     Object.entries(after).filter(([name, value]) => !sameJson(before[name] ?? null, value ?? null))
   ) as Partial<R>
-/**
- * The event for an update: changed columns, or the full row for tables with row-level visibility; undefined if nothing
- * changed.
- */
-export const updatedEvent = (
+/** Event of an update: changed columns, or the full row for tables with row-level visibility; none without a change. */
+export const updatedEvents = (
   table: Table,
   before: AnyRow & { readonly id: number },
   set: AnyRow
-): NewEvent | undefined => {
+): ReadonlyArray<NewEvent> => {
   const changed = changedColumns(before, set)
-  if (Object.keys(changed).length === 0) return undefined
+  if (Object.keys(changed).length === 0) return []
   const { updated_at: _u, deleted_at: _d, ...whole } = { ...before, ...set }
-  return event(streamOfRow(table, before), `${table.entity}.updated`, {
-    id: before.id,
-    ...(table.visibility?.by_row === undefined ? present(changed) : whole)
-  })
+  const values = table.visibility?.by_row === undefined ? present(changed) : whole
+  return [event(streamOfRow(table, before), `${table.entity}.updated`, { id: before.id, ...values })]
 }
 /** `row` is needed if the table's events are in the stream of another row. */
 export const deletedEvent = (table: Table, id: number, row?: AnyRow): NewEvent =>

@@ -1,8 +1,8 @@
 /** Endpoints of activities (rules/members-activities 6). */
 import { Effect, Result, Schema } from "effect"
 import { accessOf, boolean, command, createdEvent, crudResource, deletedEvent, eventType } from "../../kernel/index.ts"
-import { integer, invalid, list_values, ok, renderById, resource, rowEvents, Shown, Store } from "../../kernel/index.ts"
-import { keysOf, text, update, updatedEvent, viewContext } from "../../kernel/index.ts"
+import { integer, invalid, keysOf, list_values, ok, renderById, resource, rowEvents } from "../../kernel/index.ts"
+import { Shown, Store, text, update, updatedEvents, viewContext } from "../../kernel/index.ts"
 import type { AnyEventType, DecideContext, FieldErrors, Json, JsonObject, NewEvent } from "../../kernel/index.ts"
 import type { Rejection, RowOf, Slice, Table } from "../../kernel/index.ts"
 import type { ActivityRow, RegardingType } from "./schema.ts"
@@ -108,8 +108,7 @@ const replaceParticipants = (
       const row = staying.get(one.member_id)
       if (row === undefined)
         return [createdEvent(activity_participants, { id: context.id(activity_participants), activity_id, ...one })]
-      const changed = updatedEvent(activity_participants, row, { mute: one.mute })
-      return changed === undefined ? [] : [changed]
+      return updatedEvents(activity_participants, row, { mute: one.mute })
     })
   ]
 }

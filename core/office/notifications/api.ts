@@ -1,11 +1,10 @@
 /** The notifications slice: types, the company's settings and members' preferences. */
 import { Effect, Result, Schema } from "effect"
-import { command, createdEvent, deletedEvent, eventType, follow, forbidden, get } from "../../kernel/index.ts"
-import { hasOnePermission, insert, lockStreams, notFound, ok, remove, removeWhere } from "../../kernel/index.ts"
-import { rowEvents, sameJson, Shown, Store, storedValue, streamOf, text, unpagedMeta } from "../../kernel/index.ts"
-import { keysOf, updatedEvent } from "../../kernel/index.ts"
-import type { AnyEventType, CallerContext, DecideContext, Decided, NewEvent, Rejection } from "../../kernel/index.ts"
-import type { SharedDraft, Slice, Viewer } from "../../kernel/index.ts"
+import { type AnyEventType, type CallerContext, command, createdEvent, type DecideContext } from "../../kernel/index.ts"
+import { type Decided, deletedEvent, eventType, follow, forbidden, get, hasOnePermission } from "../../kernel/index.ts"
+import { insert, keysOf, lockStreams, type NewEvent, notFound, ok, type Rejection, remove } from "../../kernel/index.ts"
+import { removeWhere, rowEvents, sameJson, type SharedDraft, Shown, type Slice, Store } from "../../kernel/index.ts"
+import { storedValue, streamOf, text, unpagedMeta, updatedEvents, type Viewer } from "../../kernel/index.ts"
 import type { Change, ChannelChanges } from "./fields.ts"
 import {
   changesIn,
@@ -103,8 +102,7 @@ export const changePreferences = (
     const is_muted = flag ?? before?.is_muted ?? false
     const says_nothing = channels === null && !is_muted
     if (before !== undefined && says_nothing) return [deletedEvent(notification_preferences, before.id, before)]
-    if (before !== undefined)
-      return [updatedEvent(notification_preferences, before, { channels, is_muted }) ?? []].flat()
+    if (before !== undefined) return updatedEvents(notification_preferences, before, { channels, is_muted })
     if (says_nothing) return []
     const id = context.id(notification_preferences)
     const made = { id, member_id, notification_type: type.key, channels, is_muted }

@@ -2,8 +2,8 @@
 import { Effect, Result } from "effect"
 import { accessOf, command, CommandRuntime, created, createdEvent, crudResource } from "../../kernel/index.ts"
 import { deletedEvent, get, initialRow, integer, invalid, noContent, notFound, ok, reject } from "../../kernel/index.ts"
-import { render, renderById, Shown, Store, unpagedMeta, update, updatedEvent, viewContext } from "../../kernel/index.ts"
-import { withId } from "../../kernel/index.ts"
+import { render, renderById, Shown, Store, unpagedMeta, update, updatedEvents } from "../../kernel/index.ts"
+import { viewContext, withId } from "../../kernel/index.ts"
 import type { Access, AnyRow, Fields, Resource, Slice, Stamped, Table } from "../../kernel/index.ts"
 import type { MergeFacts, Related } from "./decide.ts"
 import { memberEvents, memberProblems, memberRestored, mergeMembers, relationshipProblem } from "./decide.ts"
@@ -64,11 +64,7 @@ const contactSlice = (resource: Resource<Table<Fields & Stamped>>, fields: Field
         }),
       save: ({ next, facts }) => {
         const others = next["is_primary"] === true ? facts.filter((one) => one.id !== next.id) : []
-        return Result.succeed({
-          also: others
-            .map((one) => updatedEvent(table, one, { is_primary: false }))
-            .filter((event) => event !== undefined)
-        })
+        return Result.succeed({ also: others.flatMap((one) => updatedEvents(table, one, { is_primary: false })) })
       }
     }
   })
@@ -140,9 +136,7 @@ const relate = command("POST", "/api/v1/members/{member}/relationships", {
     return Result.succeed({
       events: [
         createdEvent(relationships, row),
-        ...primaries
-          .map((one) => updatedEvent(relationships, one, { is_primary: false }))
-          .filter((event) => event !== undefined)
+        ...primaries.flatMap((one) => updatedEvents(relationships, one, { is_primary: false }))
       ],
       result: { id: row.id }
     })

@@ -1,6 +1,6 @@
 /** Rules for members: changes of type and merging duplicates (rules/members-activities 2). */
 import { Result, Schema } from "effect"
-import { eventType, reject, remove, streamOf, update, updatedEvent, updateWhere } from "../../kernel/index.ts"
+import { eventType, reject, remove, streamOf, update, updatedEvents, updateWhere } from "../../kernel/index.ts"
 import type { DataOf, Decided, FieldErrors } from "../../kernel/index.ts"
 import type { ContactKind, MemberRow, RelationshipRow } from "./schema.ts"
 import { contactTables, members, relationships } from "./schema.ts"
@@ -116,7 +116,6 @@ export const mergeMembers = (primary: MemberRow, facts: MergeFacts): Decided => 
     ...secondary.custom_fields,
     ...Object.fromEntries(Object.entries(primary.custom_fields).filter(([, value]) => value !== null))
   }
-  const updated = updatedEvent(members, primary, { custom_fields: filled })
   const merged: DataOf<typeof memberMerged> = {
     primary_id: primary.id,
     secondary_id: secondary.id,
@@ -126,7 +125,7 @@ export const mergeMembers = (primary: MemberRow, facts: MergeFacts): Decided => 
   }
   return Result.succeed({
     events: [
-      ...(updated === undefined ? [] : [updated]),
+      ...updatedEvents(members, primary, { custom_fields: filled }),
       memberArchived.make({ id: secondary.id }),
       memberMerged.make(merged)
     ],

@@ -1,7 +1,7 @@
 /** Removes a person's data from rows and from the journal (rules/rulings 22). */
 import { command, CommandRuntime, custom_fields, eventType, journal, lockStreams, ok } from "../../kernel/index.ts"
 import { reject, remove, removeWhere, renderById, Shown, Store, streamOf, update } from "../../kernel/index.ts"
-import { updatedEvent, viewContext } from "../../kernel/index.ts"
+import { updatedEvents, viewContext } from "../../kernel/index.ts"
 import type { CustomFieldRow, DataOf, Decided, ProjectionContext, RowChange, Scrub, Slice } from "../../kernel/index.ts"
 import type { StoreShape, Table } from "../../kernel/index.ts"
 import { type UserRow, users } from "../users/permissions.ts"
@@ -157,11 +157,10 @@ const anonymiseMember = (member: MemberRow, own_id: number | null, facts: Anonym
   return Result.succeed({
     events: [
       // Projections read only their event, so it lists all values that remain.
-      ...[member, ...merged].flatMap(
-        (row) =>
-          updatedEvent(members, row, {
-            custom_fields: Object.fromEntries(Object.entries(row.custom_fields).filter(([id]) => kept_ids.has(id)))
-          }) ?? []
+      ...[member, ...merged].flatMap((row) =>
+        updatedEvents(members, row, {
+          custom_fields: Object.fromEntries(Object.entries(row.custom_fields).filter(([id]) => kept_ids.has(id)))
+        })
       ),
       memberAnonymised.make(anonymised)
     ],

@@ -1,7 +1,7 @@
 /** Rules for users: who may be invited, changed and deactivated by whom (rules/conventions 11 and 12). */
 import { Effect, Result, Schema } from "effect"
 import { createdEvent, eventType, foldCase, forbidden, initialRow, invalid, reject } from "../../kernel/index.ts"
-import { Rejection, rowMade, rowUpdated, Store, update, updatedEvent } from "../../kernel/index.ts"
+import { Rejection, rowMade, rowUpdated, Store, update, updatedEvents } from "../../kernel/index.ts"
 import type { AnyEventType, Catalogue, Decided, LaterSeed, NewEvent, RowOf, Viewer } from "../../kernel/index.ts"
 import { memberFields, type MemberRow, members } from "../members/schema.ts"
 import type { UserRow } from "./permissions.ts"
@@ -95,12 +95,10 @@ export const grantToSystemRoles =
   () =>
     Effect.gen(function* () {
       const system_roles = yield* Store.find(roles, { is_system: true }, { order: ["sort_order", "id"] })
-      return system_roles
-        .map((role) => {
-          const permissions = [...new Set([...role.permissions, ...(granted[role.name] ?? [])])]
-          return updatedEvent(roles, role, { permissions })
-        })
-        .filter((event) => event !== undefined)
+      return system_roles.flatMap((role) => {
+        const permissions = [...new Set([...role.permissions, ...(granted[role.name] ?? [])])]
+        return updatedEvents(roles, role, { permissions })
+      })
     })
 
 interface Invited {
@@ -234,11 +232,8 @@ export const changeUser = (
     const email = change.email ?? user.email
     const email_verified_at = email === user.email ? user.email_verified_at : null
     const set = { name: change.name ?? user.name, email, email_verified_at, role_ids }
-    const events: ReadonlyArray<NewEvent | undefined> = [
-      updatedEvent(users, user, set),
-      facts.member === undefined ? undefined : updatedEvent(members, facts.member, { name: set.name })
-    ]
-    return { events: events.filter((event) => event !== undefined), result: { id: user.id } }
+    const renamed = facts.member === undefined ? [] : updatedEvents(members, facts.member, { name: set.name })
+    return { events: [...updatedEvents(users, user, set), ...renamed], result: { id: user.id } }
   })
 }
 

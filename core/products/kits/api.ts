@@ -1,7 +1,7 @@
 /** Endpoints of accessories, components and container templates (rules/availability 7.2, 7.3, 8.4). */
 import { boolean, choice, command, crudResource, type Decided, decimal, type FieldErrors } from "../../kernel/index.ts"
 import { get, type Input, integer, invalid, list, object, ok, ref, reject, resource } from "../../kernel/index.ts"
-import { type SaveResult, Shown, type Slice, Store, text, updatedEvent, viewManageAccess } from "../../kernel/index.ts"
+import { type SaveResult, Shown, type Slice, Store, text, updatedEvents, viewManageAccess } from "../../kernel/index.ts"
 import type { ContainerTemplate, ProductRow, TemplateSlot } from "../products/schema.ts"
 import { checkin_modes, container_modes, products } from "../products/schema.ts"
 import type { AccessoryRow, ComponentRow } from "./schema.ts"
@@ -144,8 +144,7 @@ const changeTemplate = (product: ProductRow, sent: Sent): Decided => {
     container_repack_on_return: sent.repack_on_return ?? product.container_repack_on_return,
     container_template: template
   }
-  const updated = updatedEvent(products, product, set)
-  return Result.succeed({ events: updated === undefined ? [] : [updated], result: { id: product.id } })
+  return Result.succeed({ events: updatedEvents(products, product, set), result: { id: product.id } })
 }
 
 const templateErrors = (

@@ -1,6 +1,6 @@
 /** Rules of accessories and components (rules/availability 7.2 and 7.3). */
 import { Result } from "effect"
-import { event, reject, streamOf, updatedEvent } from "../../kernel/index.ts"
+import { event, reject, streamOf, updatedEvents } from "../../kernel/index.ts"
 import type { NewEvent, Rejection, SaveResult } from "../../kernel/index.ts"
 import { type ProductRow, products } from "../products/schema.ts"
 import type { ComponentRow, product_components } from "./schema.ts"
@@ -103,4 +103,4 @@ export const deleteComponent = (
   ])
 
 const kitFlag = (product: ProductRow, is_kit: boolean): NewEvent =>
-  updatedEvent(products, product, { is_kit }) ?? productTouched(product.id)
+  updatedEvents(products, product, { is_kit })[0] ?? productTouched(product.id)

@@ -2,7 +2,7 @@
 import { Effect, Result, Schema } from "effect"
 import { baseCurrency, baseView, boolean, choice, createdEvent, crudResource, date } from "../../kernel/index.ts"
 import { deletedEvent, follow, integer, invalid, json, list, longText, money, object } from "../../kernel/index.ts"
-import { orderSql, ref, resource, rowEvents, Shown, Store, table, text, updatedEvent } from "../../kernel/index.ts"
+import { orderSql, ref, resource, rowEvents, Shown, Store, table, text, updatedEvents } from "../../kernel/index.ts"
 import { updateWhere, viewManageAccess, type DecideContext, type FieldErrors, type Json } from "../../kernel/index.ts"
 import { type JsonObject, type NewEvent, type RowOf, type Slice, type ValuesOf } from "../../kernel/index.ts"
 import { readCriteria } from "../../pricing/pricing/criteria.ts"
@@ -240,8 +240,7 @@ const replaceSurcharges = (
     const row = { ...one, value: value.success, sort_order: one.sort_order ?? index }
     if (before === undefined)
       return [createdEvent(surcharges, { ...row, id: context.id(surcharges), surcharge_group_id: group_id })]
-    const updated = updatedEvent(surcharges, before, row)
-    return updated === undefined ? [] : [updated]
+    return updatedEvents(surcharges, before, row)
   })
   if (Object.keys(errors).length > 0) return Result.fail(errors)
   return Result.succeed({

@@ -1,7 +1,7 @@
 /** Rules of stock levels and their ledger (rules/availability 10). */
 import { Effect, Result } from "effect"
 import { createdEvent, dataOf, deletedEvent, initialRow, invalidField, reaction, reject } from "../../kernel/index.ts"
-import { rowCreated, Store, updatedEvent } from "../../kernel/index.ts"
+import { rowCreated, Store, updatedEvents } from "../../kernel/index.ts"
 import type { DataOf, DecideContext, Decided, Happened, NewEvent, Rejection, SaveResult } from "../../kernel/index.ts"
 import { bulk, type ProductRow, products, serialised } from "../products/schema.ts"
 import { exact, formatDecimal } from "../../values/decimal.ts"
@@ -254,11 +254,10 @@ export const deleteTransaction = (
 }
 
 const levelMoved = (level: StockLevelRow, move: string, is_gone: boolean): ReadonlyArray<NewEvent> => {
-  const updated = updatedEvent(stock_levels, level, {
+  return updatedEvents(stock_levels, level, {
     quantity_held: formatDecimal(exact(level.quantity_held).plus(move), 2),
     is_gone
   })
-  return updated === undefined ? [] : [updated]
 }
 
 // A new bulk product gets an empty stock level, so that quantities can be posted to it (rules/availability 7.1).

@@ -2,7 +2,7 @@
 import { Effect, Result, Schema } from "effect"
 import { boolean, command, decimal, integer, invalidField, later, list, lockStreams } from "../../kernel/index.ts"
 import { longText, ok, reaction, reject, renderById, Shown, Store, text, timestamp } from "../../kernel/index.ts"
-import { updatedEvent, viewContext, wholeNumber, withRules } from "../../kernel/index.ts"
+import { updatedEvents, viewContext, wholeNumber, withRules } from "../../kernel/index.ts"
 import type { DecideContext, Decided, Endpoint, Input, Rejection, ValuesOf } from "../../kernel/index.ts"
 import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"
 import { exact } from "../../values/decimal.ts"
@@ -161,7 +161,7 @@ export const hireExtended = reaction({
       events.flatMap(({ data }) =>
         levels
           .filter(({ purchase_order_item_id }) => data.hired_items.includes(purchase_order_item_id ?? 0))
-          .flatMap((level) => updatedEvent(stock_levels, level, { ends_at: data.ends_at }) ?? [])
+          .flatMap((level) => updatedEvents(stock_levels, level, { ends_at: data.ends_at }))
       )
     )
 })

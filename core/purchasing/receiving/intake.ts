@@ -3,7 +3,7 @@
  * sub-hired goods count within their window, purchased ones permanently and with a ledger entry.
  */
 import { Effect, Result } from "effect"
-import { createdEvent, initialRow, integer, reaction, Store, unstamped, updatedEvent } from "../../kernel/index.ts"
+import { createdEvent, initialRow, integer, reaction, Store, unstamped, updatedEvents } from "../../kernel/index.ts"
 import type { DataOf, DecideContext, NewEvent, SettingGroups, Settings } from "../../kernel/index.ts"
 import { type ProductRow, products, serialised } from "../../products/products/schema.ts"
 import { boughtEvents } from "../../products/stock/decide.ts"
@@ -118,9 +118,8 @@ const levelEvents = (
   const quantity_held =
     level.stock_category === unit_category ? level.quantity_held : formatDecimal(came.plus(level.quantity_held), 2)
   const { created_at: _c, deleted_at: _d, updated_at: _u, ...row } = { ...level, quantity_held }
-  const changed = is_there ? updatedEvent(stock_levels, level, { quantity_held }) : createdEvent(stock_levels, row)
   return [
-    ...(changed === undefined ? [] : [changed]),
+    ...(is_there ? updatedEvents(stock_levels, level, { quantity_held }) : [createdEvent(stock_levels, row)]),
     ...(level.is_sub_hired
       ? []
       : entries.flatMap(({ quantity }) =>
@@ -184,13 +183,8 @@ const leavingEvents = (
   const gone = { given_back_at: at, ends_at: countedUntil(level, at, zone) }
   const stays = exact(level.quantity_held).minus(left)
   const { created_at: _c, deleted_at: _d, updated_at: _u, ...row } = level
-  const changed = updatedEvent(
-    stock_levels,
-    level,
-    stays.greaterThan(0) ? { quantity_held: formatDecimal(stays, 2) } : gone
-  )
   return [
-    ...(changed === undefined ? [] : [changed]),
+    ...updatedEvents(stock_levels, level, stays.greaterThan(0) ? { quantity_held: formatDecimal(stays, 2) } : gone),
     ...(stays.greaterThan(0)
       ? [
           createdEvent(stock_levels, {

@@ -5,7 +5,7 @@
 import { Effect, Result } from "effect"
 import { baseCurrency, boolean, command, createdEvent, crudResource, decimal, integer } from "../../kernel/index.ts"
 import { notFound, ok, reject, renderById, resource, Shown, Store, table, text, timestamp } from "../../kernel/index.ts"
-import { updatedEvent, viewContext, viewManageAccess, visible_to_all, type Slice } from "../../kernel/index.ts"
+import { updatedEvents, viewContext, viewManageAccess, visible_to_all, type Slice } from "../../kernel/index.ts"
 import { countries as known_countries } from "../../values/country.ts"
 import { currencies as known_currencies, EXCHANGE_RATE_SCALE, findExchangeRate, inverseOf } from "../../values/money.ts"
 
@@ -68,8 +68,7 @@ const enable = command("PUT", "/api/v1/currencies/{id}", {
     const is_enabled = values.is_enabled ?? row.is_enabled
     if (is_base && !is_enabled)
       return reject("is_enabled", `${row.code} is the base currency, which is always enabled.`)
-    const changed = updatedEvent(currencies, row, { is_enabled })
-    return Result.succeed({ events: changed === undefined ? [] : [changed], result: { id: row.id } })
+    return Result.succeed({ events: updatedEvents(currencies, row, { is_enabled }), result: { id: row.id } })
   },
   respond: ({ id }, input) => Effect.map(renderById(currencyResource, id, input.query, viewContext(input)), ok)
 })

@@ -1,7 +1,7 @@
 /** Tax: classes of products and of customers, percentages, and the rules that join them (rules/rates 8). */
 import { Effect, Result } from "effect"
 import { boolean, choice, createdEvent, crudResource, decimal, initialRow, integer, list } from "../../kernel/index.ts"
-import { longText, ref, reject, resource, Shown, Store, table, text, updatedEvent } from "../../kernel/index.ts"
+import { longText, ref, reject, resource, Shown, Store, table, text, updatedEvents } from "../../kernel/index.ts"
 import { viewManageAccess, visible_to_all } from "../../kernel/index.ts"
 import type { JsonObject, RowOf, Settings, Slice, Stamped, Table } from "../../kernel/index.ts"
 import type { TaxTable } from "../../pricing/pricing/line.ts"
@@ -70,11 +70,7 @@ const taxClasses = (table: ClassTable): Slice =>
           return reject("is_default", "Make another tax class the default instead.")
         }
         const others: ReadonlyArray<ClassRow> = next.is_default ? facts.filter(({ id }) => id !== next.id) : []
-        return Result.succeed({
-          also: others
-            .map((one) => updatedEvent(table, one, { is_default: false }))
-            .filter((event) => event !== undefined)
-        })
+        return Result.succeed({ also: others.flatMap((one) => updatedEvents(table, one, { is_default: false })) })
       },
       delete: ({ row }) =>
         row.is_default

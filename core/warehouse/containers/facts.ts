@@ -3,7 +3,7 @@ import { firstOf, lastOf } from "../../values/text.ts"
 import { Effect, Result } from "effect"
 import { assetConflicts } from "../../orders/availability/api/window.ts"
 import { withHolders, type HeldDemand } from "../../orders/opportunities/state/index.ts"
-import { reject, Store, streamOf, updatedEvent } from "../../kernel/index.ts"
+import { reject, Store, streamOf, updatedEvents } from "../../kernel/index.ts"
 import type { DecideContext, Failure, NewEvent, Rejection } from "../../kernel/index.ts"
 import { caseOf, type CaseProduct, product_components } from "../../products/kits/schema.ts"
 import { type ProductRow, products } from "../../products/products/schema.ts"
@@ -316,8 +316,7 @@ export const syncHolds = (
     }
     if (!must_be_held && is_held) events.push(releaseUnit(container.id, item.id))
     if (container.serialised_item_id !== null) {
-      const mode_changed = updatedEvent(stock_levels, unit, { container_mode: product.container_mode ?? "transport" })
-      if (mode_changed !== undefined) events.push(mode_changed)
+      events.push(...updatedEvents(stock_levels, unit, { container_mode: product.container_mode ?? "transport" }))
     }
   }
   return Result.succeed(events)

@@ -1,7 +1,7 @@
 /** Rules for creating, changing, sealing, unsealing, dissolving and repacking containers (rules/availability 8.6). */
 import { Result } from "effect"
 import type { DemandRow } from "../../orders/demands/schema.ts"
-import { createdEvent, deletedEvent, initialRow, reject, updatedEvent } from "../../kernel/index.ts"
+import { createdEvent, deletedEvent, initialRow, reject, updatedEvents } from "../../kernel/index.ts"
 import type { DecideContext, Decided, NewEvent, Rejection } from "../../kernel/index.ts"
 import { type ProductRow, serialised } from "../../products/products/schema.ts"
 import { outOfServiceDuring, outOfServiceText, type StockLevelRow } from "../../products/stock/schema.ts"
@@ -129,8 +129,7 @@ export const changeContainer = (
     return reject("barcode", "A temporary container is known by its barcode; it cannot be cleared.")
   if (row.is_temporary && set.barcode !== undefined && duplicate !== undefined && duplicate.id !== row.id)
     return reject("barcode", barcodeTaken(duplicate))
-  const updated = updatedEvent(containers, row, set)
-  return Result.succeed({ events: updated === undefined ? [] : [updated], result: { id: row.id } })
+  return Result.succeed({ events: updatedEvents(containers, row, set), result: { id: row.id } })
 }
 
 /**

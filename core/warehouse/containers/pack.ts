@@ -4,7 +4,7 @@
 import { holderText } from "../../orders/opportunities/state/index.ts"
 import { Result } from "effect"
 import { isPackedUnitHeld } from "../../orders/availability/rules/line-demands.ts"
-import { integer, invalid, invalidField, list, reject, rowUpdated, Shown, updatedEvent } from "../../kernel/index.ts"
+import { integer, invalid, invalidField, list, reject, rowUpdated, Shown, updatedEvents } from "../../kernel/index.ts"
 import type { DecideContext, Decided, NewEvent, Rejection } from "../../kernel/index.ts"
 import { serialised } from "../../products/products/schema.ts"
 import { outOfServiceText, stock_levels } from "../../products/stock/schema.ts"
@@ -83,7 +83,7 @@ interface Place {
 
 /** Event that nests a container in another parent, or in none. */
 const nestedUnder = (child: ContainerRow, parent_container_id: number | null): NewEvent =>
-  updatedEvent(containers, child, { parent_container_id }) ?? rowUpdated(containers).make({ id: child.id })
+  updatedEvents(containers, child, { parent_container_id })[0] ?? rowUpdated(containers).make({ id: child.id })
 
 /**
  * Events of packing a unit now: its packing row, a demand if the case holds its contents, the case noted on its stock
@@ -114,8 +114,8 @@ const entering = (
   }
   const unit_marked =
     container.serialised_item_id === null
-      ? undefined
-      : updatedEvent(stock_levels, unit.level, {
+      ? []
+      : updatedEvents(stock_levels, unit.level, {
           container_stock_level_id: container.serialised_item_id,
           container_mode: as_case.container_mode ?? "transport"
         })
@@ -126,7 +126,7 @@ const entering = (
       ...(isPackedUnitHeld(as_case, unit.level.product_id)
         ? [holdUnit(container.id, row, unit.level, context.happened_at, context)]
         : []),
-      ...(unit_marked === undefined ? [] : [unit_marked]),
+      ...unit_marked,
       ...(unit.child === undefined ? [] : [nestedUnder(unit.child, container.id)])
     ]
   }
@@ -143,11 +143,10 @@ export const leaving = (
   to: number | null,
   context: DecideContext
 ): ReadonlyArray<NewEvent> => {
-  const unit_unmarked = updatedEvent(stock_levels, unit.level, { container_stock_level_id: null, container_mode: null })
   return [
     itemUnpacked(membership, context.happened_at, reason, to),
     releaseUnit(membership.container_id, membership.id),
-    ...(unit_unmarked === undefined ? [] : [unit_unmarked]),
+    ...updatedEvents(stock_levels, unit.level, { container_stock_level_id: null, container_mode: null }),
     ...(unit.child === undefined ? [] : [nestedUnder(unit.child, null)])
   ]
 }

@@ -1,6 +1,6 @@
 /** Rules of inspections: when a unit's next one is due, and the list of those due (rules/inspections). */
 import { Effect, Result } from "effect"
-import { bindings, reject, settingText, Store, updatedEvent } from "../../kernel/index.ts"
+import { bindings, reject, settingText, Store, updatedEvents } from "../../kernel/index.ts"
 import type { DecideContext, Input, NewEvent, SaveInput, SaveResult } from "../../kernel/index.ts"
 import { products, serialised } from "../../products/products/schema.ts"
 import { type StockLevelRow, stock_levels, unit_category } from "../../products/stock/schema.ts"
@@ -44,8 +44,7 @@ export const inspectionDueAt = (
   )
 }
 const dueChanged = (level: StockLevelRow, ...of: [ReadonlyArray<IntervalRow>, ReadonlyArray<Latest>]) => {
-  const event = updatedEvent(stock_levels, level, { inspection_due_at: inspectionDueAt(level, ...of) })
-  return event === undefined ? [] : [event]
+  return updatedEvents(stock_levels, level, { inspection_due_at: inspectionDueAt(level, ...of) })
 }
 
 // Recording and deleting an inspection.
@@ -115,15 +114,12 @@ export const saveInspection = (
     created_by_user_id: context.viewer.user_id || null
   }
   if (!is_latest) return Result.succeed({ set })
-  const before = other === undefined ? undefined : updatedEvent(inspections, other, { is_latest: false })
+  const before = other === undefined ? [] : updatedEvents(inspections, other, { is_latest: false })
   const now_latest = [
     ...latest.filter(({ inspection_kind_id }) => inspection_kind_id !== next.inspection_kind_id),
     { ...next, ...set }
   ]
-  return Result.succeed({
-    set,
-    also: [...(before === undefined ? [] : [before]), ...dueChanged(level, intervals, now_latest)]
-  })
+  return Result.succeed({ set, also: [...before, ...dueChanged(level, intervals, now_latest)] })
 }
 
 /** Events after deleting an inspection: the one before it is the newest again. */
@@ -133,10 +129,9 @@ export const afterDeleting = (
 ): ReadonlyArray<NewEvent> => {
   // By what was read under the unit's lock: another deletion may have made it the newest meanwhile.
   if (!latest.some(({ id }) => id === row.id)) return []
-  const again = other === undefined ? undefined : updatedEvent(inspections, other, { is_latest: true })
   const others = latest.filter(({ id }) => id !== row.id)
   return [
-    ...(again === undefined ? [] : [again]),
+    ...(other === undefined ? [] : updatedEvents(inspections, other, { is_latest: true })),
     ...(level === undefined ? [] : dueChanged(level, intervals, other === undefined ? others : [...others, other]))
   ]
 }

@@ -1,7 +1,7 @@
 /** Rule for merging a duplicate product into another (rules/availability 7.1). */
 import { Result } from "effect"
 import { type PackedUnit, syncHolds } from "../containers/facts.ts"
-import { deletedEvent, reject, updatedEvent } from "../../kernel/index.ts"
+import { deletedEvent, reject, updatedEvents } from "../../kernel/index.ts"
 import type { AnyRow, DecideContext, Decided, NewEvent } from "../../kernel/index.ts"
 import { productMerged } from "./events.ts"
 import { type Composed, contains, depthThrough } from "../../products/kits/decide.ts"
@@ -104,13 +104,12 @@ const mergedProduct = (
     ...secondary.custom_fields,
     ...Object.fromEntries(Object.entries(primary.custom_fields).filter(([, value]) => value !== null))
   }
-  const updated = updatedEvent(products, primary, {
+  return updatedEvents(products, primary, {
     custom_fields,
     is_kit,
     ...caseSettings(as_case),
     container_template: relinkedTemplate(as_case, primary.id, secondary.id)
   })
-  return updated === undefined ? [] : [updated]
 }
 
 /** Changed templates of other cases, with the primary instead of the secondary. */
@@ -121,9 +120,8 @@ const mergedTemplates = (
 ): ReadonlyArray<NewEvent> =>
   cases
     .filter((row) => row.id !== primary_id && row.id !== secondary_id)
-    .flatMap(
-      (row) =>
-        updatedEvent(products, row, { container_template: relinkedTemplate(row, primary_id, secondary_id) }) ?? []
+    .flatMap((row) =>
+      updatedEvents(products, row, { container_template: relinkedTemplate(row, primary_id, secondary_id) })
     )
 
 const caseSettings = (row: ProductRow): Partial<ProductRow> => ({
@@ -173,14 +171,16 @@ const pooledLevels = (
       const sum = (
         name: "quantity_held" | "quantity_allocated" | "quantity_unavailable" | "quantity_on_order"
       ): string => formatDecimal(exact(into[name]).plus(from[name]), 2)
-      const updated = updatedEvent(stock_levels, into, {
-        quantity_held: sum("quantity_held"),
-        quantity_allocated: sum("quantity_allocated"),
-        quantity_unavailable: sum("quantity_unavailable"),
-        quantity_on_order: sum("quantity_on_order"),
-        out_of_service: [...into.out_of_service, ...from.out_of_service]
-      })
-      return [...(updated === undefined ? [] : [updated]), stockLevelMerged.make({ id: from.id, into_id: into.id })]
+      return [
+        ...updatedEvents(stock_levels, into, {
+          quantity_held: sum("quantity_held"),
+          quantity_allocated: sum("quantity_allocated"),
+          quantity_unavailable: sum("quantity_unavailable"),
+          quantity_on_order: sum("quantity_on_order"),
+          out_of_service: [...into.out_of_service, ...from.out_of_service]
+        }),
+        stockLevelMerged.make({ id: from.id, into_id: into.id })
+      ]
     })
 }
 
@@ -201,10 +201,10 @@ const relinked = <R extends Link>(
   for (const row of rows.filter(touched)) {
     const product_id = row.product_id === secondary_id ? primary_id : row.product_id
     const to = end(row) === secondary_id ? primary_id : end(row)
-    const moved =
+    const [moved] =
       product_id === to || taken.has(`${product_id}>${to}`)
-        ? undefined
-        : updatedEvent(table, row, { product_id, [other]: to })
+        ? []
+        : updatedEvents(table, row, { product_id, [other]: to })
     if (moved === undefined) events.push(deletedEvent(table, row.id))
     else {
       taken.add(`${product_id}>${to}`)

@@ -1,6 +1,6 @@
 /** Rules of sending, receiving and cancelling transfers (rules/transfers 4 to 6). */
 import { Result } from "effect"
-import { createdEvent, initialRow, invalid, itemsMoved, reject, unstamped, updatedEvent } from "../../kernel/index.ts"
+import { createdEvent, initialRow, invalid, itemsMoved, reject, unstamped, updatedEvents } from "../../kernel/index.ts"
 import { withoutStamps } from "../../kernel/index.ts"
 import type { DataOf, DecideContext, Decided, NewEvent, Rejection, RowOf } from "../../kernel/index.ts"
 import { containers } from "../../products/packing.ts"
@@ -254,14 +254,12 @@ const putIn = (ledger: Ledger, item: Item, quantity: number, facts: MoveFacts, c
   const store_id = facts.to.id
   const units = unitsOf(item, facts)
   for (const level of units) {
-    const changed = updatedEvent(stock_levels, level, { store_id, location: null })
-    if (changed !== undefined) ledger.events.push(changed)
+    ledger.events.push(...updatedEvents(stock_levels, level, { store_id, location: null }))
     ledger.post({ ...level, store_id }, "in", 1)
   }
   const content = facts.cases.get(item.container_id ?? 0)
   for (const container of content?.containers ?? []) {
-    const changed = updatedEvent(containers, container, { store_id })
-    if (changed !== undefined) ledger.events.push(changed)
+    ledger.events.push(...updatedEvents(containers, container, { store_id }))
   }
   for (const { is_held, item: packing, level } of content?.units ?? [])
     if (is_held && packing !== undefined)

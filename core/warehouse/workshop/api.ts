@@ -2,7 +2,7 @@
 import { boolean, calendarErrors, command, created, crudResource, get, integer } from "../../kernel/index.ts"
 import { invalidField, list, listOf, lockStreams, longText, money, notFound, ok } from "../../kernel/index.ts"
 import { permissionsOfArea, ref, reject, renderById, renderOne, resource, rowEvents } from "../../kernel/index.ts"
-import { Shown, Store, text, timestamp, updatedEvent, viewContext } from "../../kernel/index.ts"
+import { Shown, Store, text, timestamp, updatedEvents, viewContext } from "../../kernel/index.ts"
 import type { DecideContext, Endpoint, Fields, Input, Slice, ValuesOf } from "../../kernel/index.ts"
 import { products } from "../../products/products/schema.ts"
 import { service_states, stock_levels, stock_transactions, type StockLevelRow } from "../../products/stock/schema.ts"
@@ -137,11 +137,16 @@ const charge = command("POST", "/api/v1/service_records/{id}/charge", {
         },
         context
       )
-      const linked = updatedEvent(service_records, record, {
-        opportunity_id: state.opportunity.header.id,
-        opportunity_cost_id: added.result.cost_id
-      })
-      return { events: [...added.events, ...(linked === undefined ? [] : [linked])], result: { id: record.id } }
+      return {
+        events: [
+          ...added.events,
+          ...updatedEvents(service_records, record, {
+            opportunity_id: state.opportunity.header.id,
+            opportunity_cost_id: added.result.cost_id
+          })
+        ],
+        result: { id: record.id }
+      }
     }),
   respond: (result, input) => Effect.map(renderById(serviceRecordResource, result.id, [], viewContext(input)), created)
 })

@@ -3,7 +3,7 @@
  * record, a bulk level may have several, each for a part of its quantity.
  */
 import { Result } from "effect"
-import { createdEvent, reject, updatedEvent } from "../../kernel/index.ts"
+import { createdEvent, reject, updatedEvents } from "../../kernel/index.ts"
 import type { DecideContext, NewEvent, Rejection } from "../../kernel/index.ts"
 import { postTransaction } from "../../products/stock/decide.ts"
 import {
@@ -68,8 +68,7 @@ const levelFollows = (
   open: ReadonlyArray<ServiceRecordRow>,
   gone_as?: ServiceState
 ): ReadonlyArray<NewEvent> => {
-  const changed = updatedEvent(stock_levels, level, levelSet(level, open, gone_as))
-  return changed === undefined ? [] : [changed]
+  return updatedEvents(stock_levels, level, levelSet(level, open, gone_as))
 }
 const factsWith = (facts: ServiceFacts, open: ReadonlyArray<ServiceRecordRow>): ServiceFacts => ({
   ...facts,
@@ -193,13 +192,17 @@ const ended = (
     ...(cost === null || cost === undefined ? {} : { cost })
   }
   if (quantity >= record.quantity) {
-    const event = updatedEvent(service_records, record, set)
-    return { events: event === undefined ? [] : [event], left: [] }
+    return { events: updatedEvents(service_records, record, set), left: [] }
   }
   const left = { ...record, quantity: record.quantity - quantity }
-  const event = updatedEvent(service_records, record, { quantity: left.quantity })
   const part = { ...record, ...set, id: context.id(service_records), quantity, opportunity_cost_id: null }
-  return { events: [createdEvent(service_records, part), ...(event === undefined ? [] : [event])], left: [left] }
+  return {
+    events: [
+      createdEvent(service_records, part),
+      ...updatedEvents(service_records, record, { quantity: left.quantity })
+    ],
+    left: [left]
+  }
 }
 const without = (open: ReadonlyArray<ServiceRecordRow>, record: ServiceRecordRow | undefined) =>
   open.filter((one) => one.id !== record?.id)
@@ -259,10 +262,10 @@ const changed = (facts: ServiceFacts, record: ServiceRecordRow, sent: ServiceInp
       ...Object.fromEntries(given.map((name) => [name, sent[name]])),
       ...(typeof sent.starts_at === "string" ? { starts_at: sent.starts_at } : {})
     }
-    const event = updatedEvent(service_records, record, set)
+    const changed = updatedEvents(service_records, record, set)
     const after = open.map((one) => (one.id === record.id ? { ...record, ...set } : one))
     return {
-      events: event === undefined ? [] : [event, ...levelFollows(level, after)],
+      events: changed.length === 0 ? [] : [...changed, ...levelFollows(level, after)],
       result: { id: level.id, service_record_id: record.id },
       after: factsWith(facts, after)
     }

@@ -4,7 +4,7 @@
  */
 import { Effect, Result } from "effect"
 import { dataOf, lockStreams, reaction, rowCreated, rowUpdated, Store, streamOf } from "../../kernel/index.ts"
-import { updatedEvent, type DecideContext, type NewEvent, type Settings } from "../../kernel/index.ts"
+import { updatedEvents, type DecideContext, type NewEvent, type Settings } from "../../kernel/index.ts"
 import { lineWindow } from "../../orders/availability/rules/line-demands.ts"
 import { demandDateSourceIn } from "../../orders/availability/facts/load.ts"
 import { allocated, asset_assignments, damaged, isClosed, missing } from "../../orders/opportunities/tables/index.ts"
@@ -265,7 +265,7 @@ const levelFollowed = reaction({
         const moved =
           typeof store_id !== "number"
             ? []
-            : facts.open.flatMap((record) => updatedEvent(service_records, record, { store_id }) ?? [])
+            : facts.open.flatMap((record) => updatedEvents(service_records, record, { store_id }))
         if (typeof is_gone !== "boolean") return moved
         const sold = dataOf(lineMade, all).some(
           (line) => line["stock_level_id"] === id && line["transaction_type"] === sellType

@@ -1,6 +1,6 @@
 /** Rules that allocate units to lines, release and exchange them (rules/opportunities 9.1, 9.2). */
 import { Result } from "effect"
-import { initialRow, reject, updatedEvent } from "../../../kernel/index.ts"
+import { initialRow, reject, updatedEvents } from "../../../kernel/index.ts"
 import type { DecideContext, Decided, NewEvent } from "../../../kernel/index.ts"
 import {
   type StockLevelRow,
@@ -27,10 +27,9 @@ export const allocatedCountChanged = (
   [...changes].flatMap(([id, by]) => {
     const level = levels.get(id)
     if (level === undefined || by === 0) return []
-    const changed = updatedEvent(stock_levels, level, {
+    return updatedEvents(stock_levels, level, {
       quantity_allocated: formatDecimal(Math.max(0, Number(level.quantity_allocated) + by), 2)
     })
-    return changed === undefined ? [] : [changed]
   })
 
 /**
