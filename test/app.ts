@@ -10,6 +10,7 @@ import { danglingReferences } from "../core/kernel/runtime/reference-checks.ts"
 import { bodyOf, Rejection, statusOf, type Viewer } from "../core/kernel/fields/rejection.ts"
 import { rebuild, seed, ensureSchema } from "../core/kernel/runtime/schema.ts"
 import { Store } from "../core/kernel/store/store.ts"
+import { laterGrants, systemRoles } from "../core/people/users/permissions.ts"
 import * as Sqlite from "../sync/sqlite/client.ts"
 import * as Postgres from "../server/pg/client.ts"
 import { secretBox } from "../server/ports/secret-box.ts"
@@ -29,6 +30,10 @@ export const owner: Viewer = {
   abilities: new Set(["*"]),
   token_id: 1
 }
+/** Permissions of a system role in this release, without those that slices grant for their own areas. */
+export const permissionsOfRole = (name: string): ReadonlyArray<string> => [
+  ...new Set([...(systemRoles.find((role) => role.name === name)?.permissions ?? []), ...(laterGrants[name] ?? [])])
+]
 /** Somebody with just these permissions and abilities. */
 export const viewerWith = (permissions: ReadonlyArray<string>, abilities: ReadonlyArray<string>): Viewer => ({
   ...owner,

@@ -1,7 +1,7 @@
 /** Requesting, finalising and voiding documents (rules/billing 3). */
 import { Result } from "effect"
 import { nextDocumentNumber } from "../billing/state/events.ts"
-import { forbidden, hasOnePermission, invalid, reject, wordsOf } from "../kernel/index.ts"
+import { decided, decision, forbidden, hasOnePermission, invalid, reject, wordsOf } from "../kernel/index.ts"
 import type { DecideContext, Decided, NewEvent, Rejection, Viewer } from "../kernel/index.ts"
 import type { DocumentableType, DocumentRow, DocumentType, DrawnBy } from "./schema.ts"
 import {
@@ -117,7 +117,7 @@ export const requestDocument = (
     if (problem !== undefined) return yield* reject("document_type", problem)
     const store_id = asked.store_id ?? source?.store_id ?? null
     const { event, id } = requested(asked, asked.documentable_id, store_id, asked.drawn_by, context)
-    return { events: [event], result: { id } }
+    return decision(id, [event])
   })
 
 /** A requested batch: documents of several sources, requested all or none. `id` is that of the first document. */
@@ -170,10 +170,7 @@ export const finaliseDocument = (row: DocumentRow, { is_draft }: FinaliseFacts, 
     return refuse(`The ${wordsOf(documents)} is ${wordOf(row)}; only a generated one can be made final.`)
   if (is_draft) return refuse("It was made of a draft: issue the invoice, then generate the document again.")
   if (row.of_draft) return refuse("It was drawn while the invoice was a draft, and says so: generate it again.")
-  return Result.succeed({
-    events: [documentFinalised.make(documentChange(row, { status: "finalised", finalised_at: now }))],
-    result: { id: row.id }
-  })
+  return decided(row.id, [documentFinalised.make(documentChange(row, { status: "finalised", finalised_at: now }))])
 }
 
 export const voidDocument = (
@@ -184,13 +181,10 @@ export const voidDocument = (
 ): Decided =>
   row.status !== "generated" && row.status !== "finalised"
     ? refuse(`The document is ${wordOf(row)}; only a generated or a finalised one can be voided.`)
-    : Result.succeed({
-        events: [
-          documentVoided.make({
-            // Clearing the uuid disables its signed URLs; the content stays under its hash.
-            ...documentChange(row, { status: "voided", voided_at: now, void_reason: reason, uuid: null }),
-            link_ids
-          })
-        ],
-        result: { id: row.id }
-      })
+    : decided(row.id, [
+        documentVoided.make({
+          // Clearing the uuid disables its signed URLs; the content stays under its hash.
+          ...documentChange(row, { status: "voided", voided_at: now, void_reason: reason, uuid: null }),
+          link_ids
+        })
+      ])

@@ -1,7 +1,6 @@
 /** Purchase orders made offline, and what a device holds of costs its person may not see. */
 import { describe, expect, it } from "vitest"
-import { permissionsOfRole } from "../../core/people/users/permissions.ts"
-import { engines } from "../app.ts"
+import { engines, permissionsOfRole } from "../app.ts"
 import { serverOfSuite } from "./opening.ts"
 
 describe.each(engines)("purchase orders on devices, server on %s", (engine) => {

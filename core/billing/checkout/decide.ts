@@ -4,7 +4,7 @@ import { allocateMoney, formatMoney, parseMoney, percentOfMoney, sumMoney } from
 import { groupKey, type RowTax, sumsOf } from "../state/amounts.ts"
 import { invoice_items, type InvoiceItemRow, type InvoiceRow, invoices, type TaxSummaryRow } from "../state/tables.ts"
 import { Result } from "effect"
-import { readCustomFields, reject, withoutStamps } from "../../kernel/index.ts"
+import { decision, readCustomFields, reject, withoutStamps } from "../../kernel/index.ts"
 import type { CustomFieldFacts, DecideContext, Decided, Json, JsonObject, Rejection } from "../../kernel/index.ts"
 import { type Billed, billedText, leftToBill, namesOfInvoices } from "../state/billed.ts"
 import { hundredths, quantityText, share } from "../state/credited.ts"
@@ -13,7 +13,7 @@ import { snapshotRate } from "../../orders/opportunities/header/decide.ts"
 import { statusLabelOf, type OpportunityRow } from "../../orders/opportunities/tables/index.ts"
 import { invoiceCreated } from "../state/events.ts"
 import { billable, newInvoice, termsOf } from "../invoices/decide.ts"
-import { billedRows, type CheckoutSource, newItem, pickTax, quantityAndPrice, quantityIn } from "../state/rows.ts"
+import { billedRows, type CheckoutSource, newItem, quantityAndPrice, quantityIn } from "../state/rows.ts"
 
 // Rows of the unbilled rest of an opportunity.
 
@@ -77,16 +77,17 @@ const leftRows = (
   })
   const others = Map.groupBy(
     rows.filter((row) => !isOwn(row)),
-    ({ item }) => groupKey(pickTax(item))
+    ({ item }) => groupKey(item)
   )
   const deductions = [...others.values()].flatMap((group) => {
     const [first] = group
     const [net, tax] = [sumMoney(group.map((row) => row.net)), sumMoney(group.map((row) => row.tax))]
     if (first === undefined || (net === 0 && tax === 0)) return []
+    const { tax_class_id, tax_rate, tax_rate_id, tax_rate_name } = first.item
     return [
       {
         ...newItem(invoice),
-        ...pickTax(first.item),
+        ...{ tax_class_id, tax_rate, tax_rate_id, tax_rate_name },
         name: `Billed by ${namesOfInvoices(group)}`.slice(0, 255),
         unit_price: -net,
         subtotal: -net,
@@ -345,12 +346,9 @@ export const checkout = (facts: CheckoutFacts, asked: CheckoutAsked, context: De
         ? depositRows(facts.deposits, sumsOf(billed).total, header, { sort_from: billed.length, whole: isPart(asked) })
         : []
     const items = [...billed, ...deducted].map((row) => ({ ...row, id: context.id(invoice_items) }))
-    return {
-      events: [
-        invoiceCreated.make({ ...withoutStamps({ ...header, ...sumsOf(items) }), items: items.map(withoutStamps) })
-      ],
-      result: { id: header.id }
-    }
+    return decision(header.id, [
+      invoiceCreated.make({ ...withoutStamps({ ...header, ...sumsOf(items) }), items: items.map(withoutStamps) })
+    ])
   })
 
 /** Unbilled rows of the opportunity; all rows if `billed` is undefined or empty; 422 if nothing is left to bill. */

@@ -1,6 +1,6 @@
 /** Creating, updating, deleting, issuing and voiding invoices (rules/billing 1.1, 1.3). */
-import { changedColumns, customFieldsFrom, initialRow, invalid, itemsMoved, reject } from "../../kernel/index.ts"
-import { unstamped, withoutStamps } from "../../kernel/index.ts"
+import { changedColumns, customFieldsFrom, decision, initialRow, invalid, itemsMoved } from "../../kernel/index.ts"
+import { reject, unstamped, withoutStamps } from "../../kernel/index.ts"
 import type { CustomFieldFacts, DecideContext, Decided, Input, Json, Rejection } from "../../kernel/index.ts"
 import { Result } from "effect"
 import type { MemberRow } from "../../people/members/schema.ts"
@@ -85,10 +85,9 @@ export const createInvoice = (
     }
     const rows = yield* Result.mapError(itemsFrom(header, items ?? [], body["items"], [], facts, context), invalid)
     const sums = yield* exactSums(sumsOf(rows))
-    return {
-      events: [invoiceCreated.make({ ...withoutStamps({ ...header, ...sums }), items: rows.map(withoutStamps) })],
-      result: { id: header.id }
-    }
+    return decision(header.id, [
+      invoiceCreated.make({ ...withoutStamps({ ...header, ...sums }), items: rows.map(withoutStamps) })
+    ])
   })
 const columns_of_any_status: ReadonlySet<string> = new Set(["custom_fields"])
 const draftOnly = ({ status }: InvoiceRow, words: string): Result.Result<void, Rejection> =>
@@ -156,10 +155,7 @@ const retaxed = (next: InvoiceRow, facts: UpdateFacts): ReadonlyArray<InvoiceIte
 }
 
 export const deleteInvoice = (row: InvoiceRow): Decided =>
-  Result.map(draftOnly(row, "deleted"), () => ({
-    events: [invoiceDeleted.make({ id: row.id })],
-    result: { id: row.id }
-  }))
+  Result.map(draftOnly(row, "deleted"), () => decision(row.id, [invoiceDeleted.make({ id: row.id })]))
 
 export interface IssueFacts {
   readonly items: number
@@ -219,7 +215,7 @@ export const issueInvoice = (
       vat_reports: facts.vat_reports
     }
     const allowed = too_much === undefined ? {} : { also: { allow_overbilling: true } }
-    return { events: [invoiceIssued.make({ ...invoiceChange(row, set), ...allowed })], result: { id: row.id } }
+    return decision(row.id, [invoiceIssued.make({ ...invoiceChange(row, set), ...allowed })])
   })
 
 export interface VoidFacts {
@@ -254,5 +250,5 @@ export const voidInvoice = (
       voided_at: context.now,
       void_reason: reason
     } as const
-    return { events: [invoiceVoided.make(invoiceChange(row, set))], result: { id: row.id } }
+    return decision(row.id, [invoiceVoided.make(invoiceChange(row, set))])
   })

@@ -85,7 +85,7 @@ export const itemsFrom = (
   const known = new Map(stored.map((row) => [row.id, row]))
   return Result.succeed(taxedItems(header, rows, known))
 }
-export const pickTax = ({ tax_class_id, tax_rate, tax_rate_id, tax_rate_name }: InvoiceItemRow): RowTax => ({
+const pickTax = ({ tax_class_id, tax_rate, tax_rate_id, tax_rate_name }: InvoiceItemRow): RowTax => ({
   tax_class_id,
   tax_rate,
   tax_rate_id,

@@ -1,6 +1,7 @@
 /** Rules of public links: which documents may have one, and how it changes (rules/billing 3). */
 import { Result } from "effect"
-import { invalidField, notFound, type DecideContext, type Decided, type FieldErrors } from "../../kernel/index.ts"
+import { decided, decision, invalidField, notFound } from "../../kernel/index.ts"
+import type { DecideContext, Decided, FieldErrors } from "../../kernel/index.ts"
 import { mayHandle } from "../decide.ts"
 import { document_links, type DocumentLinkRow, type DocumentRow } from "../schema.ts"
 import { linkChanged, linkCreated, revoked } from "./events.ts"
@@ -41,23 +42,20 @@ export const share = (
     if (refusal !== undefined) return yield* Result.fail(refusal)
     if (isPast(expires_at, context.now)) return yield* Result.fail(past)
     const id = context.id(document_links)
-    return {
-      events: [
-        linkCreated.make({
-          id: document.id,
-          link: {
-            id,
-            document_id: document.id,
-            document_type: document.document_type,
-            token,
-            expires_at,
-            requires_pin: pin !== null
-          },
-          replaced_id: link?.id ?? null
-        })
-      ],
-      result: { id: document.id }
-    }
+    return decision(document.id, [
+      linkCreated.make({
+        id: document.id,
+        link: {
+          id,
+          document_id: document.id,
+          document_type: document.document_type,
+          token,
+          expires_at,
+          requires_pin: pin !== null
+        },
+        replaced_id: link?.id ?? null
+      })
+    ])
   })
 
 /** Columns of a link for its events, which carry all of them. */
@@ -103,7 +101,5 @@ export const revokeLink = (
   { viewer }: Pick<DecideContext, "viewer">
 ): Decided =>
   Result.flatMap(mayHandle(document, viewer), () =>
-    link === undefined
-      ? Result.fail(noLink)
-      : Result.succeed({ events: [revoked(link)], result: { id: link.document_id } })
+    link === undefined ? Result.fail(noLink) : decided(link.document_id, [revoked(link)])
   )

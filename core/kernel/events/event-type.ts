@@ -8,7 +8,7 @@
  */
 import type { JsonObject } from "../fields/field.ts"
 import type { AnyRow, RowChange, Table } from "../tables/table.ts"
-import { Exit, Schema, type SchemaAST } from "effect"
+import { Exit, Result, Schema, type SchemaAST } from "effect"
 import type { Stored } from "../tables/field-schema.ts"
 
 // A cheap check before decoding: whether data equals what its Schema would decode to, as nearly all stored events do.
@@ -157,6 +157,9 @@ export const scrubsOf = (scrubs: Scrubs, events: ReadonlyArray<NewEvent>): Reado
   events.flatMap(({ data, type }) => scrubs[type]?.(data) ?? [])
 
 export const event = (stream: string, type: string, data: JsonObject): NewEvent => ({ stream, type, data })
+/** Decision of most rules: events, and the id of the row that the response shows. */
+export const decision = (id: number, events: ReadonlyArray<NewEvent>) => ({ events, result: { id } })
+export const decided = (...of: Parameters<typeof decision>) => Result.succeed(decision(...of))
 export const streamOf = (entity: string, id: number | string): string => `${entity}:${id}`
 /** The stream of a row's events: its own, or that of the row it belongs to (`Table.stream`). */
 export const streamOfRow = (table: Table, row: Partial<AnyRow> & { readonly id: number }): string =>

@@ -1,8 +1,8 @@
 /** Endpoints of activities (rules/members-activities 6). */
 import { Effect, Result, Schema } from "effect"
-import { accessOf, boolean, command, createdEvent, crudResource, deletedEvent, eventType } from "../../kernel/index.ts"
-import { integer, invalid, keysOf, list_values, ok, renderById, resource, rowEvents } from "../../kernel/index.ts"
-import { Shown, Store, text, update, updatedEvents, viewContext } from "../../kernel/index.ts"
+import { accessOf, boolean, command, createdEvent, crudResource, decided, deletedEvent } from "../../kernel/index.ts"
+import { eventType, integer, invalid, keysOf, list_values, ok, renderById, resource } from "../../kernel/index.ts"
+import { rowEvents, Shown, Store, text, update, updatedEvents, viewContext } from "../../kernel/index.ts"
 import type { AnyEventType, DecideContext, FieldErrors, Json, JsonObject, NewEvent } from "../../kernel/index.ts"
 import type { Rejection, RowOf, Slice, Table } from "../../kernel/index.ts"
 import type { ActivityRow, RegardingType } from "./schema.ts"
@@ -288,10 +288,7 @@ const complete = command("POST", "/api/v1/activities/{id}/complete", {
   params: { id: { table: activities } },
   facts: () => Effect.succeed(undefined),
   decide: (_facts, { rows: { id: row } }) =>
-    Result.succeed({
-      events: row.completed && row.status_id === completed ? [] : [activityCompleted.make({ id: row.id })],
-      result: { id: row.id }
-    }),
+    decided(row.id, row.completed && row.status_id === completed ? [] : [activityCompleted.make({ id: row.id })]),
   respond: (_result, input) =>
     Effect.map(renderById(activityResource, input.rows.id.id, input.query, viewContext(input)), ok)
 })

@@ -1,6 +1,6 @@
 /** Endpoints of attachments (rules/members-activities 4). */
 import { Effect, Result } from "effect"
-import { command, CommandRuntime, created, forbidden, get, initialRow, listOf } from "../../kernel/index.ts"
+import { command, CommandRuntime, created, decided, forbidden, get, initialRow, listOf } from "../../kernel/index.ts"
 import { lockStreams, noContent, notFound, ok, oneOf, reaction, reject, renderById } from "../../kernel/index.ts"
 import { renderOne, resource, Shown, Store, text, upload_bytes_max, viewContext, wordsOf } from "../../kernel/index.ts"
 import type { AnyRow, DecideContext, Decided, Endpoint, Input, Params, Slice, Table } from "../../kernel/index.ts"
@@ -65,7 +65,7 @@ const attachFile = (
     sha256: file.sha256,
     uploaded_by: context.viewer.user_id || null
   }
-  return Result.succeed({ events: [attachmentCreated.make(row)], result: { id } })
+  return decided(id, [attachmentCreated.make(row)])
 }
 
 /** Creates signed URLs of files; undefined on devices. */
@@ -200,8 +200,7 @@ const deleteAttachment = command("DELETE", "/api/v1/attachments/{id}", {
   authorize: ({ rows, viewer }) => authorise(rows.id, viewer, "write"),
   // Locks the stream of the attachment's subject, to which the event belongs.
   facts: ({ rows }) => lockStreams([attachableStream(rows.id)]),
-  decide: (_facts, { rows: { id: row } }) =>
-    Result.succeed({ events: [deletedAttachment(row)], result: { id: row.id } }),
+  decide: (_facts, { rows: { id: row } }) => decided(row.id, [deletedAttachment(row)]),
   respond: () => Effect.succeed(noContent)
 })
 

@@ -1,10 +1,11 @@
 /** The notifications slice: types, the company's settings and members' preferences. */
 import { Effect, Result, Schema } from "effect"
-import { type AnyEventType, type CallerContext, command, createdEvent, type DecideContext } from "../../kernel/index.ts"
-import { type Decided, deletedEvent, eventType, follow, forbidden, get, hasOnePermission } from "../../kernel/index.ts"
-import { insert, keysOf, lockStreams, type NewEvent, notFound, ok, type Rejection, remove } from "../../kernel/index.ts"
-import { removeWhere, rowEvents, sameJson, type SharedDraft, Shown, type Slice, Store } from "../../kernel/index.ts"
-import { storedValue, streamOf, text, unpagedMeta, updatedEvents, type Viewer } from "../../kernel/index.ts"
+import { command, createdEvent, decided, deletedEvent, eventType, follow, forbidden, get } from "../../kernel/index.ts"
+import { hasOnePermission, insert, keysOf, lockStreams, notFound, ok, remove, removeWhere } from "../../kernel/index.ts"
+import { rowEvents, sameJson, Shown, Store, storedValue, streamOf, text, unpagedMeta } from "../../kernel/index.ts"
+import { updatedEvents } from "../../kernel/index.ts"
+import type { AnyEventType, CallerContext, DecideContext, Decided, NewEvent, Rejection } from "../../kernel/index.ts"
+import type { SharedDraft, Slice, Viewer } from "../../kernel/index.ts"
 import type { Change, ChannelChanges } from "./fields.ts"
 import {
   changesIn,
@@ -108,7 +109,7 @@ export const changePreferences = (
     const made = { id, member_id, notification_type: type.key, channels, is_muted }
     return [createdEvent(notification_preferences, made)]
   })
-  return Result.succeed({ events, result: { id: member_id } })
+  return decided(member_id, events)
 }
 
 interface ChangedSettings {

@@ -1,12 +1,11 @@
 /** The slice of opportunities: its tables, events and endpoints, facet by facet. */
-import { Effect, Result, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { loadStockedProducts } from "../availability/facts/load-products.ts"
-import { boolean, command, CommandRuntime, created, decodeData, follow, get, initialRow } from "../../kernel/index.ts"
-import { integer, journal, later, list as list_of, listOf, noContent, ok, pageOf, ref } from "../../kernel/index.ts"
-import { reject, removeWhere, renderById, Shown, Store, text, timestamp, unpagedMeta } from "../../kernel/index.ts"
-import { viewContext, withMore } from "../../kernel/index.ts"
-import type { AnyEventType, AnyRow, Catalogue, DecideContext, Endpoint, Input, Slice } from "../../kernel/index.ts"
-import type { StoredEvent } from "../../kernel/index.ts"
+import { type AnyEventType, type AnyRow, boolean, type Catalogue, command, CommandRuntime } from "../../kernel/index.ts"
+import { created, type DecideContext, decided, decodeData, type Endpoint, follow, get } from "../../kernel/index.ts"
+import { initialRow, type Input, integer, journal, later, list as list_of, listOf } from "../../kernel/index.ts"
+import { noContent, ok, pageOf, ref, reject, removeWhere, renderById, Shown, type Slice } from "../../kernel/index.ts"
+import { Store, type StoredEvent, text, timestamp, unpagedMeta, viewContext, withMore } from "../../kernel/index.ts"
 import { users } from "../../people/users/permissions.ts"
 import { assignmentResource, availabilityOf, loadDecisionState, opportunityAnswer } from "./state/index.ts"
 import { opportunityResource, opportunityShown, participantResource, warned, withOwed } from "./state/index.ts"
@@ -90,7 +89,7 @@ const participantEndpoints: ReadonlyArray<Endpoint> = [
         id: context.id(opportunity_participants),
         opportunity_id
       }
-      return Result.succeed({ events: [participantAdded(row)], result: { id: row.id } })
+      return decided(row.id, [participantAdded(row)])
     },
     respond: (result, input) =>
       Effect.map(renderById(participantResource, result.id, input.query, viewContext(input)), created)
@@ -107,10 +106,7 @@ const participantEndpoints: ReadonlyArray<Endpoint> = [
       const row = input.rows.participant
       const columns: AnyRow = row
       const set = Object.fromEntries(Object.entries(input.values).filter(([name, value]) => columns[name] !== value))
-      return Result.succeed({
-        events: Object.keys(set).length === 0 ? [] : [participantUpdated(row, set)],
-        result: { id: row.id }
-      })
+      return decided(row.id, Object.keys(set).length === 0 ? [] : [participantUpdated(row, set)])
     },
     respond: (result, input) =>
       Effect.map(renderById(participantResource, result.id, input.query, viewContext(input)), ok)
@@ -123,7 +119,7 @@ const participantEndpoints: ReadonlyArray<Endpoint> = [
     facts: () => Effect.succeed(undefined),
     decide: (_facts, input) => {
       const row = input.rows.participant
-      return Result.succeed({ events: [participantRemoved(row)], result: { id: row.id } })
+      return decided(row.id, [participantRemoved(row)])
     },
     respond: () => Effect.succeed(noContent)
   })

@@ -1,10 +1,10 @@
 /** Endpoints of members (rules/members-activities 2). */
 import { Effect, Result } from "effect"
-import { accessOf, command, CommandRuntime, created, createdEvent, crudResource } from "../../kernel/index.ts"
+import { accessOf, command, CommandRuntime, created, createdEvent, crudResource, decided } from "../../kernel/index.ts"
 import { deletedEvent, get, initialRow, integer, invalid, noContent, notFound, ok, reject } from "../../kernel/index.ts"
 import { render, renderById, Shown, Store, unpagedMeta, update, updatedEvents } from "../../kernel/index.ts"
-import { viewContext, withId } from "../../kernel/index.ts"
-import type { Access, AnyRow, Fields, Resource, Slice, Stamped, Table } from "../../kernel/index.ts"
+import { viewContext, viewManageAccess, withId } from "../../kernel/index.ts"
+import type { AnyRow, Fields, Resource, Slice, Stamped, Table } from "../../kernel/index.ts"
 import type { MergeFacts, Related } from "./decide.ts"
 import { memberEvents, memberProblems, memberRestored, mergeMembers, relationshipProblem } from "./decide.ts"
 import {
@@ -33,14 +33,7 @@ import { assignedClass, classesFor, organisation_tax_classes } from "../../setup
 
 // Contact records of members: addresses, e-mails, phones, links and relationships (rules/members-activities 3).
 
-const access: Access = {
-  read: "members:read",
-  write: "members:write",
-  view: "members.view",
-  create: "members.edit",
-  edit: "members.edit",
-  delete: "members.edit"
-}
+const access = viewManageAccess("members", "members.view", "members.edit")
 
 /** Endpoints of one kind of contact record; making one primary removes the mark from the earlier one. */
 const contactSlice = (resource: Resource<Table<Fields & Stamped>>, fields: Fields): Slice => {
@@ -133,13 +126,10 @@ const relate = command("POST", "/api/v1/members/{member}/relationships", {
       id: context.id(relationships),
       member_id: rows.member.id
     }
-    return Result.succeed({
-      events: [
-        createdEvent(relationships, row),
-        ...primaries.flatMap((one) => updatedEvents(relationships, one, { is_primary: false }))
-      ],
-      result: { id: row.id }
-    })
+    return decided(row.id, [
+      createdEvent(relationships, row),
+      ...primaries.flatMap((one) => updatedEvents(relationships, one, { is_primary: false }))
+    ])
   },
   respond: (result, input) =>
     Effect.map(renderById(relationshipResource, result.id, input.query, viewContext(input)), created)
@@ -155,7 +145,7 @@ const unrelate = command("DELETE", "/api/v1/members/{member}/relationships/{id}"
   decide: (_facts, { rows: { id: row, member } }) =>
     row.member_id !== member.id && row.related_member_id !== member.id
       ? Result.fail(notFound("No such relationship."))
-      : Result.succeed({ events: [deletedEvent(relationships, row.id, row)], result: { id: row.id } }),
+      : decided(row.id, [deletedEvent(relationships, row.id, row)]),
   respond: () => Effect.succeed(noContent)
 })
 
@@ -258,10 +248,7 @@ const restore = command("POST", "/api/v1/members/{id}/restore", {
   params: { id: { table: members, with_deleted: true } },
   facts: () => Effect.succeed(undefined),
   decide: (_facts, { rows: { id: row } }) =>
-    Result.succeed({
-      events: row.deleted_at === null ? [] : [memberRestored.make({ id: row.id })],
-      result: { id: row.id }
-    }),
+    decided(row.id, row.deleted_at === null ? [] : [memberRestored.make({ id: row.id })]),
   respond: (_result, input) => shownMember(input.rows.id.id, input)
 })
 

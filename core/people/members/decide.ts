@@ -1,6 +1,6 @@
 /** Rules for members: changes of type and merging duplicates (rules/members-activities 2). */
-import { Result, Schema } from "effect"
-import { eventType, reject, remove, streamOf, update, updatedEvents, updateWhere } from "../../kernel/index.ts"
+import { Schema } from "effect"
+import { decided, eventType, reject, remove, streamOf, update, updatedEvents, updateWhere } from "../../kernel/index.ts"
 import type { DataOf, Decided, FieldErrors } from "../../kernel/index.ts"
 import type { ContactKind, MemberRow, RelationshipRow } from "./schema.ts"
 import { contactTables, members, relationships } from "./schema.ts"
@@ -123,14 +123,11 @@ export const mergeMembers = (primary: MemberRow, facts: MergeFacts): Decided => 
     relationships: movedRelationships(primary.id, secondary.id, facts.relationships),
     doubled: facts.doubled
   }
-  return Result.succeed({
-    events: [
-      ...updatedEvents(members, primary, { custom_fields: filled }),
-      memberArchived.make({ id: secondary.id }),
-      memberMerged.make(merged)
-    ],
-    result: { id: primary.id }
-  })
+  return decided(primary.id, [
+    ...updatedEvents(members, primary, { custom_fields: filled }),
+    memberArchived.make({ id: secondary.id }),
+    memberMerged.make(merged)
+  ])
 }
 
 /** Relationships of the secondary to move, and those to drop as they relate the primary to itself or duplicate one. */

@@ -1,13 +1,13 @@
 /** Removes a person's data from rows and from the journal (rules/rulings 22). */
-import { command, CommandRuntime, custom_fields, eventType, journal, lockStreams, ok } from "../../kernel/index.ts"
-import { reject, remove, removeWhere, renderById, Shown, Store, streamOf, update } from "../../kernel/index.ts"
+import { command, CommandRuntime, custom_fields, decided, eventType, journal, lockStreams } from "../../kernel/index.ts"
+import { ok, reject, remove, removeWhere, renderById, Shown, Store, streamOf, update } from "../../kernel/index.ts"
 import { updatedEvents, viewContext } from "../../kernel/index.ts"
 import type { CustomFieldRow, DataOf, Decided, ProjectionContext, RowChange, Scrub, Slice } from "../../kernel/index.ts"
 import type { StoreShape, Table } from "../../kernel/index.ts"
 import { type UserRow, users } from "../users/permissions.ts"
 import { anonymous_name, anonymousEmail } from "../users/decide.ts"
 import { contact_kinds, type ContactKind, contactTables, type MemberRow, members } from "../members/schema.ts"
-import { Effect, Result, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { member_module, memberResource } from "../members/resource.ts"
 
 /** Event data of an erasure: the member, members merged into it, and its user account. */
@@ -154,18 +154,15 @@ const anonymiseMember = (member: MemberRow, own_id: number | null, facts: Anonym
     kept_custom_fields: [...kept_ids, ...stays.map(({ name }) => name)],
     ...(Object.keys(moved_contacts).length === 0 ? {} : { moved_contacts })
   }
-  return Result.succeed({
-    events: [
-      // Projections read only their event, so it lists all values that remain.
-      ...[member, ...merged].flatMap((row) =>
-        updatedEvents(members, row, {
-          custom_fields: Object.fromEntries(Object.entries(row.custom_fields).filter(([id]) => kept_ids.has(id)))
-        })
-      ),
-      memberAnonymised.make(anonymised)
-    ],
-    result: { id: member.id }
-  })
+  return decided(member.id, [
+    // Projections read only their event, so it lists all values that remain.
+    ...[member, ...merged].flatMap((row) =>
+      updatedEvents(members, row, {
+        custom_fields: Object.fromEntries(Object.entries(row.custom_fields).filter(([id]) => kept_ids.has(id)))
+      })
+    ),
+    memberAnonymised.make(anonymised)
+  ])
 }
 
 // Records about persons, including those moved by a merge: they are erased with the person's events.

@@ -1,7 +1,7 @@
 /** Rules for users: who may be invited, changed and deactivated by whom (rules/conventions 11 and 12). */
 import { Effect, Result, Schema } from "effect"
-import { createdEvent, eventType, foldCase, forbidden, initialRow, invalid, reject } from "../../kernel/index.ts"
-import { Rejection, rowMade, rowUpdated, Store, update, updatedEvents } from "../../kernel/index.ts"
+import { createdEvent, decided, decision, eventType, foldCase, forbidden, initialRow } from "../../kernel/index.ts"
+import { invalid, reject, Rejection, rowMade, rowUpdated, Store, update, updatedEvents } from "../../kernel/index.ts"
 import type { AnyEventType, Catalogue, Decided, LaterSeed, NewEvent, RowOf, Viewer } from "../../kernel/index.ts"
 import { memberFields, type MemberRow, members } from "../members/schema.ts"
 import type { UserRow } from "./permissions.ts"
@@ -194,13 +194,12 @@ export const inviteUser = (
   at: string
 ): Decided => {
   const { roles, send_invitation, ...rest } = user
-  return Result.map(chosenRoles(roles, [], viewer, facts), (role_ids) => ({
-    events: [
+  return Result.map(chosenRoles(roles, [], viewer, facts), (role_ids) =>
+    decision(user.id, [
       ...invitedEvents({ ...rest, role_ids, is_owner: false }, at),
       ...(send_invitation ? [userInvitationRequested.make({ id: user.id, member_id: user.member_id })] : [])
-    ],
-    result: { id: user.id }
-  }))
+    ])
+  )
 }
 
 /** 403 with the reason if the viewer may not change this user; undefined if they may. */
@@ -233,7 +232,7 @@ export const changeUser = (
     const email_verified_at = email === user.email ? user.email_verified_at : null
     const set = { name: change.name ?? user.name, email, email_verified_at, role_ids }
     const renamed = facts.member === undefined ? [] : updatedEvents(members, facts.member, { name: set.name })
-    return { events: [...updatedEvents(users, user, set), ...renamed], result: { id: user.id } }
+    return decision(user.id, [...updatedEvents(users, user, set), ...renamed])
   })
 }
 
@@ -257,8 +256,9 @@ export const activateUser = (user: UserRow, viewer: Viewer, facts: UserFacts): D
   const refusal = mayNot("activate", user, viewer, facts) ?? (user.is_active ? undefined : mayMore(user, viewer, facts))
   if (refusal !== undefined) return Result.fail(refusal)
   if (user.email === anonymousEmail(user.id)) return reject("user", "This user was anonymised; invite the person anew.")
-  return Result.succeed({
-    events: user.is_active
+  return decided(
+    user.id,
+    user.is_active
       ? []
       : [
           (user.deactivated_at === null ? userActivated : userReactivated).make({
@@ -266,9 +266,8 @@ export const activateUser = (user: UserRow, viewer: Viewer, facts: UserFacts): D
             member_id: user.member_id,
             first: user.invitation_accepted_at === null
           })
-        ],
-    result: { id: user.id }
-  })
+        ]
+  )
 }
 
 /** Maximum login codes sent to one user by resets within an hour. */

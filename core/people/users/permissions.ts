@@ -193,10 +193,6 @@ export const laterGrants: { readonly [role: string]: ReadonlyArray<string> } = {
   "Sales": [fulfil_permission, "availability.view", "stock.view", "kits.view", "containers.view"],
   "Warehouse": [fulfil_permission, "opportunities.view", "activities.view"]
 }
-/** Permissions of a system role in this release, without those that slices grant for their own areas. */
-export const permissionsOfRole = (name: string): ReadonlyArray<string> => [
-  ...new Set([...(systemRoles.find((role) => role.name === name)?.permissions ?? []), ...(laterGrants[name] ?? [])])
-]
 
 // The viewer of a request: the permissions of a user's roles and the abilities of their token.
 

@@ -1,7 +1,8 @@
 /** Endpoints of accessories, components and container templates (rules/availability 7.2, 7.3, 8.4). */
-import { boolean, choice, command, crudResource, type Decided, decimal, type FieldErrors } from "../../kernel/index.ts"
-import { get, type Input, integer, invalid, list, object, ok, ref, reject, resource } from "../../kernel/index.ts"
-import { type SaveResult, Shown, type Slice, Store, text, updatedEvents, viewManageAccess } from "../../kernel/index.ts"
+import { boolean, choice, command, crudResource, decided, decimal, get, integer, invalid } from "../../kernel/index.ts"
+import { list, object, ok, ref, reject, resource, Shown, Store, text, updatedEvents } from "../../kernel/index.ts"
+import { viewManageAccess } from "../../kernel/index.ts"
+import type { Decided, FieldErrors, Input, SaveResult, Slice } from "../../kernel/index.ts"
 import type { ContainerTemplate, ProductRow, TemplateSlot } from "../products/schema.ts"
 import { checkin_modes, container_modes, products } from "../products/schema.ts"
 import type { AccessoryRow, ComponentRow } from "./schema.ts"
@@ -144,7 +145,7 @@ const changeTemplate = (product: ProductRow, sent: Sent): Decided => {
     container_repack_on_return: sent.repack_on_return ?? product.container_repack_on_return,
     container_template: template
   }
-  return Result.succeed({ events: updatedEvents(products, product, set), result: { id: product.id } })
+  return decided(product.id, updatedEvents(products, product, set))
 }
 
 const templateErrors = (

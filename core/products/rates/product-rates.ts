@@ -1,8 +1,8 @@
 /** Rate definitions (how time and quantity are charged) and product rates (their prices) (rules/rates 2, 5). */
 import { accessOf, bindings, boolean, choice, chunked, columnList, command, created } from "../../kernel/index.ts"
-import { createdEvent, crudResource, date, initialRow, integer, invalid, json, list } from "../../kernel/index.ts"
-import { longText, money, quote, ref, renderById, resource, Shown, Store, table, text } from "../../kernel/index.ts"
-import { mapValues, viewContext } from "../../kernel/index.ts"
+import { createdEvent, crudResource, date, decided, initialRow, integer, invalid, json } from "../../kernel/index.ts"
+import { list, longText, mapValues, money, quote, ref, renderById, resource, Shown, Store } from "../../kernel/index.ts"
+import { table, text, viewContext } from "../../kernel/index.ts"
 import type { FieldErrors, JsonObject, Resource, RowOf, Slice } from "../../kernel/index.ts"
 import type { CalculationStrategy } from "../../pricing/pricing/modifiers.ts"
 import {
@@ -329,7 +329,7 @@ const duplicate = command("POST", "/api/v1/rate_definitions/{id}/duplicate", {
       preset_slug: null,
       cloned_from_id: rows.id.id
     }
-    return Result.succeed({ events: [createdEvent(rate_definitions, copy)], result: { id } })
+    return decided(id, [createdEvent(rate_definitions, copy)])
   },
   respond: (result, input) =>
     Effect.map(renderById(rateDefinitionResource, result.id, input.query, viewContext(input)), created)

@@ -1,7 +1,7 @@
 /** Rules of stock levels and their ledger (rules/availability 10). */
 import { Effect, Result } from "effect"
-import { createdEvent, dataOf, deletedEvent, initialRow, invalidField, reaction, reject } from "../../kernel/index.ts"
-import { rowCreated, Store, updatedEvents } from "../../kernel/index.ts"
+import { createdEvent, dataOf, decided, deletedEvent, initialRow, invalidField, reaction } from "../../kernel/index.ts"
+import { reject, rowCreated, Store, updatedEvents } from "../../kernel/index.ts"
 import type { DataOf, DecideContext, Decided, Happened, NewEvent, Rejection, SaveResult } from "../../kernel/index.ts"
 import { bulk, type ProductRow, products, serialised } from "../products/schema.ts"
 import { exact, formatDecimal } from "../../values/decimal.ts"
@@ -223,13 +223,10 @@ export const postTransaction = (
   }
   const is_newest =
     newest === undefined || newest.transaction_at === null || newest.transaction_at <= row.transaction_at
-  return Result.succeed({
-    events: [
-      createdEvent(stock_transactions, row),
-      ...levelMoved(level, row.quantity_move, is_unit && (is_newest ? moves_out.has(type) : level.is_gone))
-    ],
-    result: { id: row.id }
-  })
+  return decided(row.id, [
+    createdEvent(stock_transactions, row),
+    ...levelMoved(level, row.quantity_move, is_unit && (is_newest ? moves_out.has(type) : level.is_gone))
+  ])
 }
 
 /**
@@ -244,13 +241,10 @@ export const deleteTransaction = (
   if (row.source_type !== null) return reject("stock_transaction", "The line belongs to a document; undo it there.")
   const is_gone =
     level.stock_category === unit_category && newest !== undefined && moves_out.has(newest.transaction_type)
-  return Result.succeed({
-    events: [
-      deletedEvent(stock_transactions, row.id),
-      ...levelMoved(level, formatDecimal(exact(row.quantity_move).negated(), 2), is_gone)
-    ],
-    result: { id: row.id }
-  })
+  return decided(row.id, [
+    deletedEvent(stock_transactions, row.id),
+    ...levelMoved(level, formatDecimal(exact(row.quantity_move).negated(), 2), is_gone)
+  ])
 }
 
 const levelMoved = (level: StockLevelRow, move: string, is_gone: boolean): ReadonlyArray<NewEvent> => {

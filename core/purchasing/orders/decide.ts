@@ -1,6 +1,6 @@
 /** Creating, updating, deleting, sending and cancelling purchase orders (rules/billing 2.1, 2.3). */
-import { changedColumns, customFieldsFrom, initialRow, invalid, itemsMoved, reject } from "../../kernel/index.ts"
-import { unstamped, withoutStamps } from "../../kernel/index.ts"
+import { changedColumns, customFieldsFrom, decided, decision, initialRow, invalid } from "../../kernel/index.ts"
+import { itemsMoved, reject, unstamped, withoutStamps } from "../../kernel/index.ts"
 import type { CustomFieldFacts, DecideContext, Decided, Decision, Input, Json, Rejection } from "../../kernel/index.ts"
 import { Result } from "effect"
 import { exactSums, requireEnabled } from "../../billing/state/amounts.ts"
@@ -95,12 +95,9 @@ export const createPurchaseOrder = (
     const sums = yield* exactSums(sumsOf(rows))
     // Takes the number last, so that rejected orders use none.
     const number = nextDocumentNumber("purchase_order", store_id, context)
-    return {
-      events: [
-        purchaseOrderCreated.make({ ...withoutStamps({ ...header, ...sums, number }), items: rows.map(withoutStamps) })
-      ],
-      result: { id: header.id }
-    }
+    return decision(header.id, [
+      purchaseOrderCreated.make({ ...withoutStamps({ ...header, ...sums, number }), items: rows.map(withoutStamps) })
+    ])
   })
 const refuseStatus = ({ status }: PurchaseOrderRow, words: string): Result.Result<never, Rejection> =>
   reject("status", `The order is ${purchase_order_statuses[status].toLowerCase()}; ${words}`)
@@ -188,10 +185,7 @@ const movedWindow = (
       }))
 
 export const deletePurchaseOrder = (row: PurchaseOrderRow): Decided =>
-  Result.map(draftOnly(row, "deleted"), () => ({
-    events: [purchaseOrderDeleted.make({ id: row.id })],
-    result: { id: row.id }
-  }))
+  Result.map(draftOnly(row, "deleted"), () => decision(row.id, [purchaseOrderDeleted.make({ id: row.id })]))
 
 export interface SendFacts {
   readonly supplier: MemberRow | undefined
@@ -257,8 +251,5 @@ export const cancelPurchaseOrder = (
   if (items.some(({ received_quantity }) => exact(received_quantity).gt(0)))
     return reject("status", "Part of the order was received; it can no longer be cancelled.")
   const set = { status: "cancelled", cancelled_at: now, cancellation_reason: reason } as const
-  return Result.succeed({
-    events: [purchaseOrderCancelled.make(purchaseOrderChange(row, set))],
-    result: { id: row.id }
-  })
+  return decided(row.id, [purchaseOrderCancelled.make(purchaseOrderChange(row, set))])
 }

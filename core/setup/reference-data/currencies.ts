@@ -3,9 +3,10 @@
  * rules/rates 9.5).
  */
 import { Effect, Result } from "effect"
-import { baseCurrency, boolean, command, createdEvent, crudResource, decimal, integer } from "../../kernel/index.ts"
-import { notFound, ok, reject, renderById, resource, Shown, Store, table, text, timestamp } from "../../kernel/index.ts"
-import { updatedEvents, viewContext, viewManageAccess, visible_to_all, type Slice } from "../../kernel/index.ts"
+import { baseCurrency, boolean, command, createdEvent, crudResource, decided, decimal } from "../../kernel/index.ts"
+import { integer, notFound, ok, reject, renderById, resource, Shown, Store, table, text } from "../../kernel/index.ts"
+import { timestamp, updatedEvents, viewContext, viewManageAccess, visible_to_all } from "../../kernel/index.ts"
+import type { Slice } from "../../kernel/index.ts"
 import { countries as known_countries } from "../../values/country.ts"
 import { currencies as known_currencies, EXCHANGE_RATE_SCALE, findExchangeRate, inverseOf } from "../../values/money.ts"
 
@@ -68,7 +69,7 @@ const enable = command("PUT", "/api/v1/currencies/{id}", {
     const is_enabled = values.is_enabled ?? row.is_enabled
     if (is_base && !is_enabled)
       return reject("is_enabled", `${row.code} is the base currency, which is always enabled.`)
-    return Result.succeed({ events: updatedEvents(currencies, row, { is_enabled }), result: { id: row.id } })
+    return decided(row.id, updatedEvents(currencies, row, { is_enabled }))
   },
   respond: ({ id }, input) => Effect.map(renderById(currencyResource, id, input.query, viewContext(input)), ok)
 })

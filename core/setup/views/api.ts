@@ -3,10 +3,11 @@ import { Effect, Result } from "effect"
 import type { CustomViewRow, ViewFilter } from "../../kernel/lists/custom-view.ts"
 import { custom_views, isVisible, valueless, viewFields } from "../../kernel/lists/custom-view.ts"
 import { command, CommandRuntime, created, createdEvent, crudResource, customFieldsFor } from "../../kernel/index.ts"
-import { forbidden, get, hasOnePermission, initialRow, invalid, invalidField, listOf } from "../../kernel/index.ts"
-import { notFound, ok, reject, renderById, renderOne, resource, Shown, Store, text } from "../../kernel/index.ts"
-import { viewContext, type Catalogue, type Endpoint, type Input, type Json, type NewEvent } from "../../kernel/index.ts"
-import { type Rejection, type Resource, type SharedDraft, type Slice, type Viewer } from "../../kernel/index.ts"
+import { decided, forbidden, get, hasOnePermission, initialRow, invalid, invalidField } from "../../kernel/index.ts"
+import { listOf, notFound, ok, reject, renderById, renderOne, resource, Shown, Store } from "../../kernel/index.ts"
+import { text, viewContext } from "../../kernel/index.ts"
+import type { Catalogue, Endpoint, Input, Json, NewEvent, Rejection, Resource } from "../../kernel/index.ts"
+import type { SharedDraft, Slice, Viewer } from "../../kernel/index.ts"
 
 // The columns a saved view may name, by entity type (rules/conventions 6).
 
@@ -343,10 +344,7 @@ const endpoints = [
     decide: (_facts, { rows, viewer }, context) => {
       if (!maySee(rows.id, viewer)) return Result.fail(noSuchView)
       const id = context.id(custom_views)
-      return Result.succeed({
-        events: [createdEvent(custom_views, { ...cloneOf(rows.id, viewer), id })],
-        result: { id }
-      })
+      return decided(id, [createdEvent(custom_views, { ...cloneOf(rows.id, viewer), id })])
     },
     respond: (result, input) =>
       Effect.map(renderById(customViewResource, result.id, input.query, viewContext(input)), created)

@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import { bufferedWindow, noBuffers } from "../../orders/availability/rules/demand.ts"
 import { demands, demandsReplaced } from "../../orders/demands/schema.ts"
-import { reject, streamOf } from "../../kernel/index.ts"
+import { decision, reject, streamOf } from "../../kernel/index.ts"
 import type { DecideContext, Decided, JsonObject, NewEvent, Rejection } from "../../kernel/index.ts"
 import { holderText, liveLines, ownUnits, stockedProductOf, withLine } from "../../orders/opportunities/state/index.ts"
 import type { DecisionState, HeldBack, HeldDemand } from "../../orders/opportunities/state/index.ts"
@@ -271,17 +271,14 @@ export const returnContainer = (
             ],
             context
           )
-    return {
-      events: [
-        ...(back?.events ?? []),
-        demandsReplaced(streamOf("container", container.id), case_source, container.id, []),
-        cameBack(container, returned_at),
-        ...(product?.container_repack_on_return === true
-          ? [repackStarted.make({ id: container.id, status: "open", repack_started_at: context.happened_at })]
-          : [])
-      ],
-      result: { id: container.id }
-    }
+    return decision(container.id, [
+      ...(back?.events ?? []),
+      demandsReplaced(streamOf("container", container.id), case_source, container.id, []),
+      cameBack(container, returned_at),
+      ...(product?.container_repack_on_return === true
+        ? [repackStarted.make({ id: container.id, status: "open", repack_started_at: context.happened_at })]
+        : [])
+    ])
   })
 
 /**

@@ -1,7 +1,7 @@
 /** Rules for creating, changing, sealing, unsealing, dissolving and repacking containers (rules/availability 8.6). */
 import { Result } from "effect"
 import type { DemandRow } from "../../orders/demands/schema.ts"
-import { createdEvent, deletedEvent, initialRow, reject, updatedEvents } from "../../kernel/index.ts"
+import { createdEvent, decided, deletedEvent, initialRow, reject, updatedEvents } from "../../kernel/index.ts"
 import type { DecideContext, Decided, NewEvent, Rejection } from "../../kernel/index.ts"
 import { type ProductRow, serialised } from "../../products/products/schema.ts"
 import { outOfServiceDuring, outOfServiceText, type StockLevelRow } from "../../products/stock/schema.ts"
@@ -97,7 +97,7 @@ export const createContainer = (input: CreateInput, facts: CreateFacts, context:
     },
     context
   )
-  return Result.succeed({ events: [event], result: { id } })
+  return decided(id, [event])
 }
 
 /** Creates a temporary container: a box without a product, known by its barcode. 422 `barcode` if in use. */
@@ -108,7 +108,7 @@ export const createTemporaryContainer = (
 ): Decided => {
   if (duplicate !== undefined) return reject("barcode", barcodeTaken(duplicate))
   const { event, id } = newContainer({ ...input, is_temporary: true, scan_mode: "free" }, context)
-  return Result.succeed({ events: [event], result: { id } })
+  return decided(id, [event])
 }
 const barcodeTaken = (duplicate: ContainerRow): string =>
   `The barcode is that of temporary container ${duplicate.id}, which is in use.`
@@ -129,7 +129,7 @@ export const changeContainer = (
     return reject("barcode", "A temporary container is known by its barcode; it cannot be cleared.")
   if (row.is_temporary && set.barcode !== undefined && duplicate !== undefined && duplicate.id !== row.id)
     return reject("barcode", barcodeTaken(duplicate))
-  return Result.succeed({ events: updatedEvents(containers, row, set), result: { id: row.id } })
+  return decided(row.id, updatedEvents(containers, row, set))
 }
 
 /**
@@ -158,20 +158,17 @@ export const sealContainer = (
   if (broken !== undefined) return reject("container", broken)
   const gap = container.scan_mode === "strict" ? templateGap(target) : undefined
   if (gap !== undefined) return reject("container", gap)
-  return Result.succeed({
-    events: [
-      containerSealed.make({
-        id: container.id,
-        status: "sealed",
-        sealed_at: context.happened_at,
-        sealed_by_user_id: context.viewer.user_id || null,
-        repack_started_at: null,
-        ...(container.unsealed_reason === null ? {} : { unsealed_reason: null }),
-        ...(notes === null ? {} : { notes })
-      })
-    ],
-    result: { id: container.id }
-  })
+  return decided(container.id, [
+    containerSealed.make({
+      id: container.id,
+      status: "sealed",
+      sealed_at: context.happened_at,
+      sealed_by_user_id: context.viewer.user_id || null,
+      repack_started_at: null,
+      ...(container.unsealed_reason === null ? {} : { unsealed_reason: null }),
+      ...(notes === null ? {} : { notes })
+    })
+  ])
 }
 
 /** Message about the first unit inside that is out of service, with a remedy; undefined if there is none. */
@@ -218,18 +215,15 @@ export const unsealContainer = (
   if (opportunity !== null) return reject("container", `The container is committed to opportunity ${opportunity}.`)
   if (parent !== undefined && parent.status !== "open")
     return reject("container", `The container is inside ${parent.name}, which is ${parent.status}.`)
-  return Result.succeed({
-    events: [
-      containerUnsealed.make({
-        id: container.id,
-        status: "open",
-        unsealed_at: context.happened_at,
-        unsealed_by_user_id: context.viewer.user_id || null,
-        ...(container.unsealed_reason === null ? {} : { unsealed_reason: null })
-      })
-    ],
-    result: { id: container.id }
-  })
+  return decided(container.id, [
+    containerUnsealed.make({
+      id: container.id,
+      status: "open",
+      unsealed_at: context.happened_at,
+      unsealed_by_user_id: context.viewer.user_id || null,
+      ...(container.unsealed_reason === null ? {} : { unsealed_reason: null })
+    })
+  ])
 }
 
 /**
@@ -322,13 +316,10 @@ export const deleteContainer = (
     return reject("container", "The container was out with an order; it stays as a record of that.")
   const [follower] = followers
   if (follower !== undefined) return reject("container", `Container ${follower.id} (${follower.name}) refers to it.`)
-  return Result.succeed({
-    events: [
-      ...items.map(({ container_id, id }) => itemForgotten.make({ id, container_id })),
-      deletedEvent(containers, container.id, container)
-    ],
-    result: { id: container.id }
-  })
+  return decided(container.id, [
+    ...items.map(({ container_id, id }) => itemForgotten.make({ id, container_id })),
+    deletedEvent(containers, container.id, container)
+  ])
 }
 
 interface RepackStart {
@@ -355,12 +346,9 @@ export const startRepack = (
       ...(input.name === null ? {} : { name: input.name }),
       ...(input.barcode === null ? {} : { barcode: input.barcode })
     }
-    return Result.succeed({
-      events: [
-        repackStarted.make({ id: container.id, status: "open", repack_started_at: context.happened_at, ...renamed })
-      ],
-      result: { id: container.id }
-    })
+    return decided(container.id, [
+      repackStarted.make({ id: container.id, status: "open", repack_started_at: context.happened_at, ...renamed })
+    ])
   }
   if (container.status !== "dissolved")
     return Result.fail(
@@ -388,8 +376,5 @@ export const startRepack = (
     },
     context
   )
-  return Result.succeed({
-    events: [event, repackStarted.make({ id, status: "open", repack_started_at: context.happened_at })],
-    result: { id }
-  })
+  return decided(id, [event, repackStarted.make({ id, status: "open", repack_started_at: context.happened_at })])
 }

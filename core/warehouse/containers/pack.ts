@@ -4,8 +4,8 @@
 import { holderText } from "../../orders/opportunities/state/index.ts"
 import { Result } from "effect"
 import { isPackedUnitHeld } from "../../orders/availability/rules/line-demands.ts"
-import { integer, invalid, invalidField, list, reject, rowUpdated, Shown, updatedEvents } from "../../kernel/index.ts"
-import type { DecideContext, Decided, NewEvent, Rejection } from "../../kernel/index.ts"
+import { decided, integer, invalid, invalidField, list, reject, rowUpdated, Shown } from "../../kernel/index.ts"
+import { updatedEvents, type DecideContext, type Decided, type NewEvent, type Rejection } from "../../kernel/index.ts"
 import { serialised } from "../../products/products/schema.ts"
 import { outOfServiceText, stock_levels } from "../../products/stock/schema.ts"
 import { itemPacked, itemRepacked, itemUnpacked } from "./events.ts"
@@ -164,7 +164,7 @@ export const packUnit = (
   if (unit === undefined || reason !== undefined) return reject("serialised_item_id", reason ?? "")
   if (isFull(target, 1)) return reject("container", "The container is full.")
   const { events, row } = entering(unit, target, place, context)
-  return Result.succeed({ events, result: { id: row.id } })
+  return decided(row.id, events)
 }
 
 /** Unpacks one unit. 422 `container` unless open, `serialised_item_id` if it is not packed there. */
@@ -172,10 +172,7 @@ export const unpackUnit = (unit: Unit | undefined, target: ContainerFacts, conte
   const closed = requireOpenContainer(target)
   if (closed !== undefined) return Result.fail(closed)
   if (unit?.membership?.container_id !== target.container.id) return Result.fail(notPackedHere("serialised_item_id"))
-  return Result.succeed({
-    events: leaving(unit, unit.membership, "manual", null, context),
-    result: { id: unit.membership.id }
-  })
+  return decided(unit.membership.id, leaving(unit, unit.membership, "manual", null, context))
 }
 const notPackedHere = (field: string): Rejection => invalidField(field, "The unit is not packed in this container.")
 
@@ -203,7 +200,7 @@ export const nestContainer = (
   if (closed !== undefined) return Result.fail(closed)
   const reason = into === undefined ? undefined : reasonNotNestable(container, subtree, into)
   return reason === undefined
-    ? Result.succeed({ events: [nestedUnder(container, into?.container.id ?? null)], result: { id: container.id } })
+    ? decided(container.id, [nestedUnder(container, into?.container.id ?? null)])
     : reject("parent_container_id", reason)
 }
 /** First reason containers cannot lie in the target; undefined if they can. */
@@ -304,15 +301,11 @@ export const repackUnit = (
     if (unit === undefined || reason !== undefined) return reject("serialised_item_id", reason ?? "")
     if (isFull(target, 1)) return reject("container", "The container is full.")
     const { events, row } = entering(unit, target, place, context)
-    return Result.succeed({
-      events: [...events, itemRepacked(row, context.happened_at, row.position, row.notes)],
-      result: { id: row.id }
-    })
+    return decided(row.id, [...events, itemRepacked(row, context.happened_at, row.position, row.notes)])
   }
   if (here.repacked_at !== null)
     return reject("serialised_item_id", "The unit has already been repacked in this session.")
-  return Result.succeed({
-    events: [itemRepacked(here, context.happened_at, place.position ?? here.position, place.notes ?? here.notes)],
-    result: { id: here.id }
-  })
+  return decided(here.id, [
+    itemRepacked(here, context.happened_at, place.position ?? here.position, place.notes ?? here.notes)
+  ])
 }

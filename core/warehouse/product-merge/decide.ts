@@ -1,7 +1,7 @@
 /** Rule for merging a duplicate product into another (rules/availability 7.1). */
 import { Result } from "effect"
 import { type PackedUnit, syncHolds } from "../containers/facts.ts"
-import { deletedEvent, reject, updatedEvents } from "../../kernel/index.ts"
+import { decision, deletedEvent, reject, updatedEvents } from "../../kernel/index.ts"
 import type { AnyRow, DecideContext, Decided, NewEvent } from "../../kernel/index.ts"
 import { productMerged } from "./events.ts"
 import { type Composed, contains, depthThrough } from "../../products/kits/decide.ts"
@@ -46,8 +46,8 @@ export const mergeProducts = (primary: ProductRow, facts: MergeFacts, context: D
     ...one,
     item: { ...one.item, product_id: one.item.product_id === secondary.id ? primary.id : one.item.product_id }
   }))
-  return Result.map(syncHolds(packed, caseOf(as_case, components), "secondary_id", context), (held) => ({
-    events: [
+  return Result.map(syncHolds(packed, caseOf(as_case, components), "secondary_id", context), (held) =>
+    decision(primary.id, [
       ...mergedProduct(primary, secondary, as_case, primary.is_kit || components.length > 0),
       ...mergedTemplates(primary.id, secondary.id, facts.cases),
       ...pooledLevels(primary.id, secondary.id, facts.levels),
@@ -60,9 +60,8 @@ export const mergeProducts = (primary: ProductRow, facts: MergeFacts, context: D
       }),
       ...held,
       deletedEvent(products, secondary.id)
-    ],
-    result: { id: primary.id }
-  }))
+    ])
+  )
 }
 const refuse = (text: string): Decided => reject("secondary_id", text)
 

@@ -1,6 +1,6 @@
 /** Rules of stocktakes: scanning, closing and cancelling (rules/stocktakes). */
 import { Result } from "effect"
-import { isJsonObject, reject } from "../../kernel/index.ts"
+import { decided, decision, isJsonObject, reject } from "../../kernel/index.ts"
 import type { DecideContext, Decided, JsonObject, NewEvent, Rejection } from "../../kernel/index.ts"
 import { postTransaction } from "../../products/stock/decide.ts"
 import { stock_transactions } from "../../products/stock/schema.ts"
@@ -15,27 +15,24 @@ export const start = (
   context: DecideContext
 ): Decided => {
   const id = context.id(stocktakes)
-  return Result.succeed({
-    events: [
-      stocktakeStarted.make({
-        id,
-        store_id: sent.store_id ?? 0,
-        product_group_id: sent.product_group_id ?? null,
-        notes: sent.notes ?? null,
-        status: "open",
-        started_at: context.happened_at,
-        started_by_user_id: context.viewer.user_id || null,
-        closed_at: null,
-        closed_by_user_id: null,
-        cancelled_at: null,
-        cancelled_by_user_id: null,
-        missing_as: null,
-        totals: null,
-        outcome: null
-      })
-    ],
-    result: { id }
-  })
+  return decided(id, [
+    stocktakeStarted.make({
+      id,
+      store_id: sent.store_id ?? 0,
+      product_group_id: sent.product_group_id ?? null,
+      notes: sent.notes ?? null,
+      status: "open",
+      started_at: context.happened_at,
+      started_by_user_id: context.viewer.user_id || null,
+      closed_at: null,
+      closed_by_user_id: null,
+      cancelled_at: null,
+      cancelled_by_user_id: null,
+      missing_as: null,
+      totals: null,
+      outcome: null
+    })
+  ])
 }
 
 /** 422 unless the stocktake is open; devices keep such scans as conflicts. */
@@ -330,18 +327,17 @@ export const close = (
       totals: totalsOf(lines),
       lines: lines.filter(isKept).filter((line): line is CountLine & JsonObject => isJsonObject(line))
     })
-    return { events: [closed, ...events], result: { id: take.id } }
+    return decision(take.id, [closed, ...events])
   })
 
 /** Cancels a stocktake: scans stay, and stock is unchanged. 422 `stocktake` if it has ended. */
 export const cancel = (take: StocktakeRow, context: DecideContext): Decided =>
-  Result.map(requireOpen(take), () => ({
-    events: [
+  Result.map(requireOpen(take), () =>
+    decision(take.id, [
       stocktakeCancelled.make({
         id: take.id,
         cancelled_at: context.happened_at,
         cancelled_by_user_id: context.viewer.user_id || null
       })
-    ],
-    result: { id: take.id }
-  }))
+    ])
+  )

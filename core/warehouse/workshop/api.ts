@@ -1,5 +1,5 @@
 /** Endpoints of the workshop: goods out of service, and changes of stock levels (rules/availability 13). */
-import { boolean, calendarErrors, command, created, crudResource, get, integer } from "../../kernel/index.ts"
+import { boolean, calendarErrors, command, created, crudResource, decision, get, integer } from "../../kernel/index.ts"
 import { invalidField, list, listOf, lockStreams, longText, money, notFound, ok } from "../../kernel/index.ts"
 import { permissionsOfArea, ref, reject, renderById, renderOne, resource, rowEvents } from "../../kernel/index.ts"
 import { Shown, Store, text, timestamp, updatedEvents, viewContext } from "../../kernel/index.ts"
@@ -137,16 +137,13 @@ const charge = command("POST", "/api/v1/service_records/{id}/charge", {
         },
         context
       )
-      return {
-        events: [
-          ...added.events,
-          ...updatedEvents(service_records, record, {
-            opportunity_id: state.opportunity.header.id,
-            opportunity_cost_id: added.result.cost_id
-          })
-        ],
-        result: { id: record.id }
-      }
+      return decision(record.id, [
+        ...added.events,
+        ...updatedEvents(service_records, record, {
+          opportunity_id: state.opportunity.header.id,
+          opportunity_cost_id: added.result.cost_id
+        })
+      ])
     }),
   respond: (result, input) => Effect.map(renderById(serviceRecordResource, result.id, [], viewContext(input)), created)
 })

@@ -1,7 +1,7 @@
 /** Endpoints of opportunities: create, change, delete, restore, clone (rules/opportunities 4, 5). */
 import { Effect, Result } from "effect"
-import { baseCurrency, command, customFieldFacts, noContent, reject, Store } from "../../../kernel/index.ts"
-import { initialRow, text, timestamp } from "../../../kernel/index.ts"
+import { baseCurrency, command, customFieldFacts, decision, initialRow, noContent } from "../../../kernel/index.ts"
+import { reject, Store, text, timestamp } from "../../../kernel/index.ts"
 import type { DecideContext, Decided, Endpoint, FieldErrors, Input } from "../../../kernel/index.ts"
 import { costTaxRateOf, demandSettings, depthOf, hasShortageCheck, linesTakingStock } from "../state/index.ts"
 import { liveLines, loadCustomer, loadDecisionState, loadOwed, opportunityAnswer } from "../state/index.ts"
@@ -116,16 +116,13 @@ const cloneOpportunity = (
       units_out_elsewhere: new Map()
     }
     const recalculated = yield* recalculate(state, { ...empty, lines, costs }, { priced: ids, demanded: ids }, context)
-    return {
-      events: [
-        opportunityCreated.make(header),
-        ...recalculated.opportunity.lines.map(lineAdded),
-        ...costs.map(costAdded),
-        ...recalculated.events,
-        opportunityCloned.make({ id: header.id, source_opportunity_id: source.header.id })
-      ],
-      result: { id: header.id }
-    }
+    return decision(header.id, [
+      opportunityCreated.make(header),
+      ...recalculated.opportunity.lines.map(lineAdded),
+      ...costs.map(costAdded),
+      ...recalculated.events,
+      opportunityCloned.make({ id: header.id, source_opportunity_id: source.header.id })
+    ])
   })
 
 /** Lines of the active version with paths without gaps; nothing is allocated, dispatched or returned. */

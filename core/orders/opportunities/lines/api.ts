@@ -1,6 +1,6 @@
 /** Lines of an opportunity: add, change, remove, restructure (rules/opportunities 7). */
 import { Effect, Result } from "effect"
-import { boolean, command, integer, list, object, reject, Store } from "../../../kernel/index.ts"
+import { boolean, command, decision, integer, list, object, reject, Store } from "../../../kernel/index.ts"
 import type { DecideContext, Decided, Endpoint, Input, Settings } from "../../../kernel/index.ts"
 import { demandSettings, hasShortageCheck, inActiveVersion, liveLines, loadDecisionState } from "../state/index.ts"
 import { opportunityAnswer, opportunityShown, recalculate, restructured, warnedOpportunity } from "../state/index.ts"
@@ -53,14 +53,11 @@ const restructure = (
       { demanded: [...removed_ids], ...(unlisted.length === 0 ? { totals: false } : {}) },
       context
     )
-    return {
-      events: [
-        ...unlisted.map(lineRemoved),
-        ...(moved.length > 0 ? [linesRestructured(opportunity.header.id, paths, moved)] : []),
-        ...recalculated.events
-      ],
-      result: { id: opportunity.header.id }
-    }
+    return decision(opportunity.header.id, [
+      ...unlisted.map(lineRemoved),
+      ...(moved.length > 0 ? [linesRestructured(opportunity.header.id, paths, moved)] : []),
+      ...recalculated.events
+    ])
   })
 
 const shown = (_result: unknown, input: Input<typeof one>) => opportunityAnswer(input.rows.id.id, input, withParts)
@@ -168,10 +165,7 @@ const removeLine = (state: DecisionState, line: ItemRow, context: DecideContext)
       { demanded: ids },
       context
     )
-    return {
-      events: [...removed_lines.map(lineRemoved), ...recalculated.events],
-      result: { id: opportunity.header.id }
-    }
+    return decision(opportunity.header.id, [...removed_lines.map(lineRemoved), ...recalculated.events])
   })
 
 const remove = command("DELETE", `${path}/{id}/items/{item}`, {

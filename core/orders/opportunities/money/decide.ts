@@ -1,7 +1,7 @@
 /** Rules for costs and the deal price (rules/opportunities 8 and 11, rules/rates 9.4). */
 import { Effect, Result } from "effect"
-import { choice, command, forbidden, hasOnePermission, integer, later, money, reject } from "../../../kernel/index.ts"
-import { Shown, text, withMore, withRules } from "../../../kernel/index.ts"
+import { choice, command, decision, forbidden, hasOnePermission, integer, later, money } from "../../../kernel/index.ts"
+import { reject, Shown, text, withMore, withRules } from "../../../kernel/index.ts"
 import type { AnyRow, DecideContext, Decided, Endpoint, Input, Rejection, ValuesOf } from "../../../kernel/index.ts"
 import { costTaxRateOf, loadDecisionState, newCostRow, opportunityAnswer, opportunityShown } from "../state/index.ts"
 import { recalculate, withHeader, withParts, type DecisionState, type Opportunity } from "../state/index.ts"
@@ -50,13 +50,13 @@ const changeCost = (state: DecisionState, cost: CostRow, sent: CostValues, conte
     const set = Object.fromEntries(
       Object.entries({ ...stored(sent), ...taxed(state) }).filter(([name, value]) => before[name] !== value)
     )
-    if (Object.keys(set).length === 0) return { events: [], result: { id: opportunity.header.id } }
+    if (Object.keys(set).length === 0) return decision(opportunity.header.id, [])
     const after = {
       ...opportunity,
       costs: opportunity.costs.map((one) => (one.id === cost.id ? { ...one, ...set } : one))
     }
     const recalculated = yield* recalculate(state, after, {}, context)
-    return { events: [costUpdated(cost, set), ...recalculated.events], result: { id: opportunity.header.id } }
+    return decision(opportunity.header.id, [costUpdated(cost, set), ...recalculated.events])
   })
 
 const removeCost = (state: DecisionState, cost: CostRow, context: DecideContext): Decided =>
@@ -70,7 +70,7 @@ const removeCost = (state: DecisionState, cost: CostRow, context: DecideContext)
       {},
       context
     )
-    return { events: [costRemoved(cost), ...recalculated.events], result: { id: opportunity.header.id } }
+    return decision(opportunity.header.id, [costRemoved(cost), ...recalculated.events])
   })
 
 /**
@@ -89,7 +89,7 @@ const setDealPrice = (
     yield* inOpportunityCurrency(opportunity, currency === undefined ? {} : { currency })
     if (opportunity.header.exchange_rate_locked || opportunity.header.tax_locked)
       return yield* reject("opportunity", "Prices are locked; release the locks before setting a deal price.")
-    if (opportunity.header.deal_total === deal_total) return { events: [], result: { id: opportunity.header.id } }
+    if (opportunity.header.deal_total === deal_total) return decision(opportunity.header.id, [])
     return yield* withDealTotal(state, "deal_price_set", deal_total, context)
   })
 /** Allowed while prices are locked; no effect without a deal price (rules/opportunities 0). */
@@ -97,7 +97,7 @@ const clearDealPrice = (state: DecisionState, context: DecideContext): Decided =
   Result.gen(function* () {
     yield* requireTransition(state.opportunity.header, "edit")
     return state.opportunity.header.deal_total === null
-      ? { events: [], result: { id: state.opportunity.header.id } }
+      ? decision(state.opportunity.header.id, [])
       : yield* withDealTotal(state, "deal_price_cleared", null, context)
   })
 const withDealTotal = (
@@ -108,8 +108,8 @@ const withDealTotal = (
 ): Decided =>
   Result.map(
     recalculate(state, withHeader(state.opportunity, { deal_total }), {}, context),
-    ({ opportunity, events }) => ({
-      events: [
+    ({ opportunity, events }) =>
+      decision(opportunity.header.id, [
         dealPriceChanged(
           name,
           state.opportunity.header,
@@ -117,9 +117,7 @@ const withDealTotal = (
           { charge_total: opportunity.header.charge_total }
         ),
         ...events
-      ],
-      result: { id: opportunity.header.id }
-    })
+      ])
   )
 
 // Endpoints of costs and the deal price (rules/opportunities 8, 11).

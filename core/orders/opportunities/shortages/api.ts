@@ -2,11 +2,11 @@
  * Endpoints of shortages: of one opportunity, of all, and their acknowledgement (rules/opportunities 9.5,
  * rules/availability 9).
  */
-import { Effect, Result } from "effect"
-import { boolean, choice, columnsSeen, command, created, date, get, integer, longText } from "../../../kernel/index.ts"
-import { ok, ref, reject, renderById, resource, Shown, Store, text, timestamp } from "../../../kernel/index.ts"
-import { unpagedMeta, viewContext, type DecideContext, type Decided, type Endpoint } from "../../../kernel/index.ts"
-import { type FieldErrors, type Input, type JsonObject, type Settings } from "../../../kernel/index.ts"
+import { Effect } from "effect"
+import { boolean, choice, columnsSeen, command, created, date, decided, get, integer } from "../../../kernel/index.ts"
+import { longText, ok, ref, reject, renderById, resource, Shown, Store, text } from "../../../kernel/index.ts"
+import { timestamp, unpagedMeta, viewContext, type DecideContext, type Decided } from "../../../kernel/index.ts"
+import { type Endpoint, type FieldErrors, type Input, type JsonObject, type Settings } from "../../../kernel/index.ts"
 import { acknowledgementOf, demandSettings, gatePolicy, hasShortageCheck, linesTakingStock } from "../state/index.ts"
 import { loadDecisionState, loadLinePieces, shortagesOf, type DecisionState, type Opportunity } from "../state/index.ts"
 import { type LineShortage, lowestFree, tracking_types } from "../../availability/rules/line.ts"
@@ -32,10 +32,7 @@ const acknowledgeShortages = (state: DecisionState, notes: string | null, contex
   const id = context.id(acknowledgements)
   const { store } = gatePolicy(state, context.viewer)
   const policy = { store, effective: store }
-  return Result.succeed({
-    events: [acknowledgementOf(id, state.opportunity.header.id, short, { policy, notes }, context)],
-    result: { id }
-  })
+  return decided(id, [acknowledgementOf(id, state.opportunity.header.id, short, { policy, notes }, context)])
 }
 
 // Loads opportunities with their demands and stock in a fixed number of queries, whatever their number.

@@ -2,8 +2,8 @@
 import { Effect } from "effect"
 import { choice, code, decimal, integer, isJsonObject, longText, ref, reject, text } from "../../../kernel/index.ts"
 import { timestamp, wholeNumberOf } from "../../../kernel/index.ts"
-import type { Alternative, Alternatives, AskEndpoint, DecideContext, Decided, Json } from "../../../kernel/index.ts"
-import type { JsonObject, RefusedReference, ValuesOf } from "../../../kernel/index.ts"
+import type { Alternative, Alternatives, AskEndpoint, DecideContext, Json, JsonObject } from "../../../kernel/index.ts"
+import type { RefusedReference, ValuesOf } from "../../../kernel/index.ts"
 import type { DecisionState, UnitDecided } from "../state/index.ts"
 import { substitute } from "./decide.ts"
 import {
@@ -119,66 +119,55 @@ export const unitFields = {
 }
 type UnitBody = Partial<ValuesOf<typeof unitFields>>
 type Act = (state: DecisionState, unit: AssignmentRow, sent: UnitBody, context: DecideContext) => UnitDecided
-const missing = (field: string, words: string): Decided<never> => reject(field, `The ${words} field is required.`)
+/** An act that moves the unit by one step. */
+const stepping =
+  (step: (sent: UnitBody, now: string) => Parameters<typeof moveUnits>[2][number]): Act =>
+  (state, unit, sent, context) =>
+    moveUnits(state, [{ unit, field: "action" }], [step(sent, context.happened_at)], context)
+/** An act that needs a value of the field. */
+const requiring =
+  <F extends keyof UnitBody>(field: F, words: string, act: (value: NonNullable<UnitBody[F]>) => Act): Act =>
+  (state, unit, sent, context) => {
+    const value = sent[field]
+    return value === null || value === undefined
+      ? reject(field, `The ${words} field is required.`)
+      : act(value)(state, unit, sent, context)
+  }
 export const acts: { readonly [A in keyof typeof actions]: Act } = {
-  prepare: (state, unit, sent, context) =>
-    moveUnits(state, [{ unit, field: "action" }], [preparing(sent.prepared_at ?? context.happened_at)], context),
-  revert: (state, unit, _sent, context) => moveUnits(state, [{ unit, field: "action" }], [unpreparing], context),
-  set_container: (state, unit, sent) =>
-    sent.container_stock_level_id === null || sent.container_stock_level_id === undefined
-      ? missing("container_stock_level_id", "container stock level")
-      : setContainer(state, unit, sent.container_stock_level_id),
+  prepare: stepping(({ prepared_at }, now) => preparing(prepared_at ?? now)),
+  revert: stepping(() => unpreparing),
+  set_container: requiring(
+    "container_stock_level_id",
+    "container stock level",
+    (id) => (state, unit) => setContainer(state, unit, id)
+  ),
   clear_container: (state, unit) => setContainer(state, unit, null),
-  substitute: (state, unit, sent, context) =>
-    sent.stock_level_id === null || sent.stock_level_id === undefined
-      ? missing("stock_level_id", "stock level")
-      : substitute(state, unit, sent.stock_level_id, sent.reason ?? null, context),
-  dispatch: (state, unit, sent, context) =>
-    moveUnits(
-      state,
-      [{ unit, field: "action" }],
-      [
-        dispatching(sent.dispatched_at ?? context.happened_at, {
-          dispatched_by: sent.dispatched_by ?? null,
-          vehicle_id: sent.vehicle_id ?? null,
-          notes: sent.notes ?? null
-        })
-      ],
-      context
-    ),
-  on_hire: (state, unit, sent, context) =>
-    moveUnits(state, [{ unit, field: "action" }], [goingOnHire(sent.on_hire_at ?? context.happened_at)], context),
-  return: (state, unit, sent, context) =>
-    moveUnits(
-      state,
-      [{ unit, field: "action" }],
-      [
-        returning(sent.returned_at ?? context.happened_at, {
-          received_by: sent.received_by ?? null,
-          return_store_id: sent.return_store_id ?? null
-        })
-      ],
-      context
-    ),
-  check: (state, unit, sent, context) =>
-    sent.condition === null || sent.condition === undefined
-      ? missing("condition", "condition")
-      : moveUnits(
-          state,
-          [{ unit, field: "action" }],
-          [
-            checking(sent.checked_at ?? context.happened_at, {
-              condition: sent.condition,
-              checked_by: sent.checked_by ?? null,
-              damage_notes: sent.damage_notes ?? null
-            })
-          ],
-          context
-        ),
-  revert_status: (state, unit, sent, context) =>
-    sent.status === null || sent.status === undefined
-      ? missing("status", "status")
-      : revertUnit(state, unit, sent.status, sent.reason ?? null, context)
+  substitute: requiring(
+    "stock_level_id",
+    "stock level",
+    (id) =>
+      (state, unit, { reason = null }, context) =>
+        substitute(state, unit, id, reason, context)
+  ),
+  dispatch: stepping(({ dispatched_at, dispatched_by = null, notes = null, vehicle_id = null }, now) =>
+    dispatching(dispatched_at ?? now, { dispatched_by, vehicle_id, notes })
+  ),
+  on_hire: stepping(({ on_hire_at }, now) => goingOnHire(on_hire_at ?? now)),
+  return: stepping(({ received_by = null, return_store_id = null, returned_at }, now) =>
+    returning(returned_at ?? now, { received_by, return_store_id })
+  ),
+  check: requiring("condition", "condition", (condition) =>
+    stepping(({ checked_at, checked_by = null, damage_notes = null }, now) =>
+      checking(checked_at ?? now, { condition, checked_by, damage_notes })
+    )
+  ),
+  revert_status: requiring(
+    "status",
+    "status",
+    (status) =>
+      (state, unit, { reason = null }, context) =>
+        revertUnit(state, unit, status, reason, context)
+  )
 }
 
 // Fields of lines counted in bulk: dispatched, returned, adjusted (rules/opportunities 9.3).

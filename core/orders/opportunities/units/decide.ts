@@ -1,6 +1,6 @@
 /** Rules that allocate units to lines, release and exchange them (rules/opportunities 9.1, 9.2). */
 import { Result } from "effect"
-import { initialRow, reject, updatedEvents } from "../../../kernel/index.ts"
+import { decision, initialRow, reject, updatedEvents } from "../../../kernel/index.ts"
 import type { DecideContext, Decided, NewEvent } from "../../../kernel/index.ts"
 import {
   type StockLevelRow,
@@ -217,15 +217,12 @@ export const deallocate = (
       { totals: false, demanded: [unit.opportunity_item_id] },
       context
     )
-    return {
-      events: [
-        unitDeallocated(unit, { reason }),
-        ...(released ? [lineChanged(line, "item_store_set", { dispatch_store_id: null })] : []),
-        ...recalculated.events,
-        ...allocatedCountChanged(state.levels, new Map([[unit.stock_level_id, -1]]))
-      ],
-      result: { id: opportunity.header.id }
-    }
+    return decision(opportunity.header.id, [
+      unitDeallocated(unit, { reason }),
+      ...(released ? [lineChanged(line, "item_store_set", { dispatch_store_id: null })] : []),
+      ...recalculated.events,
+      ...allocatedCountChanged(state.levels, new Map([[unit.stock_level_id, -1]]))
+    ])
   })
 
 /**

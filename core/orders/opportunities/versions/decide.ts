@@ -1,6 +1,6 @@
 /** Rules of quote versions: create, activate, send, answer, relabel, delete (rules/opportunities 13). */
 import { Result } from "effect"
-import { initialRow, reject, settingNumber, unstamped } from "../../../kernel/index.ts"
+import { decision, initialRow, reject, settingNumber, unstamped } from "../../../kernel/index.ts"
 import type { DecideContext, Decided, NewEvent, Rejection } from "../../../kernel/index.ts"
 import { recalculate, versionTotals, withHeader } from "../state/index.ts"
 import type { DecisionState, Opportunity, Recalculated, RecalculationScope } from "../state/index.ts"
@@ -129,14 +129,11 @@ export const createVersion = (state: DecisionState, body: NewVersion, context: D
     const recalculated = yield* recalculate(state, after, scope, context)
     const copy_ids = new Set(copies.map((line) => line.id))
     const items = recalculated.opportunity.lines.filter((line) => copy_ids.has(line.id))
-    return {
-      events: [
-        versionCreated(header, { ...row, ...versionTotals(recalculated.opportunity.header) }, { items, adopts, set }),
-        ...(replaced === undefined ? [] : [supersededBy(replaced, row.id)]),
-        ...recalculated.events
-      ],
-      result: { id: row.id }
-    }
+    return decision(row.id, [
+      versionCreated(header, { ...row, ...versionTotals(recalculated.opportunity.header) }, { items, adopts, set }),
+      ...(replaced === undefined ? [] : [supersededBy(replaced, row.id)]),
+      ...recalculated.events
+    ])
   })
 
 /** The opportunity with another active version, whose lines are displayed, charged and take stock. */
@@ -152,14 +149,14 @@ export const activateVersion = (state: DecisionState, version: VersionRow, conte
   Result.gen(function* () {
     const { header } = state.opportunity
     yield* requireTransition(header, "versions")
-    if (version.id === header.active_version_id) return { events: [], result: { id: version.id } }
+    if (version.id === header.active_version_id) return decision(version.id, [])
     const recalculated = yield* recalculate(
       state,
       withActive(state.opportunity, version.id),
       { demanded: "all", taxed: true },
       context
     )
-    return { events: [activated(header, version.id, recalculated), ...recalculated.events], result: { id: version.id } }
+    return decision(version.id, [activated(header, version.id, recalculated), ...recalculated.events])
   })
 
 /** Makes a rule that changes a version's status, if it is one of `from`; otherwise 422 on `state`. */
@@ -172,7 +169,7 @@ const changeStatusFrom =
         const status = (version_statuses[version.status] ?? "").toLowerCase()
         return yield* refuse(`The version is ${status} and cannot be ${verb}.`)
       }
-      return { events: [versionChanged(version, name, set)], result: { id: version.id } }
+      return decision(version.id, [versionChanged(version, name, set)])
     })
 export const sendVersion = changeStatusFrom("version_sent", [draft], "sent")
 export const acceptVersion = changeStatusFrom("version_accepted", [draft, sent], "accepted")
@@ -182,7 +179,7 @@ export const relabelVersion = (state: DecisionState, version: VersionRow, label:
   Result.gen(function* () {
     yield* requireTransition(state.opportunity.header, "versions")
     const events = label === version.label ? [] : [versionChanged(version, "version_relabelled", { label })]
-    return { events, result: { id: version.id } }
+    return decision(version.id, events)
   })
 
 /** Removes a version with its lines; versions it superseded reopen. Refused for the active or only version. */
@@ -232,10 +229,7 @@ export const deleteVersion = (
       { totals: false, demanded: own_lines.map(({ id }) => id) },
       context
     )
-    return {
-      events: [versionDeleted(header, version, { reason, restored, set }), ...recalculated.events],
-      result: { id: version.id }
-    }
+    return decision(version.id, [versionDeleted(header, version, { reason, restored, set }), ...recalculated.events])
   })
 
 /**

@@ -2,7 +2,8 @@
 import { Result } from "effect"
 import type { LineAvailability, LineRequest, LineShortage } from "../../availability/rules/line.ts"
 import { lineAvailability } from "../../availability/rules/line.ts"
-import { invalidField, reject, type DecideContext, type Decided, type NewEvent } from "../../../kernel/index.ts"
+import { decision, invalidField, reject } from "../../../kernel/index.ts"
+import type { DecideContext, Decided, NewEvent } from "../../../kernel/index.ts"
 import { type LeaveReason, leaves, matches, waitChanged, waitJoined } from "../events/waiting.ts"
 import { shortage_waits, type WaitRow } from "../tables/index.ts"
 import { type ActiveDemand, activeDemand, type Demand } from "../../availability/rules/demand.ts"
@@ -72,7 +73,7 @@ export const joinWaiting = (opportunity_id: number, join: Join, context: DecideC
       })
       return before === undefined ? [joined] : [leaves(before, "asked"), joined]
     })
-    return { events, result: { id: opportunity_id } }
+    return decision(opportunity_id, events)
   })
 
 /** 422 on `opportunity_item_ids` if a named line is not on the list, or the list has none. */
@@ -89,7 +90,10 @@ export const leaveWaiting = (
       if (!waiting.some(({ opportunity_item_id }) => opportunity_item_id === id))
         return yield* reject(`opportunity_item_ids.${at}`, "The line is not on the waiting list.")
     const going = waiting.filter(({ opportunity_item_id }) => line_ids?.includes(opportunity_item_id) ?? true)
-    return { events: going.map((row) => leaves(row, "asked")), result: { id: opportunity_id } }
+    return decision(
+      opportunity_id,
+      going.map((row) => leaves(row, "asked"))
+    )
   })
 
 // Decides which waiting lines to notify when goods become available (rules/availability 9). Each line is judged as if
