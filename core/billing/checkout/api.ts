@@ -1,8 +1,8 @@
 /** Billing an opportunity (rules/billing 1.3). */
 import { Effect } from "effect"
 import { boolean, choice, command, created, customFieldFacts, decimal, forbidden } from "../../kernel/index.ts"
-import { hasOnePermission, integer, json, later, list, object, Store, withRules } from "../../kernel/index.ts"
-import type { Endpoint } from "../../kernel/index.ts"
+import { hasOnePermission, integer, json, later, list, object, referredRows, Store } from "../../kernel/index.ts"
+import { withRules, type Endpoint } from "../../kernel/index.ts"
 import { opportunities, opportunity_costs, opportunity_items } from "../../orders/opportunities/tables/index.ts"
 import { opportunity_versions, type OpportunityRow } from "../../orders/opportunities/tables/index.ts"
 import { invoiceAnswer, invoiceShown } from "../invoices/query.ts"
@@ -32,10 +32,7 @@ export const chargedSource = Effect.fnUntraced(function* (
     header,
     lines,
     costs: yield* Store.find(opportunity_costs, where, { order: ["sort_order", "id"] }),
-    products: yield* Store.byId(
-      products,
-      lines.map((line) => line.item_id)
-    ),
+    products: yield* referredRows(products, lines, "item_id"),
     tax: yield* taxFacts,
     customer_tax_class_id,
     totals: { net: priced.charge_excluding_tax_total, tax: priced.tax_total }

@@ -1,6 +1,6 @@
 /** An e-invoice as text (rules/billing 1.7). Loaded on first use. */
 import { Effect, Result } from "effect"
-import { invalidField, Store, type Failure, type Settings } from "../../kernel/index.ts"
+import { invalidField, referredRows, Store, type Failure, type Settings } from "../../kernel/index.ts"
 import { buyerOf, nobody, sellerOf } from "../state/parties.ts"
 import type { CreditNoteRow, InvoiceRow, NamedParty, VatReport } from "../state/tables.ts"
 import { credit_note_items, invoice_items, invoices } from "../state/tables.ts"
@@ -51,10 +51,7 @@ const invoiceSource = Effect.fnUntraced(function* (invoice: InvoiceRow, reading:
 const creditNoteSource = Effect.fnUntraced(function* (note: CreditNoteRow, reading: Reading) {
   const items = yield* Store.find(credit_note_items, { credit_note_id: note.id }, in_order)
   const invoice = yield* Store.get(invoices, note.invoice_id)
-  const credited = yield* Store.byId(
-    invoice_items,
-    items.map(({ invoice_item_id }) => invoice_item_id)
-  )
+  const credited = yield* referredRows(invoice_items, items, "invoice_item_id")
   return {
     ...(yield* commonSource(note, items, invoice?.vat_reports ?? null, reading)),
     kind: "credit_note",

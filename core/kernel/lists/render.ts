@@ -142,6 +142,16 @@ export const render = Effect.fnUntraced(function* <T extends Table>(
   })
 })
 
+/** Rows of a table that others refer to in a column, by id. */
+export const referredRows = <T extends Table, const C extends string>(
+  table: T,
+  rows: ReadonlyArray<{ readonly [K in C]: number | null }>,
+  column: C
+) =>
+  Store.byId(
+    table,
+    rows.map((row) => row[column])
+  )
 const idsIn = (rows: ReadonlyArray<AnyRow>, column: string): ReadonlyArray<number> =>
   rows.map((row) => row[column]).filter((id): id is number => typeof id === "number")
 /** Rows by id, in one query; unknown ids are absent. */

@@ -1,8 +1,8 @@
 /** Endpoints of activities (rules/members-activities 6). */
 import { Effect, Result, Schema } from "effect"
 import { accessOf, boolean, command, createdEvent, crudResource, decided, deletedEvent } from "../../kernel/index.ts"
-import { eventType, integer, invalid, keysOf, list_values, ok, renderById, resource } from "../../kernel/index.ts"
-import { rowEvents, Shown, Store, text, update, updatedEvents, viewContext } from "../../kernel/index.ts"
+import { eventType, integer, invalid, keysOf, list_values, ok, referredRows, renderById } from "../../kernel/index.ts"
+import { resource, rowEvents, Shown, Store, text, update, updatedEvents, viewContext } from "../../kernel/index.ts"
 import type { AnyEventType, DecideContext, FieldErrors, Json, JsonObject, NewEvent } from "../../kernel/index.ts"
 import type { Rejection, RowOf, Slice, Table } from "../../kernel/index.ts"
 import type { ActivityRow, RegardingType } from "./schema.ts"
@@ -167,18 +167,11 @@ const regardingOf = (row: Pick<ActivityRow, "regarding_id" | "regarding_type">):
 /** Related rows of a page of activities: participants, subjects, and the members of participants and owners. */
 const surroundings = Effect.fnUntraced(function* (rows: ReadonlyArray<ActivityRow>) {
   const participants = yield* Store.find(activity_participants, { activity_id: rows.map((row) => row.id) })
-  const owners = yield* Store.getMany(
-    users,
-    rows.flatMap((row) => row.owned_by ?? [])
-  )
-  const people = yield* Store.getMany(members, [
-    ...participants.map((one) => one.member_id),
-    ...owners.map((one) => one.member_id)
-  ])
+  const owners = [...(yield* referredRows(users, rows, "owned_by")).values()]
   return {
     participants: Map.groupBy(participants, (one) => one.activity_id),
     subjects: yield* subjectsOf(rows.flatMap(regardingOf)),
-    members: new Map(people.map((one) => [one.id, one]))
+    members: yield* referredRows(members, [...participants, ...owners], "member_id")
   }
 })
 

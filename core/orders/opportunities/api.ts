@@ -1,11 +1,12 @@
 /** The slice of opportunities: its tables, events and endpoints, facet by facet. */
 import { Effect, Schema } from "effect"
 import { loadStockedProducts } from "../availability/facts/load-products.ts"
-import { type AnyEventType, type AnyRow, boolean, type Catalogue, command, CommandRuntime } from "../../kernel/index.ts"
-import { created, type DecideContext, decided, decodeData, type Endpoint, follow, get } from "../../kernel/index.ts"
-import { initialRow, type Input, integer, journal, later, list as list_of, listOf } from "../../kernel/index.ts"
-import { noContent, ok, pageOf, ref, reject, removeWhere, renderById, Shown, type Slice } from "../../kernel/index.ts"
-import { Store, type StoredEvent, text, timestamp, unpagedMeta, viewContext, withMore } from "../../kernel/index.ts"
+import { boolean, command, CommandRuntime, created, decided, decodeData, follow, get } from "../../kernel/index.ts"
+import { initialRow, integer, journal, later, list as list_of, listOf, noContent, ok } from "../../kernel/index.ts"
+import { pageOf, ref, referredRows, reject, removeWhere, renderById, Shown, Store, text } from "../../kernel/index.ts"
+import { timestamp, unpagedMeta, viewContext, withMore } from "../../kernel/index.ts"
+import type { AnyEventType, AnyRow, Catalogue, DecideContext, Endpoint, Input, Slice } from "../../kernel/index.ts"
+import type { StoredEvent } from "../../kernel/index.ts"
 import { users } from "../../people/users/permissions.ts"
 import { assignmentResource, availabilityOf, loadDecisionState, opportunityAnswer } from "./state/index.ts"
 import { opportunityResource, opportunityShown, participantResource, warned, withOwed } from "./state/index.ts"
@@ -254,14 +255,10 @@ const activity = get(`${path}/{id}/activity`, {
       const page = pageOf(input.query)
       const kinds = activityKinds((yield* CommandRuntime).catalogue)
       const { rows, total } = yield* entriesOf(id, [...kinds.keys()], page)
-      const actors = yield* Store.getMany(
-        users,
-        rows.map((row) => row.actor_id).filter((actor) => actor !== null)
-      )
-      const names = new Map(actors.map((user) => [user.id, user.name]))
+      const actors = yield* referredRows(users, rows, "actor_id")
       return ok({
         activity: rows.map((row) =>
-          activityEntry(row, kinds.get(row.type), id, row.actor_id === null ? null : (names.get(row.actor_id) ?? null))
+          activityEntry(row, kinds.get(row.type), id, actors.get(row.actor_id ?? 0)?.name ?? null)
         ),
         meta: { total, per_page: page.per_page, page: page.page }
       })

@@ -1,8 +1,8 @@
 /**
  * The calendar as iCalendar text (rules/members-activities 7), for signed feeds and for users who may see its entries.
  */
-import { CommandRuntime, get, hasOnePermission, integer, later, notFound, settings_table } from "../../kernel/index.ts"
-import { Store, text, visibleColumnsOf } from "../../kernel/index.ts"
+import { CommandRuntime, get, hasOnePermission, integer, later, notFound, referredRows } from "../../kernel/index.ts"
+import { settings_table, Store, text, visibleColumnsOf } from "../../kernel/index.ts"
 import type { Failure, SettingGroups, Slice, Viewer } from "../../kernel/index.ts"
 import { Clock, Effect } from "effect"
 import { activities } from "../../office/activities/schema.ts"
@@ -87,10 +87,7 @@ const activitiesSince = Effect.fnUntraced(function* (
     (sql) => sql`where starts_at >= ${since} ${user === undefined ? sql.literal("") : sql`and owned_by = ${user.id}`}
     order by starts_at, id`
   )
-  const owners = yield* Store.byId(
-    users,
-    rows.map((row) => row.owned_by)
-  )
+  const owners = yield* referredRows(users, rows, "owned_by")
   // Devices without the right to see colleagues' e-mail addresses hold placeholders, so those owners are omitted.
   const seen = visibleColumnsOf(users, reader)
   const sees_all = seen === "whole" || seen?.has("email") === true

@@ -1,6 +1,6 @@
 /** Search: rows of every kind the user may list, best matches first (rules/search). */
 import { bindings, caseFoldedName, columnsNamed, columnsSeen, CommandRuntime, foldCase } from "../../kernel/index.ts"
-import { isSearchable, quote, Store } from "../../kernel/index.ts"
+import { isSearchable, quote, referredRows, Store } from "../../kernel/index.ts"
 import type { AnyRow, Bindings, Input, RowOf, StoreRead, StoreShape, Table, Viewer } from "../../kernel/index.ts"
 import type { OutOfService, StockLevelRow } from "../../products/stock/schema.ts"
 import { purchase_order_items, purchase_orders } from "../../purchasing/schema.ts"
@@ -38,11 +38,7 @@ export const serviceReasons = Effect.fnUntraced(function* (
   viewer: Viewer
 ): Store.Reads<ServiceReasons> {
   if (entries.length === 0 || !columnsSeen(service_records, viewer)("reason")) return new Map()
-  const rows = yield* Store.getMany(
-    service_records,
-    entries.map((one) => one.service_record_id)
-  )
-  return new Map(rows.map((row) => [row.id, row]))
+  return yield* referredRows(service_records, entries, "service_record_id")
 })
 
 export interface Supplied {
@@ -59,13 +55,8 @@ export const suppliedBy = Effect.fnUntraced(function* (
   const sub_hired = units.filter((unit) => unit.is_sub_hired && unit.purchase_order_item_id !== null)
   const sees = columnsSeen(purchase_orders, viewer)
   if (sub_hired.length === 0 || !sees("supplier_id")) return new Map()
-  const rows = new Map(
-    (yield* Store.getMany(
-      purchase_order_items,
-      sub_hired.flatMap((unit) => unit.purchase_order_item_id ?? [])
-    )).map((row) => [row.id, row.purchase_order_id])
-  )
-  const orders = yield* Store.byId(purchase_orders, [...rows.values()])
+  const rows = yield* referredRows(purchase_order_items, sub_hired, "purchase_order_item_id")
+  const orders = yield* referredRows(purchase_orders, [...rows.values()], "purchase_order_id")
   const suppliers = columnsSeen(members, viewer)("name")
     ? yield* Store.pickMany(
         members,
@@ -76,7 +67,7 @@ export const suppliedBy = Effect.fnUntraced(function* (
   const names = new Map(suppliers.map((row) => [row.id, row.name]))
   return new Map(
     sub_hired.flatMap((unit) => {
-      const order = orders.get(rows.get(unit.purchase_order_item_id ?? 0) ?? 0)
+      const order = orders.get(rows.get(unit.purchase_order_item_id ?? 0)?.purchase_order_id ?? 0)
       if (order === undefined) return []
       return [
         [

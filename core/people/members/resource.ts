@@ -1,7 +1,7 @@
 /** API representation of members and their contact records (rules/members-activities 1 and 3). */
 import { Effect } from "effect"
 import type { ViewColumn, ViewColumns } from "../../kernel/lists/custom-view.ts"
-import { boolean, integer, list_values, resource, Shown, Store, text } from "../../kernel/index.ts"
+import { boolean, integer, list_values, referredRows, resource, Shown, Store, text } from "../../kernel/index.ts"
 import type { AnyRow, Json, JsonObject } from "../../kernel/index.ts"
 import { countries } from "../../setup/reference-data/currencies.ts"
 import { addresses, emails, links, type MemberRow, members, membership_types, phones, relationships } from "./schema.ts"
@@ -41,12 +41,8 @@ const city: ViewColumn = (rows) =>
 const country: ViewColumn = (rows) =>
   Effect.gen(function* () {
     const first = yield* primaryAddresses(rows)
-    const found = yield* Store.getMany(
-      countries,
-      [...first.values()].flatMap((address) => address.country_id ?? [])
-    )
-    const names = new Map(found.map((one) => [one.id, one.name]))
-    return (row): Json => names.get(first.get(row["id"])?.country_id ?? 0) ?? null
+    const found = yield* referredRows(countries, [...first.values()], "country_id")
+    return (row): Json => found.get(first.get(row["id"])?.country_id ?? 0)?.name ?? null
   })
 /** Column for charges, which the interface names for members; always null, as members have none. */
 const nothing: ViewColumn = () => Effect.succeed(() => null)

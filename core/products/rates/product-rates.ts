@@ -1,8 +1,8 @@
 /** Rate definitions (how time and quantity are charged) and product rates (their prices) (rules/rates 2, 5). */
 import { accessOf, bindings, boolean, choice, chunked, columnList, command, created } from "../../kernel/index.ts"
 import { createdEvent, crudResource, date, decided, initialRow, integer, invalid, json } from "../../kernel/index.ts"
-import { list, longText, mapValues, money, quote, ref, renderById, resource, Shown, Store } from "../../kernel/index.ts"
-import { table, text, viewContext } from "../../kernel/index.ts"
+import { list, longText, mapValues, money, quote, ref, referredRows, renderById, resource } from "../../kernel/index.ts"
+import { Shown, Store, table, text, viewContext } from "../../kernel/index.ts"
 import type { FieldErrors, JsonObject, Resource, RowOf, Slice } from "../../kernel/index.ts"
 import type { CalculationStrategy } from "../../pricing/pricing/modifiers.ts"
 import {
@@ -251,10 +251,7 @@ export const rateFacts = Effect.fnUntraced(function* (
     )
   })
   const rates = found.flat().map((row) => store.decode(product_rates, row))
-  const methods = yield* Store.byId(
-    rate_definitions,
-    rates.map((rate) => rate.rate_definition_id)
-  )
+  const methods = yield* referredRows(rate_definitions, rates, "rate_definition_id")
   const byProduct = new Map<number, Array<PricedRate>>(distinct.map((id) => [id, []]))
   for (const rate of rates) {
     const method = methods.get(rate.rate_definition_id)

@@ -1,6 +1,6 @@
 /** Facts for receiving goods and for returning them to a supplier: stock levels, and claims on units. */
 import { Effect } from "effect"
-import { lockStreams, Store } from "../../kernel/index.ts"
+import { lockStreams, referredRows, Store } from "../../kernel/index.ts"
 import { bulk, products } from "../../products/products/schema.ts"
 import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"
 import { stores } from "../../setup/stores.ts"
@@ -186,18 +186,18 @@ export const returnFactsOf = Effect.fnUntraced(function* (
   const levels = items.length === 0 ? [] : yield* Store.find(stock_levels, where, { order: ["id"] })
   // Serialises with allocating and packing of the units.
   yield* lockStreams(levels.map(({ id }) => `stock_level:${id}`))
-  const found = yield* Store.getMany(products, [...new Set(items.flatMap(({ product_id }) => product_id ?? []))])
+  const found = yield* referredRows(products, items, "product_id")
   return {
     order,
     items,
-    products: new Map(found.map((row) => [row.id, row])),
+    products: found,
     levels: items.length === 0 ? [] : yield* Store.find(stock_levels, where, { order: ["id"] }),
     holds: yield* holdsOf(
       levels.filter(({ stock_category }) => stock_category === 50).map(({ id }) => id),
       now
     ),
     in_house: yield* inHouse(
-      found
+      [...found.values()]
         .filter(
           ({ id, stock_method }) =>
             stock_method === bulk ||

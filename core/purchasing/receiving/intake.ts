@@ -3,7 +3,8 @@
  * sub-hired goods count within their window, purchased ones permanently and with a ledger entry.
  */
 import { Effect, Result } from "effect"
-import { createdEvent, initialRow, integer, reaction, Store, unstamped, updatedEvents } from "../../kernel/index.ts"
+import { createdEvent, initialRow, integer, reaction, referredRows, Store, unstamped } from "../../kernel/index.ts"
+import { updatedEvents } from "../../kernel/index.ts"
 import type { DataOf, DecideContext, NewEvent, SettingGroups, Settings } from "../../kernel/index.ts"
 import { type ProductRow, products, serialised } from "../../products/products/schema.ts"
 import { boughtEvents } from "../../products/stock/decide.ts"
@@ -31,15 +32,9 @@ const intakeFacts = Effect.fnUntraced(function* (moved: ReadonlyArray<GoodsMoved
   const lines = moved.flatMap((one) => one.lines)
   const items = yield* Store.byId(purchase_order_items, [...new Set(lines.flatMap(({ item_id }) => item_id ?? []))])
   return {
-    orders: yield* Store.byId(
-      purchase_orders,
-      moved.map(({ id }) => id)
-    ),
+    orders: yield* referredRows(purchase_orders, moved, "id"),
     items,
-    products: yield* Store.byId(
-      products,
-      [...items.values()].map(({ product_id }) => product_id)
-    ),
+    products: yield* referredRows(products, [...items.values()], "product_id"),
     levels: yield* Store.byId(
       stock_levels,
       lines.flatMap(({ stock_level_ids }) => stock_level_ids ?? [])

@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import { command, created, get, invalidField, later, list, longText, noContent, ok, ref } from "../../kernel/index.ts"
-import { Shown, Store, text, withMore, withRules } from "../../kernel/index.ts"
+import { referredRows, Shown, Store, text, withMore, withRules } from "../../kernel/index.ts"
 import { type ComponentRow, product_components } from "../../products/kits/schema.ts"
 import { type ProductRow, products } from "../../products/products/schema.ts"
 import { asset_assignments } from "../../orders/opportunities/tables/index.ts"
@@ -60,10 +60,7 @@ const loadManifest = Effect.fnUntraced(function* (
     of: assembled(root, all, items, { back_alone: yield* backAlone(root, items), slotsOf }),
     names: {
       products: new Map((yield* store.getMany(products, product_ids)).map((one) => [one.id, one.name])),
-      units: yield* Store.byId(
-        stock_levels,
-        items.map((item) => item.serialised_item_id)
-      )
+      units: yield* referredRows(stock_levels, items, "serialised_item_id")
     }
   }
 })

@@ -3,7 +3,7 @@ import { firstOf, lastOf } from "../../values/text.ts"
 import { Effect, Result } from "effect"
 import { assetConflicts } from "../../orders/availability/api/window.ts"
 import { withHolders, type HeldDemand } from "../../orders/opportunities/state/index.ts"
-import { reject, Store, streamOf, updatedEvents } from "../../kernel/index.ts"
+import { referredRows, reject, Store, streamOf, updatedEvents } from "../../kernel/index.ts"
 import type { DecideContext, Failure, NewEvent, Rejection } from "../../kernel/index.ts"
 import { caseOf, type CaseProduct, product_components } from "../../products/kits/schema.ts"
 import { type ProductRow, products } from "../../products/products/schema.ts"
@@ -88,10 +88,7 @@ export const loadTargets = Effect.fnUntraced(function* (
     yield* Store.find(container_items, { container_id: of.map((one) => one.id), unpacked_at: null }),
     (one) => one.container_id
   )
-  const levels = yield* Store.byId(
-    stock_levels,
-    [...items.values()].flat().map((item) => item.serialised_item_id)
-  )
+  const levels = yield* referredRows(stock_levels, [...items.values()].flat(), "serialised_item_id")
   return chains.map((chain) => {
     const [container] = chain
     const product = container.product_id === null ? undefined : found.get(container.product_id)
@@ -120,10 +117,7 @@ export const loadUnits = Effect.fnUntraced(function* (
   const levels = yield* Store.getMany(stock_levels, ids)
   if (levels.length === 0) return new Map()
   const level_ids = levels.map((one) => one.id)
-  const productsById = yield* Store.byId(
-    products,
-    levels.map((one) => one.product_id)
-  )
+  const productsById = yield* referredRows(products, levels, "product_id")
   const memberships = new Map(
     (yield* Store.find(container_items, { serialised_item_id: level_ids, unpacked_at: null })).map((one) => [
       one.serialised_item_id,
@@ -237,10 +231,7 @@ export const loadPackedUnits = Effect.fnUntraced(function* (
 ): Store.Reads<ReadonlyArray<PackedUnit>> {
   if (packed_in.length === 0) return []
   const items = yield* Store.find(container_items, { container_id: packed_in.map((one) => one.id), unpacked_at: null })
-  const units = yield* Store.byId(
-    stock_levels,
-    items.map((one) => one.serialised_item_id)
-  )
+  const units = yield* referredRows(stock_levels, items, "serialised_item_id")
   const held_ids = new Set(
     (yield* Store.find(demands, { source_type: "container", source_id: items.map((one) => one.id) })).map(
       (one) => one.source_id

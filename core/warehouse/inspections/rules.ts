@@ -1,6 +1,6 @@
 /** Rules of inspections: when a unit's next one is due, and the list of those due (rules/inspections). */
 import { Effect, Result } from "effect"
-import { bindings, reject, settingText, Store, updatedEvents } from "../../kernel/index.ts"
+import { bindings, referredRows, reject, settingText, Store, updatedEvents } from "../../kernel/index.ts"
 import type { DecideContext, Input, NewEvent, SaveInput, SaveResult } from "../../kernel/index.ts"
 import { products, serialised } from "../../products/products/schema.ts"
 import { type StockLevelRow, stock_levels, unit_category } from "../../products/stock/schema.ts"
@@ -231,10 +231,7 @@ const withNames = Effect.fnUntraced(function* (
   rows: ReadonlyArray<DueRow>,
   now: string
 ): Store.Reads<ReadonlyArray<DueShown>> {
-  const levels = yield* Store.byId(
-    stock_levels,
-    rows.map((row) => row.stock_level_id)
-  )
+  const levels = yield* referredRows(stock_levels, rows, "stock_level_id")
   const product_ids = [...new Set([...levels.values()].map((one) => one.product_id))]
   const names = new Map((yield* Store.pickMany(products, ["id", "name"], product_ids)).map((one) => [one.id, one.name]))
   const kinds = new Map((yield* Store.find(inspection_kinds, {})).map((one) => [one.id, one.name]))

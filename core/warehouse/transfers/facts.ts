@@ -1,6 +1,6 @@
 /** Reads facts of transfers: goods by code or id, their stock levels and cases, and what the sending store promised. */
 import { Effect } from "effect"
-import { columnsSeen, lockStreams, Store, streamOf, withoutStamps } from "../../kernel/index.ts"
+import { columnsSeen, lockStreams, referredRows, Store, streamOf, withoutStamps } from "../../kernel/index.ts"
 import type { AnyRow, Settings, Viewer } from "../../kernel/index.ts"
 import { assetConflicts, withMargin } from "../../orders/availability/api/window.ts"
 import { loadSnapshot } from "../../orders/availability/facts/load.ts"
@@ -173,18 +173,12 @@ const loadHeld = Effect.fnUntraced(function* (
       source_id: one.id
     }))
   ]
-  const levels = yield* Store.byId(
-    stock_levels,
-    conflicts.map(({ asset_id }) => asset_id)
-  )
+  const levels = yield* referredRows(stock_levels, conflicts, "asset_id")
   const orders = yield* orderNames(
     conflicts.flatMap(({ opportunity_id }) => opportunity_id ?? []),
     viewer
   )
-  const cases = yield* Store.byId(
-    containers,
-    conflicts.map(({ container_id }) => container_id)
-  )
+  const cases = yield* referredRows(containers, conflicts, "container_id")
   return new Map(
     conflicts.toReversed().flatMap((demand) => {
       const level = levels.get(demand.asset_id ?? 0)
@@ -313,14 +307,8 @@ export const loadMove = Effect.fnUntraced(function* (
 export const showItems = Effect.fnUntraced(function* (rows: ReadonlyArray<AnyRow>) {
   const ids = rows.map(({ id }) => Number(id))
   const items = yield* Store.find(transfer_items, { transfer_id: ids }, { order: ["id"] })
-  const levels = yield* Store.byId(
-    stock_levels,
-    items.map(({ stock_level_id }) => stock_level_id)
-  )
-  const cases = yield* Store.byId(
-    containers,
-    items.map(({ container_id }) => container_id)
-  )
+  const levels = yield* referredRows(stock_levels, items, "stock_level_id")
+  const cases = yield* referredRows(containers, items, "container_id")
   const contents = yield* loadCases([...cases.values()])
   const of_cases = [...contents.values()].flatMap(({ units }) => units.map(({ level }) => level.product_id))
   const named = yield* Store.byId(products, [...of_cases, ...items.map(({ product_id }) => product_id)])

@@ -3,8 +3,8 @@
  * the ledger leaves the workshop (rules/availability 13.3).
  */
 import { Effect, Result } from "effect"
-import { dataOf, lockStreams, reaction, rowCreated, rowUpdated, Store, streamOf } from "../../kernel/index.ts"
-import { updatedEvents, type DecideContext, type NewEvent, type Settings } from "../../kernel/index.ts"
+import { dataOf, lockStreams, reaction, referredRows, rowCreated, rowUpdated, Store } from "../../kernel/index.ts"
+import { streamOf, updatedEvents, type DecideContext, type NewEvent, type Settings } from "../../kernel/index.ts"
 import { lineWindow } from "../../orders/availability/rules/line-demands.ts"
 import { demandDateSourceIn } from "../../orders/availability/facts/load.ts"
 import { allocated, asset_assignments, damaged, isClosed, missing } from "../../orders/opportunities/tables/index.ts"
@@ -125,10 +125,7 @@ const unitsBack = Effect.fnUntraced(function* (
 ): Store.Reads<ReadonlyArray<CameBack>> {
   const unfit = checks.filter(({ also }) => isUnfit(also["condition"]))
   if (unfit.length === 0) return []
-  const units = yield* Store.byId(
-    asset_assignments,
-    unfit.map(({ assignment_id }) => assignment_id)
-  )
+  const units = yield* referredRows(asset_assignments, unfit, "assignment_id")
   return unfit.flatMap(({ also, assignment_id, set }): ReadonlyArray<CameBack> => {
     const unit = units.get(assignment_id)
     return unit === undefined
@@ -153,14 +150,8 @@ const quantitiesBack = Effect.fnUntraced(function* (
 ): Store.Reads<ReadonlyArray<CameBack>> {
   const unfit = returns.filter(({ also }) => isUnfit(also["condition"]) && Number(also["quantity"]) >= 1)
   if (unfit.length === 0) return []
-  const lines = yield* Store.byId(
-    opportunity_items,
-    unfit.map(({ item_id }) => item_id)
-  )
-  const headers = yield* Store.byId(
-    opportunities,
-    unfit.map(({ id }) => id)
-  )
+  const lines = yield* referredRows(opportunity_items, unfit, "item_id")
+  const headers = yield* referredRows(opportunities, unfit, "id")
   const product_ids = [...lines.values()].flatMap(({ item_id }) => item_id ?? [])
   const levels = yield* Store.find(stock_levels, { product_id: product_ids, stock_category: 10, is_sub_hired: false })
   return unfit.flatMap(({ also, id, item_id }): ReadonlyArray<CameBack> => {

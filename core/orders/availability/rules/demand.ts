@@ -164,8 +164,6 @@ export const sourceName = (
 /** Setting `availability.resolution`. Half-daily slots last six hours, despite the name. */
 export type Resolution = "daily" | "half_daily" | "hourly"
 
-export const resolutions: ReadonlyArray<Resolution> = ["daily", "half_daily", "hourly"]
-
 export const slotCeiling = 50_000
 
 /** A window has more slots than one response may contain. */

@@ -4,7 +4,7 @@ import { type LineAtStore, snapshotsForLines } from "../../availability/api/wind
 import { loadStockedProducts } from "../../availability/facts/load-products.ts"
 import type { StockedProduct } from "../../availability/rules/snapshot.ts"
 import { type DemandRow, demands, lockClaims } from "../../demands/schema.ts"
-import { baseCurrency, Store, type Settings } from "../../../kernel/index.ts"
+import { baseCurrency, referredRows, Store, type Settings } from "../../../kernel/index.ts"
 import { members } from "../../../people/members/schema.ts"
 import type { TaxTable } from "../../../pricing/pricing/line.ts"
 import { products } from "../../../products/products/schema.ts"
@@ -197,15 +197,8 @@ const loadUnitHolds = Effect.fnUntraced(function* (
   const found = (yield* Store.find(demands, { asset_id: level_ids, is_active: true })).filter(
     (demand) => demand.opportunity_id !== opportunity_id
   )
-  const holders = yield* Store.getMany(
-    opportunities,
-    found.map((demand) => demand.opportunity_id).filter((id) => id !== null)
-  )
-  const names = new Map(holders.map((opportunity) => [opportunity.id, opportunity]))
-  return found.map((demand) => ({
-    demand,
-    holder: holderName(demand, demand.opportunity_id === null ? undefined : names.get(demand.opportunity_id))
-  }))
+  const holders = yield* referredRows(opportunities, found, "opportunity_id")
+  return found.map((demand) => ({ demand, holder: holderName(demand, holders.get(demand.opportunity_id ?? 0)) }))
 })
 /** Which of these units are dispatched or on hire with another opportunity, with its name. Two queries at most. */
 const loadUnitsOutElsewhere = Effect.fnUntraced(function* (
@@ -217,10 +210,7 @@ const loadUnitsOutElsewhere = Effect.fnUntraced(function* (
     stock_level_id: level_ids,
     status: [dispatched, on_hire]
   })).filter((unit) => unit.opportunity_id !== opportunity_id)
-  const others = yield* Store.byId(
-    opportunities,
-    out.map((unit) => unit.opportunity_id)
-  )
+  const others = yield* referredRows(opportunities, out, "opportunity_id")
   return new Map(
     out.map((unit) => [unit.stock_level_id, opportunityName(unit.opportunity_id, others.get(unit.opportunity_id))])
   )

@@ -1,6 +1,6 @@
 /** Warnings about lines: untaxed, unpriced, or left behind when the hire's dates changed. */
 import { Effect } from "effect"
-import { Store, type Table } from "../../../kernel/index.ts"
+import { referredRows, Store, type Table } from "../../../kernel/index.ts"
 import { members } from "../../../people/members/schema.ts"
 import { resolveTax } from "../../../pricing/pricing/line.ts"
 import { type ProductRow, products } from "../../../products/products/schema.ts"
@@ -70,12 +70,8 @@ export const untaxedWarnings = Effect.fnUntraced(function* (
       )
     ]
   const customer = yield* Store.get(members, header.member_id)
-  const goods = yield* Store.getMany(
-    products,
-    lines.flatMap(({ item_id }) => item_id ?? [])
-  )
-  const productOf = new Map(goods.map((one) => [one.id, one]))
-  const unclassed = goods.filter(({ tax_class_id }) => tax_class_id === null)
+  const goods = yield* referredRows(products, lines, "item_id")
+  const unclassed = [...goods.values()].filter(({ tax_class_id }) => tax_class_id === null)
   const then = `, then ${repriceRequest(header)}`
   const warnings: Array<string> = []
   const is_classed = customer !== undefined && customer.sale_tax_class_id !== null
@@ -91,7 +87,7 @@ export const untaxedWarnings = Effect.fnUntraced(function* (
   if (!header.tax_locked) return warnings
   const table = yield* taxFacts
   const late = lines.filter(({ item_id }) => {
-    const tax_class_id = productOf.get(item_id ?? 0)?.tax_class_id ?? null
+    const tax_class_id = goods.get(item_id ?? 0)?.tax_class_id ?? null
     return Number(resolveTax(table, customer.sale_tax_class_id, tax_class_id).percentage) > 0
   })
   if (late.length > 0)

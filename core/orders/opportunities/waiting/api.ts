@@ -1,7 +1,7 @@
 /** Waiting lines in responses, and leaving the list (rules/availability 9). */
 import { Effect, Result } from "effect"
-import { command, get, integer, later, list, listOf, longText, ok, resource, Shown } from "../../../kernel/index.ts"
-import { Store, text, timestamp, viewContext, withRules } from "../../../kernel/index.ts"
+import { command, get, integer, later, list, listOf, longText, ok, referredRows } from "../../../kernel/index.ts"
+import { resource, Shown, Store, text, timestamp, viewContext, withRules } from "../../../kernel/index.ts"
 import type { Endpoint, Input, Settings } from "../../../kernel/index.ts"
 import { products } from "../../../products/products/schema.ts"
 import { draft, one, opportunities, opportunity_items, order, path, shortage_waits } from "../tables/index.ts"
@@ -72,10 +72,7 @@ export const lookAtWaiting = Effect.fnUntraced(function* (
   const rows = yield* Store.find(shortage_waits, { product_id: product_ids })
   if (rows.length === 0) return []
   const line_ids = rows.map(({ opportunity_item_id }) => opportunity_item_id)
-  const headers = yield* Store.byId(
-    opportunities,
-    rows.map(({ opportunity_id }) => opportunity_id)
-  )
+  const headers = yield* referredRows(opportunities, rows, "opportunity_id")
   const lines = yield* Store.byId(opportunity_items, line_ids)
   const stored = Map.groupBy(
     yield* Store.find(demands, { source_type: "opportunity_item", source_id: line_ids }),

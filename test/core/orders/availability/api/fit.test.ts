@@ -2,12 +2,12 @@ import fc from "fast-check"
 import { beforeAll, describe, expect, it } from "vitest"
 import { earliestFit, type FitRequest } from "../../../../../core/orders/availability/rules/fit.ts"
 import { freeUnits } from "../../../../../core/orders/availability/rules/kits.ts"
-import { type Resolution, resolutions, slotBounds } from "../../../../../core/orders/availability/rules/demand.ts"
+import { type Resolution, slotBounds } from "../../../../../core/orders/availability/rules/demand.ts"
 import { dayOf, startOfDay, wallOf } from "../../../../../core/values/time.ts"
 import { type App, engines, viewerWith } from "../../../../app.ts"
 import { appHouse, errorKeys, refused } from "../../../../app-house.ts"
 import { demandOver } from "../../../stock-demands.ts"
-import { P, at, snapshot, bulk, demand, ms, pool, product } from "./fixtures.ts"
+import { P, at, snapshot, bulk, demand, ms, pool, product, resolutions } from "./fixtures.ts"
 
 const day = 86_400_000
 const asked = (from: string, until: string, days: number, more: Partial<FitRequest> = {}): FitRequest => ({

@@ -20,6 +20,7 @@ import { type LocalMoment, momentOf } from "../../../../../core/values/period.ts
 
 export const S = 1
 export const P = 100
+export const resolutions: ReadonlyArray<Resolution> = ["daily", "half_daily", "hourly"]
 
 /** `06-18`, `06-18T12:00` of 2026, or a full instant, as an instant. */
 export const at = (text: string): string => {

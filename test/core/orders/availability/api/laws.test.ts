@@ -1,18 +1,13 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import type { StockedProduct, StockLevel } from "../../../../../core/orders/availability/rules/snapshot.ts"
-import {
-  type Demand,
-  type Resolution,
-  resolutions,
-  slotBounds
-} from "../../../../../core/orders/availability/rules/demand.ts"
+import { type Demand, type Resolution, slotBounds } from "../../../../../core/orders/availability/rules/demand.ts"
 import { earliestFit } from "../../../../../core/orders/availability/rules/fit.ts"
 import { lineAvailability, rangeAvailability } from "../../../../../core/orders/availability/rules/line.ts"
 import { planAnswers } from "../../../../../core/orders/availability/rules/planned.ts"
 import { pointAvailability } from "../../../../../core/orders/availability/rules/days.ts"
 import { wallOf } from "../../../../../core/values/time.ts"
-import { P, snapshot, bulk, demand, fixed, pool, product, unit } from "./fixtures.ts"
+import { P, snapshot, bulk, demand, fixed, pool, product, resolutions, unit } from "./fixtures.ts"
 import { words } from "../../../../words.ts"
 
 /** Laws for any demands on any stock in any zone: plain products, catalogue kits, cases and hybrids. */

@@ -3,11 +3,11 @@ import { afterAll, describe, expect, it } from "vitest"
 import { availabilityCalendar } from "../../../../../core/orders/availability/api/calendar.ts"
 import { lineAvailability, rangeAvailability } from "../../../../../core/orders/availability/rules/line.ts"
 import { pointAvailability } from "../../../../../core/orders/availability/rules/days.ts"
-import { type Resolution, resolutions } from "../../../../../core/orders/availability/rules/demand.ts"
+import type { Resolution } from "../../../../../core/orders/availability/rules/demand.ts"
 import { type App, openApp } from "../../../../app.ts"
 import { houseOn } from "../../../../app-house.ts"
 import { demandOver } from "../../../stock-demands.ts"
-import { P, snapshot, bulk, demand, unit } from "./fixtures.ts"
+import { P, snapshot, bulk, demand, resolutions, unit } from "./fixtures.ts"
 import { countByMinutes, type CountedClaim } from "./minute-count.ts"
 
 /** Windows that begin some hours before a change of each zone's clock, forward, then back; the last have no other. */
