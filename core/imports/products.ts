@@ -1,4 +1,5 @@
 /** POST /products/import: many products with their groups, stock, rates and components, in batches. */
+import { Struct } from "effect"
 import { kitDepthIn, product_components } from "../products/kits/schema.ts"
 import { baseCurrency, createdEvent, foldCase, hasOnePermission, readCustomFields } from "../kernel/index.ts"
 import { updatedEvents } from "../kernel/index.ts"
@@ -141,11 +142,7 @@ const planSections = (
     cells["components"] === undefined
       ? undefined
       : planParts(cells["components"], textCell(cells, "sku"), before, {
-          bySku: working.bySku,
-          promised: working.promised,
-          refused: working.refused,
-          edges: working.edges,
-          depth_max: working.depth_max,
+          ...Struct.pick(working, ["bySku", "promised", "refused", "edges", "depth_max"]),
           present: facts.components.filter((one) => one.product_id === before?.id),
           has_containers: facts.in_containers.has(before?.id ?? 0)
         })

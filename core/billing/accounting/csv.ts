@@ -1,4 +1,5 @@
 /** Postings as import files of accounting programs. */
+import { Struct } from "effect"
 import { dateText } from "../../pricing/print/format.ts"
 import { csvRow } from "../../values/csv.ts"
 import type { PostedDocument } from "./postings.ts"
@@ -48,18 +49,13 @@ const plainFile = (documents: ReadonlyArray<PostedDocument>, options: ExportOpti
     plain_columns,
     documents.flatMap((one) =>
       one.postings.map(({ account, credit, debit, tax_code }) => ({
-        date: one.date,
-        kind: one.kind,
-        number: one.number,
-        invoice_number: one.invoice_number,
+        ...Struct.pick(one, ["date", "kind", "number", "invoice_number"]),
         member: one.member_name,
         account,
         tax_code,
         debit,
         credit,
-        currency: one.currency,
-        exchange_rate: one.exchange_rate,
-        reference: one.reference
+        ...Struct.pick(one, ["currency", "exchange_rate", "reference"])
       }))
     ),
     options

@@ -1,5 +1,5 @@
 /** The buyer and seller of a document at present; frozen with the document once it is issued. */
-import { Effect } from "effect"
+import { Effect, Struct } from "effect"
 import { list_values, settingText, Store, type Settings } from "../../kernel/index.ts"
 import { addresses, emails, members, phones } from "../../people/members/schema.ts"
 import { countries } from "../../setup/reference-data/currencies.ts"
@@ -70,11 +70,7 @@ export const sellerOf = Effect.fnUntraced(function* (store_id: number | null, se
         }
   return {
     name: company("name") ?? store?.name ?? "",
-    street: place.street,
-    city: place.city,
-    county: place.county,
-    postcode: place.postcode,
-    country_code: place.country_code,
+    ...Struct.pick(place, ["street", "city", "county", "postcode", "country_code"]),
     tax_number: company("tax_number"),
     registration_number: company("registration_number"),
     peppol_id: null,

@@ -1,5 +1,5 @@
 /** API representation of invoices, payments and credit notes (rules/billing 1.2, 1.4, 1.5). */
-import { Effect } from "effect"
+import { Effect, Struct } from "effect"
 import { boolean, decimal, hasOnePermission, integer, resource, Shown, Store, text } from "../../kernel/index.ts"
 import type { AnyRow, Include, JsonObject, Resource, StoreRead } from "../../kernel/index.ts"
 import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/index.ts"
@@ -75,10 +75,7 @@ const taxSummaryShown = Shown.objects({
 /** The stored tax summary with formatted amounts. */
 const taxSummaryOut = (rows: ReadonlyArray<TaxSummaryRow>, currency: string): ReadonlyArray<JsonObject> =>
   rows.map((row) => ({
-    tax_class_id: row.tax_class_id,
-    tax_rate_id: row.tax_rate_id,
-    tax_rate_name: row.tax_rate_name,
-    rate: row.rate,
+    ...Struct.pick(row, ["tax_class_id", "tax_rate_id", "tax_rate_name", "rate"]),
     net: formatMoney(row.net, currency),
     tax: formatMoney(row.tax, currency),
     gross: formatMoney(row.gross, currency)

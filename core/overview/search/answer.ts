@@ -1,7 +1,7 @@
 /** Results of a search: the found rows, as the caller may see them (rules/search). */
 import { clockText, numberText } from "../../values/text.ts"
 import { casesWhere, type CaseWhere, type Whereabouts, whereaboutsOf } from "./where.ts"
-import { Effect } from "effect"
+import { Effect, Struct } from "effect"
 import { invoices } from "../../billing/state/tables.ts"
 import { columnsSeen, invalidField, keysOf, Store, type Input } from "../../kernel/index.ts"
 import { members } from "../../people/members/schema.ts"
@@ -243,20 +243,12 @@ const othersShown = (found: FoundByKind, names: Names) => ({
   members: rowsFound(found, "members", members).map((match) => ({
     id: match.row.id,
     is_exact: exactly(match),
-    name: match.row.name,
-    membership_type: match.row.membership_type,
-    account_number: match.row.account_number,
-    is_active: match.row.is_active,
-    is_on_stop: match.row.is_on_stop
+    ...Struct.pick(match.row, ["name", "membership_type", "account_number", "is_active", "is_on_stop"])
   })),
   products: rowsFound(found, "products", products).map((match) => ({
     id: match.row.id,
     is_exact: exactly(match),
-    name: match.row.name,
-    sku: match.row.sku,
-    barcode: match.row.barcode,
-    product_type: match.row.product_type,
-    is_active: match.row.is_active
+    ...Struct.pick(match.row, ["name", "sku", "barcode", "product_type", "is_active"])
   })),
   invoices: rowsFound(found, "invoices", invoices).map((match) => ({
     id: match.row.id,

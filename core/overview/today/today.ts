@@ -1,5 +1,5 @@
 /** Response of `GET /today`: its lists, as far as the reader may see them (rules/today). */
-import { Effect } from "effect"
+import { Effect, Struct } from "effect"
 import { columnsSeen, CommandRuntime, settingText, Store } from "../../kernel/index.ts"
 import type { Failure, Input, Settings, Viewer } from "../../kernel/index.ts"
 import { mayAsk } from "../../kernel/endpoints/may-ask.ts"
@@ -91,10 +91,7 @@ const listOf = (
   orders: told
     .toSorted((one, other) => compared(one.at ?? "9", other.at ?? "9") || one.row.id - other.row.id)
     .map(({ at, is_late, row }) => ({
-      id: row.id,
-      number: row.number,
-      subject: row.subject,
-      member_id: row.member_id,
+      ...Struct.pick(row, ["id", "number", "subject", "member_id"]),
       member_name: memberName(row.member_id),
       store_id: row.store_id,
       store_name: clocks.of(row.store_id).name,

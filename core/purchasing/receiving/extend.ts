@@ -1,5 +1,5 @@
 /** Moving the end of a sub-hire, later or earlier (rules/billing 2.3). A reaction moves the window of its stock. */
-import { Effect, Result, Schema } from "effect"
+import { Effect, Result, Schema, Struct } from "effect"
 import { boolean, command, decimal, integer, invalidField, later, list, lockStreams } from "../../kernel/index.ts"
 import { longText, ok, reaction, reject, renderById, Shown, Store, text, timestamp } from "../../kernel/index.ts"
 import { updatedEvents, viewContext, wholeNumber, withRules } from "../../kernel/index.ts"
@@ -201,22 +201,11 @@ const receiptOf = Effect.fnUntraced(function* (id: number) {
   const receipt = yield* Store.get(purchase_order_receipts, id)
   if (receipt === undefined) return yield* Effect.die(new Error(`receipt ${id} vanished while it was being shown`))
   const lines = yield* Store.find(purchase_order_receipt_lines, { receipt_id: id }, { order: ["id"] })
-  const { notes, received_at, received_by, reference } = receipt
   return {
-    id,
-    received_at,
-    reference,
-    notes,
-    received_by,
-    lines: lines.map((line) => ({
-      id: line.id,
-      item_id: line.item_id,
-      quantity: line.quantity,
-      serial_numbers: line.serial_numbers,
-      stock_level_ids: line.stock_level_ids,
-      is_return: line.is_return,
-      notes: line.notes
-    }))
+    ...Struct.pick(receipt, ["id", "received_at", "reference", "notes", "received_by"]),
+    lines: lines.map((line) =>
+      Struct.pick(line, ["id", "item_id", "quantity", "serial_numbers", "stock_level_ids", "is_return", "notes"])
+    )
   }
 })
 const goodsAnswer = ({ id, receipt_id }: GoodsResult, input: Input) =>

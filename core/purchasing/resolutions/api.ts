@@ -1,5 +1,5 @@
 /** Cost of an opportunity's purchase orders, and what is on order for its lines (rules/availability 9). */
-import { Effect, Result } from "effect"
+import { Effect, Result, Struct } from "effect"
 import { baseCurrency, choice, dataOf, forbidden, get, hasOnePermission, integer, ok } from "../../kernel/index.ts"
 import { reaction, Shown, Store, text, type Endpoint, type NewEvent } from "../../kernel/index.ts"
 import { opportunities, opportunity_items, type ItemRow } from "../../orders/opportunities/tables/index.ts"
@@ -85,12 +85,7 @@ const supplyCosts = get("/api/v1/opportunities/{id}/supply_costs", {
           purchase_cost_total: sum("purchase"),
           cost_total: sum("sub_hire", "purchase"),
           purchase_orders: orders.map((row) => ({
-            id: row.id,
-            number: row.number,
-            po_type: row.po_type,
-            status: row.status,
-            supplier_id: row.supplier_id,
-            currency_code: row.currency_code,
+            ...Struct.pick(row, ["id", "number", "po_type", "status", "supplier_id", "currency_code"]),
             subtotal: formatMoney(row.subtotal, row.currency_code),
             base_subtotal: formatMoney(baseNet(row, base), base)
           }))

@@ -3,7 +3,7 @@
  * are in `api-states.ts`.
  */
 import { loadDecisionState, withHolders } from "../../orders/opportunities/state/index.ts"
-import { Effect } from "effect"
+import { Effect, Struct } from "effect"
 import { assetConflicts } from "../../orders/availability/api/window.ts"
 import { choice, code, command, created, get, integer, invalidField, later, list, listOf } from "../../kernel/index.ts"
 import { lockStreams, longText, ok, ref, Shown, Store, text, timestamp, viewContext } from "../../kernel/index.ts"
@@ -266,12 +266,7 @@ const update = command("PATCH", `${base}/{container}`, {
   summary: "Update a container's name, barcode, notes or scan mode",
   ...write_access("edit"),
   params: oneContainer,
-  fields: {
-    name: containers.columns.name,
-    barcode: containers.columns.barcode,
-    notes: containers.columns.notes,
-    scan_mode: containers.columns.scan_mode
-  },
+  fields: { ...Struct.pick(containers.columns, ["name", "barcode", "notes", "scan_mode"]) },
   facts: ({ values }) => withRules(rules, () => findDuplicateBarcode(values.barcode ?? null)),
   decide: ({ known, rules: { changeContainer } }, { rows, values }) => changeContainer(rows.container, values, known),
   respond: (result, input) => renderContainer(input, result.id, ok)

@@ -7,7 +7,7 @@ import { container_modes, products } from "../../products/products/schema.ts"
 import { stores } from "../../setup/stores.ts"
 import { container_items, type ContainerItemRow, type ContainerRow, containers } from "../../products/packing.ts"
 import { firstOf } from "../../values/text.ts"
-import { Effect } from "effect"
+import { Effect, Struct } from "effect"
 import { service_states, type ServiceState } from "../../products/stock/schema.ts"
 
 // API representation of containers and their contents (rules/availability 8.1 and 8.2).
@@ -229,12 +229,7 @@ export const manifest = (of: ManifestResult, names: Names): Manifest => {
     container.scan_mode === "strict" && listed.size > 0 && items.some((item) => !listed.has(item.product_id))
   return {
     container_id: container.id,
-    name: container.name,
-    barcode: container.barcode,
-    status: container.status,
-    scan_mode: container.scan_mode,
-    sealed_at: container.sealed_at,
-    sealed_by_user_id: container.sealed_by_user_id,
+    ...Struct.pick(container, ["name", "barcode", "status", "scan_mode", "sealed_at", "sealed_by_user_id"]),
     is_compliant:
       slots.every((slot) => slot.satisfied) &&
       !has_unlisted &&
@@ -249,9 +244,7 @@ export const manifest = (of: ManifestResult, names: Names): Manifest => {
       asset_number: names.units.get(item.serialised_item_id)?.asset_number ?? null,
       serial_number: names.units.get(item.serialised_item_id)?.serial_number ?? null,
       service_state: stateOf(item),
-      position: item.position,
-      packed_at: item.packed_at,
-      packed_by_user_id: item.packed_by_user_id,
+      ...Struct.pick(item, ["position", "packed_at", "packed_by_user_id"]),
       returned_at: back_alone.get(item.serialised_item_id) ?? null
     })),
     containers: nested

@@ -1,5 +1,5 @@
 /** Rules for creating, changing, sealing, unsealing, dissolving and repacking containers (rules/availability 8.6). */
-import { Result } from "effect"
+import { Result, Struct } from "effect"
 import type { DemandRow } from "../../orders/demands/schema.ts"
 import { createdEvent, decided, deletedEvent, initialRow, reject, updatedEvents } from "../../kernel/index.ts"
 import type { DecideContext, Decided, NewEvent, Rejection } from "../../kernel/index.ts"
@@ -366,12 +366,7 @@ export const startRepack = (
     {
       name: input.name ?? container.name,
       barcode,
-      scan_mode: container.scan_mode,
-      is_temporary: container.is_temporary,
-      notes: container.notes,
-      serialised_item_id: container.serialised_item_id,
-      product_id: container.product_id,
-      store_id: container.store_id,
+      ...Struct.pick(container, ["scan_mode", "is_temporary", "notes", "serialised_item_id", "product_id", "store_id"]),
       previous_container_id: container.id
     },
     context

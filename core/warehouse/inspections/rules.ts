@@ -1,5 +1,5 @@
 /** Rules of inspections: when a unit's next one is due, and the list of those due (rules/inspections). */
-import { Effect, Result } from "effect"
+import { Effect, Result, Struct } from "effect"
 import { bindings, referredRows, reject, settingText, Store, updatedEvents } from "../../kernel/index.ts"
 import type { DecideContext, Input, NewEvent, SaveInput, SaveResult } from "../../kernel/index.ts"
 import { products, serialised } from "../../products/products/schema.ts"
@@ -246,11 +246,7 @@ const withNames = Effect.fnUntraced(function* (
             status: row.result === "fail" ? "failed" : row.due_at <= now ? "overdue" : "due",
             product_id: level.product_id,
             product_name: names.get(level.product_id) ?? null,
-            store_id: level.store_id,
-            location: level.location,
-            asset_number: level.asset_number,
-            serial_number: level.serial_number,
-            barcode: level.barcode
+            ...Struct.pick(level, ["store_id", "location", "asset_number", "serial_number", "barcode"])
           }
         ]
   })

@@ -1,5 +1,5 @@
 /** Events of an opportunity's lines (rules/opportunities 7, 9.3). */
-import { Schema } from "effect"
+import { Schema, Struct } from "effect"
 import { eventType, isJsonObject, update } from "../../../kernel/index.ts"
 import type { ActivityValues, AnyEventType, AnyRow, JsonObject, NewEvent } from "../../../kernel/index.ts"
 import { type ChildChanged, childEvents, pick } from "./event-families.ts"
@@ -73,11 +73,7 @@ const lineSnapshot = (line: ItemRow): JsonObject => ({
   item_id: line.id,
   name: line.name,
   product_id: line.item_id,
-  quantity: line.quantity,
-  unit_price: line.unit_price,
-  total: line.total,
-  transaction_type: line.transaction_type,
-  is_optional: line.is_optional
+  ...Struct.pick(line, ["quantity", "unit_price", "total", "transaction_type", "is_optional"])
 })
 export const lineRemoved = (line: ItemRow): NewEvent => item_removed.make(line, lineSnapshot(line))
 

@@ -1,5 +1,5 @@
 /** Endpoints that extend a hire, or end it early for what came back (rules/opportunities 4.3, 4.5). */
-import { Effect } from "effect"
+import { Effect, Struct } from "effect"
 import { boolean, code, command, decimal, integer, json, later, list, lockStreams } from "../../../kernel/index.ts"
 import { longText, object, ok, postQuery, ref, Shown, Store, text, timestamp, withMore } from "../../../kernel/index.ts"
 import { withRules, type DecideContext, type Endpoint } from "../../../kernel/index.ts"
@@ -85,10 +85,7 @@ const preview = postQuery(`${path}/{id}/extend/preview`, {
       let last = 0
       // Context for deciding without recording: ids are placeholders.
       const context: DecideContext = {
-        now: input.now,
-        happened_at: input.happened_at,
-        viewer: input.viewer,
-        settings: input.settings,
+        ...Struct.pick(input, ["now", "happened_at", "viewer", "settings"]),
         id: () => --last,
         number: () => null
       }
