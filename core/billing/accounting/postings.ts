@@ -5,7 +5,7 @@
 import { isJsonObject, type JsonObject, type Settings, settingText } from "../../kernel/index.ts"
 import type { CreditNoteItemRow, CreditNoteRow, InvoiceItemRow, InvoiceRow, PaymentRow } from "../state/tables.ts"
 import { dayOf } from "../../values/time.ts"
-import { Schema } from "effect"
+import { Schema, Struct } from "effect"
 import { formatMoney } from "../../values/money.ts"
 
 export const posted_kinds = {
@@ -138,13 +138,9 @@ export const postedInvoice = (
     id: invoice.id,
     number: numberOf(invoice),
     at: invoice.issued_at ?? invoice.created_at,
-    due_at: invoice.due_at,
-    member_id: invoice.member_id,
-    reference: invoice.reference,
+    ...Struct.pick(invoice, ["due_at", "member_id", "reference"]),
     invoice_number: null,
-    currency_code: invoice.currency_code,
-    exchange_rate: invoice.exchange_rate,
-    total: invoice.total,
+    ...Struct.pick(invoice, ["currency_code", "exchange_rate", "total"]),
     lines,
     postings: salePostings(lines, accounts)
   }
@@ -186,9 +182,7 @@ export const postedCreditNote = (
     member_id: note.member_id,
     reference: invoice.reference,
     invoice_number: numberOf(invoice),
-    currency_code: note.currency_code,
-    exchange_rate: note.exchange_rate,
-    total: note.total,
+    ...Struct.pick(note, ["currency_code", "exchange_rate", "total"]),
     lines,
     postings: salePostings(lines, accounts)
   }
@@ -280,9 +274,7 @@ export const shownPosted = (
   const day = (instant: string): string => dayOf(Date.parse(instant), zone)
   return {
     key: keyOf(posted),
-    kind: posted.kind,
-    id: posted.id,
-    number: posted.number,
+    ...Struct.pick(posted, ["kind", "id", "number"]),
     date: day(posted.at),
     due_date: posted.due_at === null ? null : day(posted.due_at),
     member_name: member.name,

@@ -2,7 +2,7 @@
 import { changedColumns, customFieldsFrom, decision, initialRow, invalid, itemsMoved } from "../../kernel/index.ts"
 import { reject, unstamped, withoutStamps } from "../../kernel/index.ts"
 import type { CustomFieldFacts, DecideContext, Decided, Input, Json, Rejection } from "../../kernel/index.ts"
-import { Result } from "effect"
+import { Result, Struct } from "effect"
 import type { MemberRow } from "../../people/members/schema.ts"
 import { snapshotRate } from "../../orders/opportunities/header/decide.ts"
 import type { OpportunityRow } from "../../orders/opportunities/tables/index.ts"
@@ -210,9 +210,7 @@ export const issueInvoice = (
       ...settled(row, { paid: 0, credited: 0 }, context.now),
       issued_at,
       due_at,
-      billed_to: facts.billed_to,
-      billed_by: facts.billed_by,
-      vat_reports: facts.vat_reports
+      ...Struct.pick(facts, ["billed_to", "billed_by", "vat_reports"])
     }
     const allowed = too_much === undefined ? {} : { also: { allow_overbilling: true } }
     return decision(row.id, [invoiceIssued.make({ ...invoiceChange(row, set), ...allowed })])

@@ -218,9 +218,7 @@ const unpaidOf = Effect.fnUntraced(function* (store_id: number | undefined, cloc
       outstanding: formatMoney(outstanding, currency_code)
     })),
     invoices: rows.map((row) => ({
-      id: row.id,
-      number: row.number,
-      subject: row.subject,
+      ...Struct.pick(row, ["id", "number", "subject"]),
       member_name: memberName(row.member_id),
       status: row.status,
       due_at: row.due_at,
@@ -244,9 +242,7 @@ const dueOf = Effect.fnUntraced(function* (due: ReadonlyArray<Due>, clocks: Cloc
     purchase_orders: due
       .slice(0, papers_max)
       .map(({ at, order, pieces }) => ({
-        id: order.id,
-        number: order.number,
-        subject: order.subject,
+        ...Struct.pick(order, ["id", "number", "subject"]),
         supplier_name: supplierName(order.supplier_id),
         store_name: clocks.of(order.store_id).name,
         timezone: clocks.of(order.store_id).zone,

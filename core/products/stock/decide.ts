@@ -1,5 +1,5 @@
 /** Rules of stock levels and their ledger (rules/availability 10). */
-import { Effect, Result } from "effect"
+import { Effect, Result, Struct } from "effect"
 import { createdEvent, dataOf, decided, deletedEvent, initialRow, invalidField, reaction } from "../../kernel/index.ts"
 import { reject, rowCreated, Store, updatedEvents } from "../../kernel/index.ts"
 import type { DataOf, DecideContext, Decided, Happened, NewEvent, Rejection, SaveResult } from "../../kernel/index.ts"
@@ -128,9 +128,7 @@ export const boughtEvents = (
     ...transactionRow(level, buy, bought.quantity),
     id: context.id(stock_transactions),
     transaction_at: bought.at,
-    source_type: bought.source_type,
-    source_id: bought.source_id,
-    description: bought.description,
+    ...Struct.pick(bought, ["source_type", "source_id", "description"]),
     manual: false
   })
 ]

@@ -1,5 +1,5 @@
 /** Events of containers and of the units packed in them (rules/availability 8). */
-import { Schema } from "effect"
+import { Schema, Struct } from "effect"
 import { eventType, keyedColumns, remove, rowEvents, rowMade, storedValue, streamOf } from "../../kernel/index.ts"
 import { update, updateWhere, type AnyEventType, type DecideContext, type KeyedColumns } from "../../kernel/index.ts"
 import { type NewEvent, type ProjectionContext, type RowChange } from "../../kernel/index.ts"
@@ -95,9 +95,7 @@ export const itemUnpacked = (
   transferred_to_container_id: number | null = null
 ): NewEvent =>
   itemUnpackedEvent.make({
-    id: row.id,
-    container_id: row.container_id,
-    serialised_item_id: row.serialised_item_id,
+    ...Struct.pick(row, ["id", "container_id", "serialised_item_id"]),
     unpacked_at,
     unpacked_reason,
     transferred_to_container_id
@@ -133,9 +131,7 @@ export const itemRepacked = (
   notes: string | null
 ): NewEvent =>
   itemRepackedEvent.make({
-    id: row.id,
-    container_id: row.container_id,
-    serialised_item_id: row.serialised_item_id,
+    ...Struct.pick(row, ["id", "container_id", "serialised_item_id"]),
     repacked_at,
     position,
     notes

@@ -87,9 +87,7 @@ export const createContainer = (input: CreateInput, facts: CreateFacts, context:
   const has_template = (product?.container_template?.slots.length ?? 0) > 0
   const { event, id } = newContainer(
     {
-      name: input.name,
-      barcode: input.barcode,
-      notes: input.notes,
+      ...Struct.pick(input, ["name", "barcode", "notes"]),
       scan_mode: input.scan_mode ?? (has_template ? "strict" : "free"),
       product_id: product?.id ?? null,
       serialised_item_id: housing?.id ?? null,

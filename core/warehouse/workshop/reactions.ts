@@ -2,7 +2,7 @@
  * Reactions of the workshop: goods checked in damaged go to quarantine, missing ones are lost, and stock moved out by
  * the ledger leaves the workshop (rules/availability 13.3).
  */
-import { Effect, Result } from "effect"
+import { Effect, Result, Struct } from "effect"
 import { dataOf, lockStreams, reaction, referredRows, rowCreated, rowUpdated, Store } from "../../kernel/index.ts"
 import { streamOf, updatedEvents, type DecideContext, type NewEvent, type Settings } from "../../kernel/index.ts"
 import { lineWindow } from "../../orders/availability/rules/line-demands.ts"
@@ -206,9 +206,7 @@ const checkedOut = (
       {
         quantity,
         reason: state === "lost" ? "Missing at check-in" : "Checked in damaged",
-        note: one.note,
-        opportunity_id: one.opportunity_id,
-        opportunity_item_id: one.opportunity_item_id
+        ...Struct.pick(one, ["note", "opportunity_id", "opportunity_item_id"])
       },
       context
     )

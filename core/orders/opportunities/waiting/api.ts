@@ -1,5 +1,5 @@
 /** Waiting lines in responses, and leaving the list (rules/availability 9). */
-import { Effect, Result } from "effect"
+import { Effect, Result, Struct } from "effect"
 import { command, get, integer, later, list, listOf, longText, ok, referredRows } from "../../../kernel/index.ts"
 import { resource, Shown, Store, text, timestamp, viewContext, withRules } from "../../../kernel/index.ts"
 import type { Endpoint, Input, Settings } from "../../../kernel/index.ts"
@@ -146,9 +146,7 @@ export const waitingOf = Effect.fnUntraced(function* (
         position: ahead.length + 1,
         starts_at: found.from,
         ends_at: found.to,
-        waitlisted_by: row.waitlisted_by,
-        waitlisted_at: row.waitlisted_at,
-        note: row.note
+        ...Struct.pick(row, ["waitlisted_by", "waitlisted_at", "note"])
       }
     ]
   })
