@@ -1,12 +1,11 @@
 /** Shared parts of the container endpoints: permissions, locks and responses. */
 import { dispatch_meta_fields } from "../../orders/opportunities/state/index.ts"
-import { boolean, choice, includesOf, integer, list, render, resource, Shown, Store, text } from "../../kernel/index.ts"
+import { boolean, choice, integer, list, render, renderById, resource, Shown, Store, text } from "../../kernel/index.ts"
 import { timestamp, viewContext } from "../../kernel/index.ts"
-import type { Answer, Input, JsonObject, One, SharedDraft, Status, Streams } from "../../kernel/index.ts"
+import type { Input, JsonObject, SharedDraft, Status, Streams } from "../../kernel/index.ts"
 import { container_modes, products } from "../../products/products/schema.ts"
 import { stores } from "../../setup/stores.ts"
 import { container_items, type ContainerItemRow, type ContainerRow, containers } from "../../products/packing.ts"
-import { firstOf } from "../../values/text.ts"
 import { Effect, Struct } from "effect"
 import { service_states, type ServiceState } from "../../products/stock/schema.ts"
 
@@ -94,21 +93,15 @@ export const containerShown = { container: Shown.row(() => containerResource) }
 export const containerItemShown = { container_item: Shown.row(() => containerItemResource) }
 
 /** Response about one container: its row with its contents. */
-export const renderContainer = Effect.fnUntraced(function* (
+export const renderContainer = (
   input: Pick<Input, "query" | "viewer" | "settings" | "now" | "composed">,
   id: number,
   status: Status
-): Store.Reads<Answer<One<"container">>> {
-  const row = yield* Store.get(containers, id)
-  if (row === undefined) return yield* Effect.die(new Error(`container ${id} vanished while it was being shown`))
-  const rendered = yield* render(
-    containerResource,
-    [row],
-    [...includesOf(input.query), "active_items"],
-    viewContext(input)
+) =>
+  Effect.map(
+    renderById(containerResource, id, [...input.query, ["include", "active_items"]], viewContext(input)),
+    status
   )
-  return status({ container: firstOf(rendered) })
-})
 
 /** Rows of packed units, in the order of the ids. */
 export const itemsShown = Effect.fnUntraced(function* (
