@@ -168,6 +168,11 @@ export const commands: { readonly [word: string]: CommandEntry } = {
     usage_line: ["doctor [--repair]", "check the replica, the outbox and the server"],
     load: () => import("../commands/operations/doctor/doctor.ts")
   },
+  members: {
+    usage_line: ["members new NAME [--email E] [--street S …]", "customers and other members, with contact details"],
+    load: () => import("../commands/people/members.ts"),
+    noun: "members"
+  },
   users: {
     usage_line: ["users invite|reset-password|list|…", "staff accounts; invite mails a login code"],
     load: () => import("../commands/people/users.ts"),

@@ -12,9 +12,9 @@ import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
 import { noteWarnings, printAnswer } from "../../context/print.ts"
 import { parseMomentIn } from "../../base/parse-time.ts"
 import { resolveId, storeOf } from "../../context/resolve-id.ts"
-import { present } from "../orders/shared/parts.ts"
 import { billedTotals, brief_includes, printBrief } from "../../briefs/invoices.ts"
 import { columnsNamed, onClockOf, recordText, tableText } from "../../output/table.ts"
+import { present } from "../../context/writes.ts"
 
 export const declare = (program: Command): void => {
   const invoices = program.command("invoices").description("Invoices and their payments, by id or number")

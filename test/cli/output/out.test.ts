@@ -166,6 +166,8 @@ const by_hand = (): ReadonlyArray<ReadonlyArray<string>> => [
   ["webhooks", "list"],
   ["webhooks", "create", "-d", JSON.stringify({ url: `https://example.com/${odd_text}`, events: ["*"] })],
   ["webhooks", "listen", "--port", odd_text],
+  ["members", "new", `New ${odd_text}`, "--phone", odd_text, "--street", odd_text],
+  ["members", "new", "New", "--email", odd_text],
   ["users", "invite", `no ${odd_text}`, "--name", odd_text],
   ["users", "invite", "new@customer.example", "--name", `New ${odd_text}`, "--role", odd_text],
   ["users", "reset-password", `no ${odd_text}`],

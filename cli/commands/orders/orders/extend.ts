@@ -9,9 +9,10 @@ import { columnsNamed, tableText } from "../../../output/table.ts"
 import { formatIn, readMoment } from "../../../base/parse-time.ts"
 import { type CommandAction, listFlag, textFlag } from "../../../context/program.ts"
 import { storeOf } from "../../../context/resolve-id.ts"
-import { itemsOf, lineMeant, present } from "../shared/parts.ts"
+import { itemsOf, lineMeant } from "../shared/parts.ts"
 import { opportunityPath } from "../shared/show.ts"
 import { countedCode, findAsset } from "../../../context/codes.ts"
+import { present } from "../../../context/writes.ts"
 
 const moment_flags = [
   ["from", "--from", "starts_at"],

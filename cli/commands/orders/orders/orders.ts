@@ -13,7 +13,8 @@ import { CliError, exit_codes, missingFlagError, usageError } from "../../../bas
 import { order_parts } from "../../../output/order.ts"
 import { notePending, printAnswer } from "../../../context/print.ts"
 import { brief_includes, printBrief } from "../../../briefs/invoices.ts"
-import { itemsOf, lineMeant, present } from "../shared/parts.ts"
+import { itemsOf, lineMeant } from "../shared/parts.ts"
+import { present } from "../../../context/writes.ts"
 
 export const declare = (program: Command): void => {
   const orders = program.command("orders").description("Orders by id or number, with all verbs of opportunities")

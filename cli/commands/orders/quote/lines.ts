@@ -1,15 +1,15 @@
-/** `quote update` and `quote remove`: change lines, named by id, product or name; and plans of several writes. */
-import { isJsonObject, type Json, type JsonObject } from "../../../../core/kernel/index.ts"
-import { metaIn, type OrderLine, type Row, rowIn } from "../../../base/answers.ts"
-import type { ApiRequest, CommandContext } from "../../../context/context.ts"
+/** `quote update` and `quote remove`: change lines, named by id, product or name. */
+import type { Json, JsonObject } from "../../../../core/kernel/index.ts"
+import { type OrderLine, type Row, rowIn } from "../../../base/answers.ts"
+import type { CommandContext } from "../../../context/context.ts"
 import { usageError } from "../../../base/exit-codes.ts"
-import { notePending, noteWarnings, printAnswer, warningsIn } from "../../../context/print.ts"
+import { notePending, noteWarnings, printAnswer } from "../../../context/print.ts"
 import { readMoment } from "../../../base/parse-time.ts"
 import { type CommandAction, type Flags, textFlag } from "../../../context/program.ts"
 import { resolveId, storeOf } from "../../../context/resolve-id.ts"
-import { itemsOf, kindAndPrice, lineMeant, notePriceOf, present } from "../shared/parts.ts"
+import { itemsOf, kindAndPrice, lineMeant, notePriceOf } from "../shared/parts.ts"
+import { present, writesOf } from "../../../context/writes.ts"
 import { opportunityPath, showOpportunity } from "../shared/show.ts"
-import type { QueryResult } from "../../../../sync/device/device.ts"
 
 const read = async (context: CommandContext, path: string): Promise<Row<"opportunity">> =>
   rowIn(await context.read(path, [["include", "items"]]), "opportunity")
@@ -109,27 +109,4 @@ export const removeLines: CommandAction = async (context, [named = "", ...codes]
   if (context.options.plan === true) return printPlan(`remove ${names}`)
   await showOpportunity(context, path)
   if (last !== undefined) notePending(context, last)
-}
-
-/** Sends writes one after the other; with --plan each is planned on the effects of the earlier ones. */
-export const writesOf = (context: CommandContext) => {
-  const asked: Array<ApiRequest> = []
-  let planned: ReadonlyArray<QueryResult> = []
-  const ask: CommandContext["ask"] = async (asking) => {
-    if (context.options.plan !== true) return context.ask(asking)
-    asked.push(asking)
-    planned = await context.plan(asked)
-    const answer = planned.at(-1)
-    if (answer === undefined) throw new Error("a request was not planned")
-    if (answer.status < 400) return answer
-    throw await (await import("../../../context/error-report.ts")).refusalOf(context, asking, answer)
-  }
-  const printPlan = (wish: string): Promise<void> => {
-    const { body, status } = planned.at(-1) ?? { status: 200 }
-    const warnings = [...new Set(planned.flatMap((one) => warningsIn(one.body)))]
-    const events = planned.flatMap((one) => one.events ?? [])
-    const meta = { ...metaIn(body), warnings }
-    return printAnswer(context, { status, events, wish, body: { ...(isJsonObject(body) ? body : {}), meta } })
-  }
-  return { ask, printPlan }
 }

@@ -6,13 +6,15 @@ import { readMoment } from "../../../base/parse-time.ts"
 import { type CommandAction, type Flags, listFlag, repeatable, textFlag, withAction } from "../../../context/program.ts"
 import { resolveId, resolveStore, storeOf } from "../../../context/resolve-id.ts"
 import { declareShow, opportunityPath, showOpportunity } from "../shared/show.ts"
-import { kindAndPrice, notePriceOf, present } from "../shared/parts.ts"
+import { kindAndPrice, notePriceOf } from "../shared/parts.ts"
 import { missingFlagError, usageError } from "../../../base/exit-codes.ts"
 import { order_parts } from "../../../output/order.ts"
 import type { Query } from "../../../../core/kernel/index.ts"
 import { sameNamed } from "./ask-customer.ts"
 import type { Command } from "commander"
 import { declareReprice, listOpportunities, withListFlags } from "../shared/list.ts"
+import { present, writesOf } from "../../../context/writes.ts"
+import { contactsGiven, createMember, withContactFlags } from "../../people/members.ts"
 
 // `quote add`.
 
@@ -76,7 +78,7 @@ const convert: CommandAction = async (context, [named = ""], flags) => {
         : [{ path: `${path}/convert_to_quotation`, body: {} }])
   ]
   if (to === "order" && !(await agreed(context, path, flags))) throw usageError("Nothing was changed.")
-  const { ask, printPlan } = (await import("./lines.ts")).writesOf(context)
+  const { ask, printPlan } = writesOf(context)
   let last
   for (const step of steps) last = await ask({ method: "POST", query: [["include", order_parts]], ...step })
   if (context.options.plan === true)
@@ -120,7 +122,7 @@ const newQuote: CommandAction = async (context, _args, flags) => {
   const starts_at = momentGiven("from")
   const dates = { starts_at, ends_at: momentGiven("to", starts_at) }
   const venue_id = await memberGiven("venue")
-  const { ask, printPlan } = (await import("./lines.ts")).writesOf(context)
+  const { ask, printPlan } = writesOf(context)
   const member_id = await newCustomer(context, answers, ask)
   const body = present({
     subject: answers.subject,
@@ -172,30 +174,17 @@ const newCustomer = async (
   ask: CommandContext["ask"]
 ): Promise<number | undefined> => {
   const name = textFlag(answers, "newCustomer")
-  const contacts = [
-    ["emails", "address", "email"],
-    ["phones", "number", "phone"]
-  ] as const
+  const contacts = await contactsGiven(context, answers)
   if (name === undefined) {
-    const alone = contacts.find(([, , flag]) => answers[flag] !== undefined)
-    if (alone !== undefined) throw usageError(`--${alone[2]} is of a new customer: give --new-customer NAME, too.`)
-    return undefined
+    const alone = ["email", "phone", "street"].find((flag) => answers[flag] !== undefined)
+    if (alone === undefined) return undefined
+    throw usageError(`--${alone} is of a new customer: give --new-customer NAME, too.`)
   }
   if (answers.member !== undefined) throw usageError("Give --member or --new-customer, not both.")
-  const email = textFlag(answers, "email")
-  if (email !== undefined && !/^\S+@\S+$/.test(email)) throw usageError(`--email: ${JSON.stringify(email)} is none.`)
   const known = answers.yes === true ? undefined : await sameNamed(context, name)
   if (known !== undefined) return known
-  const body = { name, membership_type: "organisation" }
-  const made = await ask({ method: "POST", path: "/api/v1/members", body })
-  const member_id = rowIn(made.body, "member").id
-  for (const [kind, field, flag] of contacts) {
-    const text = textFlag(answers, flag)
-    if (text === undefined) continue
-    const contact = { [field]: text, is_primary: true }
-    await ask({ method: "POST", path: `/api/v1/members/${member_id}/${kind}`, body: contact })
-  }
-  return member_id
+  const { made } = await createMember(ask, { name, membership_type: "organisation" }, contacts)
+  return rowIn(made.body, "member").id
 }
 
 /** Adds flags for a line's type and price, for `add` and `update`. */
@@ -214,25 +203,26 @@ export const declare = (program: Command): void => {
     .command("quote")
     .description("Quotes: new, add, update, remove, duplicate, show, reprice, convert, list")
   withAction(
-    quote
-      .command("new")
-      .description("Create a quote; without flags, asks on a terminal")
-      .option("--subject <text>", "subject of the quote")
-      .option("--member <member>", "customer, by id or name")
-      .option("--new-customer <name>", "name of a new customer, created with the quote")
-      .option("--email <address>", "e-mail of the new customer")
-      .option("--phone <number>", "phone number of the new customer")
-      .option("--venue <member>", "venue, by id or name")
-      .option("--store <store>", "store, by id or name (default: the default store)")
-      .option("--from <time>", "start of the hire: a date, or a time on the store's clock")
-      .option("--to <time>", "end of the hire")
-      .option("--reference <text>", "the customer's own reference")
-      .option("--currency <code>", "currency of the quote, such as EUR")
-      .addOption(
-        repeatable("--line <product[*n]>", "product by id, SKU or barcode, with a quantity after *; repeatable")
-      )
-      .option("--draft", "keep it a draft")
-      .option("--yes", "create the customer even if another has the same name"),
+    withContactFlags(
+      quote
+        .command("new")
+        .description("Create a quote; without flags, asks on a terminal")
+        .option("--subject <text>", "subject of the quote")
+        .option("--member <member>", "customer, by id or name")
+        .option("--new-customer <name>", "name of a new customer, created with the quote")
+        .option("--venue <member>", "venue, by id or name")
+        .option("--store <store>", "store, by id or name (default: the default store)")
+        .option("--from <time>", "start of the hire: a date, or a time on the store's clock")
+        .option("--to <time>", "end of the hire")
+        .option("--reference <text>", "the customer's own reference")
+        .option("--currency <code>", "currency of the quote, such as EUR")
+        .addOption(
+          repeatable("--line <product[*n]>", "product by id, SKU or barcode, with a quantity after *; repeatable")
+        )
+        .option("--draft", "keep it a draft")
+        .option("--yes", "create the customer even if another has the same name"),
+      "the new customer"
+    ),
     newQuote
   )
   withAction(

@@ -1,5 +1,5 @@
 /** Products, lines, prices and bodies, for the verbs of quotes and orders. */
-import type { Json, JsonObject } from "../../../../core/kernel/index.ts"
+import type { Json } from "../../../../core/kernel/index.ts"
 import { fixed_charge } from "../../../../core/orders/opportunities/tables/index.ts"
 import { type OrderLine, type Row, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
@@ -46,10 +46,6 @@ export const notePriceOf = (context: CommandContext, flags: Flags, body: Json | 
       "For the whole hire give --unit-total, for the whole line --line-total."
   )
 }
-
-/** A body without undefined values. */
-export const present = (values: { readonly [name: string]: Json | undefined }): JsonObject =>
-  Object.fromEntries(Object.entries(values).filter((entry): entry is [string, Json] => entry[1] !== undefined))
 
 const told = ({ id, name, quantity }: OrderLine): string => `${id} (${quantity} × ${name})`
 

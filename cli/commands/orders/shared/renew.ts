@@ -5,8 +5,8 @@ import { notePending, noteWarnings, printAnswer } from "../../../context/print.t
 import { type CommandAction, textFlag } from "../../../context/program.ts"
 import { storeOf } from "../../../context/resolve-id.ts"
 import { columnsNamed, tableText } from "../../../output/table.ts"
-import { present } from "./parts.ts"
 import { opportunityPath, showOpportunity } from "./show.ts"
+import { present } from "../../../context/writes.ts"
 
 export const duplicateQuote: CommandAction = async (context, [named = ""], flags) => {
   const path = await opportunityPath(context, named)

@@ -1,0 +1,33 @@
+/** Bodies of writes, and several writes of one command line. */
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/index.ts"
+import type { QueryResult } from "../../sync/device/device.ts"
+import { metaIn } from "../base/answers.ts"
+import type { ApiRequest, CommandContext } from "./context.ts"
+import { printAnswer, warningsIn } from "./print.ts"
+
+/** Sends writes one after the other; with --plan each is planned on the effects of the earlier ones. */
+export const writesOf = (context: CommandContext) => {
+  const asked: Array<ApiRequest> = []
+  let planned: ReadonlyArray<QueryResult> = []
+  const ask: CommandContext["ask"] = async (asking) => {
+    if (context.options.plan !== true) return context.ask(asking)
+    asked.push(asking)
+    planned = await context.plan(asked)
+    const answer = planned.at(-1)
+    if (answer === undefined) throw new Error("a request was not planned")
+    if (answer.status < 400) return answer
+    throw await (await import("./error-report.ts")).refusalOf(context, asking, answer)
+  }
+  const printPlan = (wish: string, body = planned.at(-1)?.body): Promise<void> => {
+    const status = planned.at(-1)?.status ?? 200
+    const warnings = [...new Set(planned.flatMap((one) => warningsIn(one.body)))]
+    const events = planned.flatMap((one) => one.events ?? [])
+    const meta = { ...metaIn(body), warnings }
+    return printAnswer(context, { status, events, wish, body: { ...(isJsonObject(body) ? body : {}), meta } })
+  }
+  return { ask, printPlan }
+}
+
+/** A body without undefined values. */
+export const present = (values: { readonly [name: string]: Json | undefined }): JsonObject =>
+  Object.fromEntries(Object.entries(values).filter((entry): entry is [string, Json] => entry[1] !== undefined))
