@@ -4,9 +4,18 @@
  */
 import { itemAt } from "../../values/text.ts"
 import type { AnyRow, Key, RowChange, Table, Where } from "../tables/table.ts"
-import type { Json } from "../fields/field.ts"
+import type { Field, Json } from "../fields/field.ts"
 import { caseFoldedName, caseFoldedValue, isSearchable, keyOf } from "../tables/table.ts"
-import { bindings, chunked, type Dialect, encodeRow, inPowersOfTwo, type Insert, quote } from "./statement.ts"
+import {
+  bindings,
+  chunked,
+  columnArrays,
+  type Dialect,
+  encodeRow,
+  inPowersOfTwo,
+  type Insert,
+  quote
+} from "./statement.ts"
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 
@@ -75,26 +84,35 @@ const bound = (table: Table, rows: ReadonlyArray<KeyedSet>): Insert => {
   }
 }
 
-/** All rows in one JSON parameter, so that the statement's text is the same for any number. */
+/** All rows in one parameter per column, so that the statement's text is the same for any number. */
 const sent = (table: Table, rows: ReadonlyArray<KeyedSet>): Insert => {
-  const whole = rows.map(({ key, set }) => {
-    const row: { [column: string]: unknown } = { [table.key]: key }
-    for (const [name, value] of Object.entries(set)) {
-      const field = table.columns[name]
-      if (field === undefined) throw new Error(`table ${table.name} has no column ${name}`)
-      row[name] = value ?? null
-      if (isSearchable(field))
-        row[caseFoldedName(name)] = value === null || value === undefined ? null : caseFoldedValue(field, value)
-    }
-    return row
+  const columns = Object.keys(itemAt(rows, 0).set).flatMap((name) => {
+    const field = fieldOf(table, name)
+    const own = { name, field, values: rows.map(({ set }) => set[name] ?? null) }
+    return isSearchable(field)
+      ? [
+          own,
+          {
+            name: caseFoldedName(name),
+            field,
+            values: own.values.map((one) => (one === null ? null : caseFoldedValue(field, one)))
+          }
+        ]
+      : [own]
   })
-  const columns = Object.keys(itemAt(whole, 0)).filter((name) => name !== table.key)
+  const key = { name: table.key, field: fieldOf(table, table.key), values: rows.map((row) => row.key) }
+  const { bound: parameters, from, value } = columnArrays([key, ...columns])
   return {
     text:
-      `update ${quote(table.name)} set ${setting(columns)} from json_populate_recordset(null::${quote(table.name)}, $1::json) as given ` +
-      `where ${quote(table.name)}.${quote(table.key)} = given.${quote(table.key)}`,
-    values: [JSON.stringify(whole)]
+      `update ${quote(table.name)} set ${columns.map(({ name }) => `${quote(name)} = ${value(name)}`).join(", ")} ` +
+      `from ${from} where ${quote(table.name)}.${quote(table.key)} = ${value(table.key)}`,
+    values: parameters(new Map([key, ...columns].map(({ name, values }) => [name, values])))
   }
+}
+const fieldOf = (table: Table, name: string): Field => {
+  const field = table.columns[name]
+  if (field === undefined) throw new Error(`table ${table.name} has no column ${name}`)
+  return field
 }
 
 type Sql = Effect.Effect<void, SqlError.SqlError>

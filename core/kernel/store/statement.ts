@@ -320,24 +320,62 @@ export const makeInserter = (table: Table, dialect: Dialect): Inserter => {
     return { text: boundText(rows.length), values }
   }
 
-  // One JSON parameter and the same text for any number of rows: Postgres plans it once.
-  const sentText = `${head} select ${named} from json_populate_recordset(null::${quote(table.name)}, $1::json)${tail}`
-  const sent = (rows: ReadonlyArray<AnyRow>): Insert => ({
-    text: sentText,
-    values: [
-      JSON.stringify(
-        rows.map((row) => {
-          const whole: { [column: string]: unknown } = {}
-          for (const one of fields) {
-            const value = (whole[one.name] = valueOf(row, one))
-            if (one.twin !== undefined) whole[one.twin] = value === null ? null : caseFoldedValue(one.field, value)
-          }
-          return whole
-        })
-      )
-    ]
-  })
+  const sentAs = columnArrays(
+    fields.flatMap(({ name, field, twin }) =>
+      twin === undefined
+        ? [{ name, field }]
+        : [
+            { name, field },
+            { name: twin, field }
+          ]
+    )
+  )
+  const sentText = `${head} select ${columns.map(sentAs.value).join(", ")} from ${sentAs.from}${tail}`
+  const sent = (rows: ReadonlyArray<AnyRow>): Insert => {
+    const lists = new Map<string, ReadonlyArray<unknown>>()
+    for (const one of fields) {
+      const values = rows.map((row) => valueOf(row, one))
+      lists.set(one.name, values)
+      if (one.twin !== undefined)
+        lists.set(
+          one.twin,
+          values.map((value) => (value === null ? null : caseFoldedValue(one.field, value)))
+        )
+    }
+    return { text: sentText, values: sentAs.bound(lists) }
+  }
   return dialect === "sqlite"
     ? (rows) => inPowersOfTwo(rows, rows_bound_max).map(bound)
     : (rows) => (rows.length === 1 ? [bound(rows)] : chunked(rows, rows_sent_max).map(sent))
+}
+
+/**
+ * Rows as one parameter per column, on Postgres: the text is the same for any number of rows, so that it is planned
+ * once, and Postgres reads arrays in half the time of JSON objects.
+ */
+export const columnArrays = (columns: ReadonlyArray<{ readonly name: string; readonly field: Field }>) => {
+  const documents = new Set(columns.filter(({ field }) => isDocument(field)).map(({ name }) => name))
+  const plain = columns.filter(({ name }) => !documents.has(name))
+  const names = [...plain.map(({ name }) => name), ...documents]
+  const arrays = plain.map(({ field }, at) => `$${at + 1}::${columnType(field, "pg").replace(/ collate .*/, "")}[]`)
+  const elements = [...documents].map((_, at) => `, jsonb_array_elements($${plain.length + at + 1}::jsonb)`)
+  return {
+    from: `rows from (unnest(${arrays.join(", ")})${elements.join("")}) as given (${names.map(quote).join(", ")})`,
+    /** SQL of a column's value. */
+    value: (name: string): string =>
+      documents.has(name) ? `nullif(given.${quote(name)}, 'null'::jsonb)` : `given.${quote(name)}`,
+    /** The parameters: the columns' values in the order of the rows. */
+    bound: (lists: ReadonlyMap<string, ReadonlyArray<unknown>>): ReadonlyArray<string> =>
+      names.map((name) => {
+        const values = lists.get(name) ?? []
+        return documents.has(name) ? JSON.stringify(values) : arrayLiteral(values)
+      })
+  }
+}
+/** A Postgres array. Its texts are quoted as in JSON, apart from escapes such as `\n`. */
+const arrayLiteral = (values: ReadonlyArray<unknown>): string => {
+  const json = JSON.stringify(values).slice(1, -1)
+  return /\\[^\\"]/.test(json)
+    ? `{${values.map((one) => (typeof one === "string" ? `"${one.replace(/[\\"]/g, "\\$&")}"` : String(one))).join(",")}}`
+    : `{${json}}`
 }
