@@ -98,7 +98,7 @@ export const plainScaled = (text: string, scale: number): bigint | undefined => 
 /** `value × 10^scale` as an integer, rounded half away from zero: "2.5" at scale 1 is 25n. */
 export const toScaled = (value: Numeric, scale: number): bigint =>
   (typeof value === "string" ? plainScaled(value, scale) : undefined) ??
-  BigInt(roundHalfAway(exact(value).times(exact(10).pow(scale))).toFixed(0))
+  BigInt(exact(value).toFixed(scale, Decimal.ROUND_HALF_UP).replace(".", ""))
 
 /** The decimal string of an integer scaled by `10^scale`: 25n at scale 1 is "2.5". Exact at any size. */
 export const fromScaled = (scaled: bigint, scale: number): string => {
