@@ -79,8 +79,12 @@ export const reactionsTo = (
   { all: reactions, types }: Reactions,
   fresh: ReadonlyArray<NewEvent>,
   all: ReadonlyArray<NewEvent>
-): ReadonlyArray<DueReaction> =>
-  fresh.some(({ type }) => types.has(type)) ? reactions.flatMap((one) => one.dueAfter(fresh, all) ?? []) : []
+): ReadonlyArray<DueReaction> => {
+  const happened = new Set(fresh.map(({ type }) => type))
+  return [...happened].some((type) => types.has(type))
+    ? reactions.flatMap((one) => (one.types.some((type) => happened.has(type)) ? (one.dueAfter(fresh, all) ?? []) : []))
+    : []
+}
 
 /** The rules of one round with their facts, in the order of the catalogue. */
 export const rulesOf = (
