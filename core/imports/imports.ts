@@ -18,6 +18,7 @@ const importProducts = command("POST", "/api/v1/products/import", {
   // One at a time: two concurrent imports of one catalogue would create every row twice.
   streams: () => ["import:products", "compositions"],
   facts: (input) => withRules(ofProducts, ({ productFacts }) => productFacts(input)),
+  expects: ({ known, rules }) => rules.idsOfProducts(known),
   decide: ({ known, rules }, input, context) => rules.decideProducts(known, input, context),
   result: verdictsResult,
   respond: answerVerdicts

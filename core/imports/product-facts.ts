@@ -1,7 +1,7 @@
 /** Facts of a product import for the whole batch: about a dozen queries, whatever the number of rows. */
 import { createdEvent, customFieldFacts, foldCase, initialRow, isJsonObject, lockStreams } from "../kernel/index.ts"
 import { Store } from "../kernel/index.ts"
-import type { CustomFieldFacts, DecideContext, Input, Json, NewEvent } from "../kernel/index.ts"
+import type { CustomFieldFacts, DecideContext, Input, Json, NewEvent, Table } from "../kernel/index.ts"
 import { product_groups } from "../products/products/api.ts"
 import { Effect } from "effect"
 import { containers, live_statuses } from "../products/packing.ts"
@@ -10,7 +10,7 @@ import { type ProductRow, products } from "../products/products/schema.ts"
 import type { ProductRateRow, RateDefinitionRow } from "../products/rates/product-rates.ts"
 import { product_rates, rate_definitions } from "../products/rates/product-rates.ts"
 import { assignedClass, product_tax_classes } from "../setup/reference-data/tax.ts"
-import { stock_levels, type StockLevelRow } from "../products/stock/schema.ts"
+import { stock_levels, type StockLevelRow, stock_transactions } from "../products/stock/schema.ts"
 import { type StoreRow, stores } from "../setup/stores.ts"
 import { partsIn, productColumns } from "./part-rows.ts"
 import type { importFields } from "./fields.ts"
@@ -149,6 +149,32 @@ export const productFacts = Effect.fnUntraced(function* (
   }
 })
 
+/** Ids for the rows of new products, with the stock and rates that most of them have. */
+export const idsOfProducts = ({
+  dry_run,
+  products: present,
+  rows
+}: ProductFacts): ReadonlyArray<readonly [Table, number]> => {
+  const skus = new Set(present.map(({ sku }) => sku))
+  const names = new Set(present.map(({ name }) => name))
+  const made = rows.filter(({ cells, unreadable }) => {
+    const sku = textCell(cells, "sku")
+    const name = textCell(cells, "name")
+    return unreadable === undefined && name !== undefined && !(sku === undefined ? names.has(name) : skus.has(sku))
+  })
+  if (dry_run || made.length === 0) return []
+  const count = (column: string, one: (cell: Json | undefined) => number): number =>
+    made.reduce((sum, { cells }) => sum + one(cells[column]), 0)
+  const quantities = (stock: Json | undefined): ReadonlyArray<Json> =>
+    stock === undefined ? [0] : isJsonObject(stock) ? Object.values(stock) : [stock]
+  return [
+    [products, made.length],
+    [stock_levels, count("stock", (cell) => quantities(cell).length)],
+    [stock_transactions, count("stock", (cell) => quantities(cell).filter((one) => Number(one) !== 0).length)],
+    [product_rates, count("rate", (cell) => (cell === undefined ? 0 : Array.isArray(cell) ? cell.length : 1))]
+  ]
+}
+
 const productsNamed = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>) {
   const skus = new Set(
     rows.flatMap(({ cells }) => [textCell(cells, "sku") ?? [], partSkus(cells["components"])].flat())
@@ -158,7 +184,10 @@ const productsNamed = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>) {
   return yield* Store.select(products, (sql) => {
     const oneOf = (column: string, values: ReadonlySet<string>) =>
       values.size === 0 ? sql.literal("1 = 0") : sql`${sql(column)} in ${sql.in([...values])}`
-    return sql`where deleted_at is null and (${oneOf("sku", skus)} or ${oneOf("name_folded", names)})`
+    const keys = (column: string, values: ReadonlySet<string>) =>
+      sql`select id from ${sql(products.name)} where ${oneOf(column, values)}`
+    // Not `or`, for which Postgres reads the whole table.
+    return sql`where deleted_at is null and id in (${keys("sku", skus)} union ${keys("name_folded", names)})`
   })
 })
 

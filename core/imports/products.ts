@@ -15,7 +15,7 @@ import { decideRows, draftRow, importContext, rejectedPlan, textCell } from "./r
 import { type Definitions, definitionsOf, planRates, rateEvents, type RatesPlan } from "./rate-rows.ts"
 import { planStock, stockEvents, type StockFacts, type StockPlan, type UnitNumbers, unitNumbers } from "./stock-rows.ts"
 
-export { productFacts } from "./product-facts.ts"
+export { idsOfProducts, productFacts } from "./product-facts.ts"
 
 /** Facts of the batch, and rows created by its earlier rows. */
 interface Working {

@@ -261,6 +261,8 @@ export interface CommandEndpoint<
   readonly streams: Streams | undefined
   /** Tables in which the command always creates a row: one id of each is allocated before deciding. */
   readonly creates: ReadonlyArray<Table>
+  /** How many ids it probably needs: the server allocates them first, so that a long rule runs once. */
+  readonly expects: ((facts: F, input: Input<P, B, M>) => ReadonlyArray<readonly [Table, number]>) | undefined
   /** Facts for the rule, read inside the transaction. */
   readonly facts: (input: Input<P, B, M>) => Effect.Effect<F, Failure, Store | CommandRuntime>
   readonly decide: (facts: F, input: Input<P, B, M>, context: DecideContext) => Decided<R>
@@ -348,9 +350,7 @@ export interface SecretBox {
   readonly open: (sealed: string) => string | undefined
 }
 
-/**
- * Where commands are decided: on the server, where decisions are final, or on a replica, where they are provisional.
- */
+/** Where commands are decided: on the server, finally, or on a replica, provisionally. */
 interface CommandRuntimeShape {
   readonly role: "server" | "replica"
   readonly catalogue: Catalogue
@@ -370,9 +370,7 @@ interface CommandRuntimeShape {
     events: ReadonlyArray<NewEvent>,
     metadata: EventMetadata
   ) => Effect.Effect<void, SqlError.SqlError, Store>
-  /**
-   * Appends projected events to the journal. On Postgres all other writers wait from here to the commit: call it last.
-   */
+  /** Appends projected events to the journal; call it last, as on Postgres all others wait from here to the commit. */
   readonly append: (
     events: ReadonlyArray<NewEvent>,
     metadata: EventMetadata

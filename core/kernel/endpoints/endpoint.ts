@@ -138,6 +138,7 @@ type CommandDraft<
 > = Draft<P, B, A, X> & {
   readonly streams?: Streams
   readonly creates?: ReadonlyArray<Table>
+  readonly expects?: (facts: F, input: Input<P, B, NoInfer<M>>) => ReadonlyArray<readonly [Table, number]>
   /** Schema of the result that `decide` passes to `respond`; by default the id of a row. */
   readonly result?: Schema.Codec<R>
   readonly facts: (input: Input<P, B, NoInfer<M>>) => Effect.Effect<F, Failure, Store | CommandRuntime>
@@ -162,6 +163,7 @@ export const command = <
   kind: "command",
   streams: draft.streams,
   creates: draft.creates ?? [],
+  expects: draft.expects,
   // R defaults to Id, so `idResult` has the right type.
   result: draft.result ?? typed<Schema.Codec<R>>(idResult),
   facts: draft.facts,

@@ -32,6 +32,9 @@ export const decideWithIds = Effect.fnUntraced(function* (
     ...allocator.context
   }
   const rules_by_round: Array<ReadonlyArray<ReactionRule>> = []
+  if (runtime.role === "server" && !allocator.has_recorded)
+    for (const [{ name }, count] of endpoint.expects?.(facts, input) ?? [])
+      if (count > 0) allocator.add(name, yield* runtime.allocateIds(name, count))
   for (;;) {
     allocator.reset()
     const decided = yield* Effect.sync((): Decided<JsonObject> => endpoint.decide(facts, input, context))
@@ -85,6 +88,8 @@ const withReactions = Effect.fnUntraced(function* (
 // Ids and document numbers of one command: as many as its rule requests, and the same ones each time it runs.
 
 interface IdAllocator {
+  /** Whether the command was decided before, on a device. */
+  readonly has_recorded: boolean
   readonly context: Pick<DecideContext, "id" | "number">
   /** Call before running the rule again, which then gets the same ids and numbers from the first on. */
   readonly reset: () => void
@@ -141,6 +146,7 @@ export const makeIdAllocator = Effect.fnUntraced(function* (
   const numbers = makeSupply<number | null>()
   let placeholder = first_placeholder
   const allocator: IdAllocator = {
+    has_recorded: Object.keys(recorded).length > 0,
     context: {
       id: ({ name }) => ids.next(name) ?? placeholder++,
       number: (sequence) => {

@@ -234,6 +234,14 @@ describe.each(engines)("importing products on %s", (engine) => {
     ])
   })
 
+  it("gives new products consecutive ids, also beside rejected rows", async () => {
+    const row = (sku: string, more = {}) => ({ name: `Numbered ${sku}`, sku, stock: 2, ...more })
+    const [first, rejected, second] = await verdicts([row("NR-1"), row("NR-2", { weight: "heavy" }), row("NR-3")])
+    expect([rejected!.status, second!.id]).toEqual(["rejected", first!.id! + 1])
+    const next = await one(row("NR-4"))
+    // Postgres does not take back the id that it allocated for the rejected row.
+    expect(next!.id! - second!.id!).toBe(engine === "sqlite" ? 1 : 2)
+  })
   it("warns once about each unknown column", async () => {
     const results = await verdicts([
       { sku: "G-1", Colour: "red" },
