@@ -64,7 +64,14 @@ const findDefinition = (word: string, definitions: Definitions): DefinitionMatch
 export const storeNamed = (name: string, stores: ReadonlyArray<StoreRow>): StoreRow | undefined =>
   stores.find((one) => one.name === name) ?? stores.find((one) => foldCase(one.name) === foldCase(name))
 
-const rateFields = (base_currency: string, default_type: string): Fields => ({
+const rate_fields = new Map<string, Fields>()
+const rateFields = (base_currency: string, default_type: string): Fields => {
+  const key = `${base_currency} ${default_type}`
+  const known = rate_fields.get(key) ?? makeRateFields(base_currency, default_type)
+  rate_fields.set(key, known)
+  return known
+}
+const makeRateFields = (base_currency: string, default_type: string): Fields => ({
   preset: text({ required: true }),
   price: money({ required: true, currency: "currency" }),
   currency: text({ max: 3, length: 3, format: "currency", default: base_currency }),

@@ -97,12 +97,12 @@ const shortened = /^\s*\d[.,]\d+E\+\d+\s*$/i
 const shortenedIn = (row: JsonObject, { aliases }: Columns): FieldErrors =>
   Object.fromEntries(
     Object.entries(row).flatMap(([header, value]) => {
-      const [head = ""] = header.split(".")
-      const column = namedIn(aliases, columnName(head)) ?? columnName(head)
       const found = (Array.isArray(value) ? value : [value]).find(
         (one) => typeof one === "string" && shortened.test(one)
       )
-      return found === undefined || !code_columns.has(column)
+      if (found === undefined) return []
+      const [head = ""] = header.split(".")
+      return !code_columns.has(namedIn(aliases, columnName(head)) ?? columnName(head))
         ? []
         : [
             [
@@ -114,25 +114,42 @@ const shortenedIn = (row: JsonObject, { aliases }: Columns): FieldErrors =>
   )
 
 /** Reads rows by an import's columns. An empty cell counts as absent and changes nothing. */
-export const readRows = (rows: ReadonlyArray<Json>, columns: Columns): ReadonlyArray<Row> =>
-  rows.map((row, index) => readRow(row, index + 1, columns))
-const readRow = (row: Json, number: number, columns: Columns): Row => {
-  const unreadable = problemOf(row, columns)
-  if (!isJsonObject(row) || unreadable !== undefined) return { number, cells: {}, unknown: [], unreadable }
-  const cells: { [column: string]: Json } = {}
-  const unknown: Array<string> = []
-  for (const [header, value] of Object.entries(row)) {
-    if (isBlank(value)) continue
-    const dot = header.indexOf(".")
-    const head = columnName(dot < 0 ? header : header.slice(0, dot))
-    const column = namedIn(columns.aliases, head) ?? head
-    if (dot >= 0 && columns.spread.has(column)) {
-      const before = cells[column] ?? null
-      cells[column] = { ...(isJsonObject(before) ? before : {}), [header.slice(dot + 1).trim()]: value }
-    } else if (dot < 0 && columns.known.has(column)) cells[column] = value
-    else unknown.push(header)
+export const readRows = (rows: ReadonlyArray<Json>, columns: Columns): ReadonlyArray<Row> => {
+  const headings = new Map<string, Heading>()
+  const headingOf = (header: string): Heading => {
+    const known = headings.get(header) ?? readHeading(header, columns)
+    headings.set(header, known)
+    return known
   }
-  return { number, cells, unknown, unreadable }
+  return rows.map((row, index): Row => {
+    const unreadable = problemOf(row, columns)
+    if (!isJsonObject(row) || unreadable !== undefined) return { number: index + 1, cells: {}, unknown: [], unreadable }
+    const cells: { [column: string]: Json } = {}
+    const unknown: Array<string> = []
+    for (const [header, value] of Object.entries(row)) {
+      if (isBlank(value)) continue
+      const { column, part } = headingOf(header)
+      if (column === undefined) unknown.push(header)
+      else if (part === undefined) cells[column] = value
+      else {
+        const before = cells[column] ?? null
+        cells[column] = { ...(isJsonObject(before) ? before : {}), [part]: value }
+      }
+    }
+    return { number: index + 1, cells, unknown, unreadable }
+  })
+}
+/** The column of a heading, undefined if there is none, and the part of a spread one: `Main Warehouse`. */
+interface Heading {
+  readonly column: string | undefined
+  readonly part: string | undefined
+}
+const readHeading = (header: string, { aliases, known, spread }: Columns): Heading => {
+  const dot = header.indexOf(".")
+  const head = columnName(dot < 0 ? header : header.slice(0, dot))
+  const column = namedIn(aliases, head) ?? head
+  if (dot < 0) return { column: known.has(column) ? column : undefined, part: undefined }
+  return { column: spread.has(column) ? column : undefined, part: header.slice(dot + 1).trim() }
 }
 const problemOf = (row: Json, columns: Columns): FieldErrors | undefined => {
   if (!isJsonObject(row)) return { row: ["The row must be an object of columns."] }

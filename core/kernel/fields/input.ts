@@ -141,7 +141,9 @@ const readText = (type: FieldType & { kind: "text" }, raw: Json, fail: Fail): Js
   const value = raw.trim()
   if (!isStorableText(value)) return fail(broken_text)
   if (type.length !== undefined && value.length !== type.length) return fail(`must be ${type.length} characters.`)
-  if ([...value].length > type.max) return fail(`must not be longer than ${type.max} characters.`)
+  // Characters are counted only where there may be too many: there are no more of them than UTF-16 units.
+  if (value.length > type.max && [...value].length > type.max)
+    return fail(`must not be longer than ${type.max} characters.`)
   if (type.format !== undefined && !formats[type.format].test(value))
     return fail(`must be ${formats[type.format].words}.`)
   return type.format === "currency" || type.format === "country" ? value.toUpperCase() : value

@@ -284,6 +284,7 @@ export const makeInserter = (table: Table, dialect: Dialect): Inserter => {
     name,
     field,
     otherwise: field.default ?? null,
+    is_plain: !isDocument(field) && (dialect === "pg" || field.type.kind !== "decimal"),
     twin: isSearchable(field) ? caseFoldedName(name) : undefined
   }))
   const columns = fields.flatMap(({ name, twin: duplicate }) => (duplicate === undefined ? [name] : [name, duplicate]))
@@ -312,7 +313,7 @@ export const makeInserter = (table: Table, dialect: Dialect): Inserter => {
     for (const row of rows) {
       for (const one of fields) {
         const value = valueOf(row, one)
-        values.push(encodeValue(one.field, value, dialect))
+        values.push(one.is_plain ? value : encodeValue(one.field, value, dialect))
         if (one.twin !== undefined)
           values.push(value === null ? null : encodeValue(one.field, caseFoldedValue(one.field, value), dialect))
       }
