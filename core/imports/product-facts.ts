@@ -117,31 +117,28 @@ export const productFacts = Effect.fnUntraced(function* (
   const rows = readRows(input.values.rows ?? [], productColumns)
   const has = (column: string): boolean => rows.some((row) => row.cells[column] !== undefined)
   const found = yield* productsNamed(rows)
-  const with_stock = has("stock") ? found.map(({ id }) => id) : []
-  yield* lockStreams([...found.map(({ id }) => `product:${id}`), ...with_stock.map((id) => `product_stock:${id}`)])
+  const with_stock = has("stock") ? found : []
+  yield* lockStreams([...found.map((id) => `product:${id}`), ...with_stock.map((id) => `product_stock:${id}`)])
   const before = yield* store.find(stock_levels, { product_id: with_stock, is_sub_hired: false })
   yield* lockStreams(before.filter((level) => level.stock_category === 10).map((level) => `stock_level:${level.id}`))
   return {
     rows,
     dry_run: input.values.dry_run ?? false,
     // Read again under their locks.
-    products: yield* store.getMany(
-      products,
-      found.map(({ id }) => id)
-    ),
+    products: yield* store.getMany(products, found),
     groups: has("group") ? yield* store.find(product_groups, {}) : [],
     tax_classes: has("tax_class") ? yield* store.find(product_tax_classes, {}) : [],
     default_tax_class_id: yield* assignedClass(product_tax_classes, input.settings),
     stores: [...(yield* store.find(stores, {})), ...promisedStores(input)],
     definitions: has("rate") ? yield* store.find(rate_definitions, {}) : [],
-    rates: has("rate") ? yield* store.find(product_rates, { product_id: found.map(({ id }) => id) }) : [],
+    rates: has("rate") ? yield* store.find(product_rates, { product_id: found }) : [],
     levels: yield* store.find(stock_levels, { product_id: with_stock, is_sub_hired: false }),
     numbered: yield* unitsNumbered(rows),
     custom: yield* customFieldFacts("Product"),
     components: has("components") ? yield* store.find(product_components, {}) : [],
     in_containers: new Set(
       has("components")
-        ? (yield* store.find(containers, { product_id: found.map(({ id }) => id), status: live_statuses })).flatMap(
+        ? (yield* store.find(containers, { product_id: found, status: live_statuses })).flatMap(
             ({ product_id }) => product_id ?? []
           )
         : []
@@ -175,20 +172,21 @@ export const idsOfProducts = ({
   ]
 }
 
+/** Ids of live products with a sku or a name of the batch. */
 const productsNamed = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>) {
   const skus = new Set(
     rows.flatMap(({ cells }) => [textCell(cells, "sku") ?? [], partSkus(cells["components"])].flat())
   )
   const names = new Set(rows.flatMap(({ cells }) => textCell(cells, "name") ?? []).map(foldCase))
   if (skus.size === 0 && names.size === 0) return []
-  return yield* Store.select(products, (sql) => {
-    const oneOf = (column: string, values: ReadonlySet<string>) =>
-      values.size === 0 ? sql.literal("1 = 0") : sql`${sql(column)} in ${sql.in([...values])}`
-    const keys = (column: string, values: ReadonlySet<string>) =>
-      sql`select id from ${sql(products.name)} where ${oneOf(column, values)}`
-    // Not `or`, for which Postgres reads the whole table.
-    return sql`where deleted_at is null and id in (${keys("sku", skus)} union ${keys("name_folded", names)})`
-  })
+  const { sql } = yield* Store
+  const idsBy = (column: string, values: ReadonlySet<string>) =>
+    values.size === 0
+      ? sql`select id from ${sql(products.name)} where 1 = 0`
+      : sql`select id from ${sql(products.name)} where deleted_at is null and ${sql(column)} in ${sql.in([...values])}`
+  // Not `or`, for which Postgres reads the whole table.
+  const found = yield* sql<{ readonly id: number }>`${idsBy("sku", skus)} union ${idsBy("name_folded", names)}`
+  return found.map(({ id }) => id)
 })
 
 const partSkus = (cell: Json | undefined): ReadonlyArray<string> =>
