@@ -67,7 +67,7 @@ const containerColumns = {
   repack_started_at: timestamp({ nullable: true, computed: true })
 }
 export const containers = table("containers", containerColumns, {
-  searched: { columns: ["name", "barcode"] },
+  searched: { columns: ["name", "barcode"], never_erased: true },
   visibility: {
     all_columns: ["containers.*"],
     granted_columns: [

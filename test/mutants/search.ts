@@ -49,6 +49,12 @@ export const search_mutants: ReadonlyArray<Mutant> = [
     { find: 'table.soft_delete ? ` and exists (${own})` : ""', replace: '""' },
     "finds a row among more deleted rows than one search examines"
   ),
+  faultsIn("core/kernel/store/search-index.ts", "test/core/kernel/store/search-index.test.ts")(
+    "the search index keeps text that an erasure removed",
+    "searchTableStatements",
+    { find: "table.searched?.never_erased === true", replace: "true" },
+    "keeps nothing of a changed text in its pages, unless no erasure reaches the table"
+  ),
   within("rows")(
     "short words find nothing",
     "candidatesOf",

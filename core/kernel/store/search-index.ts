@@ -122,8 +122,11 @@ const searchTableStatements = (table: Table): ReadonlyArray<string> => {
   const on = `on ${quote(table.name)}`
   return [
     `create virtual table ${search} using fts5 (words, content='', tokenize='trigram remove_diacritics 1')`,
-    // Removes deleted text from the index's pages at once, not at the next merge: erasures rely on it.
-    `insert into ${search} (${search}, rank) values ('secure-delete', 1)`,
+    // Removes deleted text from the index's pages at once, not at the next merge: erasures rely on it. It makes a
+    // change of a text five times as expensive.
+    ...(table.searched?.never_erased === true
+      ? []
+      : [`insert into ${search} (${search}, rank) values ('secure-delete', 1)`]),
     `insert into ${search} (rowid, words) select ${key}, ${sqliteSql(table)} from ${quote(table.name)}`,
     `${trigger("insert")} ${on} begin ${add}; end`,
     `${trigger("delete")} ${on} begin ${take}; end`,

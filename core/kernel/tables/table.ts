@@ -28,6 +28,8 @@ interface SearchedTexts {
   readonly columns: ReadonlyArray<string>
   /** Columns that can also be found without blanks and signs: telephone numbers. */
   readonly compact?: ReadonlyArray<string>
+  /** No erasure reaches these texts: deleted ones may stay in the index of SQLite until it is merged. */
+  readonly never_erased?: true
 }
 /** Two rows with `active` true and the same key may not overlap in [from, to). */
 interface NoOverlap {

@@ -87,7 +87,7 @@ const columns = {
 }
 export const products = table("products", columns, {
   soft_delete: true,
-  searched: { columns: ["name", "sku", "barcode"] },
+  searched: { columns: ["name", "sku", "barcode"], never_erased: true },
   merged_by: { event: "product.merged", from: "secondary_id", into: "primary_id" },
   visibility: {
     all_columns: ["products.*"],

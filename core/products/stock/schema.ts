@@ -232,7 +232,7 @@ export const stock_levels = table(
   {
     named_by: ["item_name", "asset_number", "serial_number", "product_id"],
     word: "asset",
-    searched: { columns: ["item_name", "asset_number", "serial_number", "barcode"] },
+    searched: { columns: ["item_name", "asset_number", "serial_number", "barcode"], never_erased: true },
     bookkeeping: ["quantity_allocated"],
     merged_by: { event: "stock_level.merged", from: "id", into: "into_id" },
     visibility: {

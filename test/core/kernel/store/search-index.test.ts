@@ -55,4 +55,23 @@ describe("the search index of SQLite", () => {
     expect(notFound(indexOf(false), (sign) => sign, accented)).toEqual([])
     expect(notFound(indexOf(false), foldForSearch, accented)).toEqual([])
   })
+  it("keeps nothing of a changed text in its pages, unless no erasure reaches the table", () => {
+    const keeps = [{}, { never_erased: true as const }].map((more) => {
+      const searched = { columns: ["name"], ...more }
+      const table = plainTable("pieces", "id", { id: integer(), name: text() }, { searched })
+      const db = new DatabaseSync(":memory:")
+      db.exec("create table pieces (id integer primary key, name text)")
+      for (const statement of searchIndex(table, "sqlite")) db.exec(statement)
+      db.exec("insert into pieces values (1, 'lamp'); insert into pieces values (2, 'qzx')")
+      db.exec("update pieces set name = 'lamp' where id = 2")
+      const found = db.prepare("select count(*) as rows from pieces_search where pieces_search match 'qzx'").get()
+      const pages = db.prepare("select block from pieces_search_data").all()
+      const holds = pages.some(({ block }) => block instanceof Uint8Array && Buffer.from(block).includes("qzx"))
+      return { rows: found?.["rows"], holds }
+    })
+    expect(keeps).toEqual([
+      { rows: 0, holds: false },
+      { rows: 0, holds: true }
+    ])
+  })
 })

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { beforeAll, describe, expect, it } from "vitest"
+import { catalogue } from "../../../../core/catalogue.ts"
 import { eventsAfter } from "../../../../core/kernel/events/journal.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"
 import { engines, owner } from "../../../app.ts"
@@ -170,6 +171,10 @@ describe.each(engines)("personal data on %s", (engine) => {
       late: null
     })
     expect(await journal()).not.toContain("Cyril")
+  })
+  it("is in no search index that keeps deleted texts until its next merge", () => {
+    const kept = catalogue.tables.filter(({ searched }) => searched?.never_erased === true)
+    expect(kept.map(({ name }) => name).sort()).toEqual(["containers", "products", "stock_levels"])
   })
   itFoldsAgain(w)
 })
