@@ -41,7 +41,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
   {
     name: "streams are not locked, and one of two concurrent changes is lost",
     file: engine,
-    within: "decideCommand",
+    within: "decideAndRecord",
     find: "yield* lockCommandStreams(endpoint, call)",
     replace: "",
     killed_by: [{ file: races_test, test: "change one opportunity's lines", engine: "pg" }]
@@ -230,16 +230,16 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     name: "a transaction is not started",
     file: "core/kernel/store/store.ts",
     within: "make",
-    find: "sql.withTransaction(Effect.provideService(effect, WrittenRows, undefined))",
-    replace: "(effect as never)",
+    find: "if (known === undefined) return sql.withTransaction(effect)",
+    replace: "if (known === undefined) return effect as never",
     killed_by: [{ file: engine_test, test: "a defect in", engine: "sqlite" }]
   },
   {
     name: "a row stays cached as a rolled-back savepoint wrote it",
     file: "core/kernel/store/store.ts",
     within: "make",
-    find: "      written?.clear()\n      return sql",
-    replace: "      return sql",
+    find: "      known.clear()\n      return Effect.tap",
+    replace: "      return Effect.tap",
     killed_by: [
       {
         file: "test/core/kernel/store/store.test.ts",

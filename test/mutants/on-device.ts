@@ -320,8 +320,8 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     name: "rows changed by a condition are not saved for reverting",
     file: "core/kernel/store/store.ts",
     within: "make",
-    find: "find(one.table, { [key]: one.key }) : find(one.table, one.where)",
-    replace: "find(one.table, { [key]: one.key }) : Effect.succeed([])",
+    find: "find(one.table, one.where)",
+    replace: "Effect.succeed([])",
     killed_by: [
       {
         file: "test/core/kernel/store/store.test.ts",

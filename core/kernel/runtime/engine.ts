@@ -16,7 +16,8 @@ import { type EndpointCall, prepare } from "./prepare.ts"
 import { cascadeDeletions, changesOf, lockReferencedRows } from "./reference-checks.ts"
 import { sayingIgnored } from "../endpoints/ignored.ts"
 import { invalidField, notFound, Rejection, type Viewer } from "../fields/rejection.ts"
-import { constraintRejection, type Failure, isRetryable, rememberingWrites, Store } from "../store/store.ts"
+import { constraintRejection, isRetryable } from "../store/database-errors.ts"
+import { type Failure, rememberingRows, Store, unremembered } from "../store/store.ts"
 import { itemAt } from "../../values/text.ts"
 import { noSuchView } from "../lists/custom-view.ts"
 import { valueOf } from "../lists/query.ts"
@@ -124,7 +125,9 @@ export const decideInSavepoint = (
 const overlapRejection = invalidField("base", "Something it claims is held by somebody else in that window.")
 
 /** Decides and records inside the caller's transaction (or savepoint). */
-const decideCommand = Effect.fnUntraced(function* (
+const decideCommand = (call: EndpointCall, command_metadata: CommandMetadata) =>
+  rememberingRows(decideAndRecord(call, command_metadata))
+const decideAndRecord = Effect.fnUntraced(function* (
   call: EndpointCall,
   command_metadata: CommandMetadata
 ): CommandRuntime.Reads<Outcome> {
@@ -150,17 +153,13 @@ const decideCommand = Effect.fnUntraced(function* (
     replica_id: command_metadata.replica_id ?? null,
     recorded_at: now
   }
-  const answer = yield* rememberingWrites(
-    Effect.gen(function* () {
-      yield* runtime.project(happened, metadata)
-      yield* lockReferencedRows(runtime.catalogue, [...changes, ...changesOf(projection, cleared, now)], now)
-      return yield* sayingIgnored(endpoint, call.request, yield* endpoint.respond(decision.result, input))
-    })
-  )
+  yield* runtime.project(happened, metadata)
+  yield* lockReferencedRows(runtime.catalogue, [...changes, ...changesOf(projection, cleared, now)], now)
+  const answer = yield* sayingIgnored(endpoint, call.request, yield* endpoint.respond(decision.result, input))
   return {
     answer,
     result: decision.result,
-    events: yield* runtime.append(happened, metadata),
+    events: yield* unremembered(runtime.append(happened, metadata)),
     command_id,
     ids: ids.used()
   }

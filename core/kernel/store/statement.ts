@@ -1,6 +1,6 @@
 /**
- * The two SQL dialects: column types, value conversion, and the statements that differ; and SQL with bound values, `?`
- * on SQLite and `$n` on Postgres.
+ * The two SQL dialects: column types, value conversion, and the statements that differ; SQL with bound values, `?` on
+ * SQLite and `$n` on Postgres.
  */
 import { Effect, type Fiber, References } from "effect"
 import type { SqlClient, SqlConnection, SqlError } from "effect/sql"

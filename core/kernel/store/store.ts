@@ -1,27 +1,11 @@
-/**
- * Database access over Effect's SqlClient: typed reads, the one place that applies row changes, and the meaning of
- * database errors.
- */
+/** Database access over Effect's SqlClient: typed reads, and the one place that applies row changes. */
 import { Context, Effect, Layer, Option } from "effect"
-import { SqlClient, SqlError, type Statement } from "effect/sql"
-import { invalidField, Rejection } from "../fields/rejection.ts"
+import { SqlClient, type SqlError, type Statement } from "effect/sql"
+import type { Rejection } from "../fields/rejection.ts"
 import { type AnyRow, type Key, keyOf, type RowChange, type RowOf, type Table, type Where } from "../tables/table.ts"
 import { makeBatchWriter, updateOne } from "./batch-writer.ts"
-import type { Dialect, Insert, Inserter } from "./statement.ts"
-import {
-  bindings,
-  chunked,
-  columnList,
-  columnsNamed,
-  encodeRow,
-  makeInserter,
-  orderSql,
-  quote,
-  rowDecoder,
-  runnerOf,
-  uniqueName,
-  whereSql
-} from "./statement.ts"
+import { bindings, chunked, columnList, columnsNamed, encodeRow, makeInserter, orderSql, quote } from "./statement.ts"
+import { type Dialect, type Insert, type Inserter, rowDecoder, runnerOf, whereSql } from "./statement.ts"
 
 interface FindOptions {
   readonly order?: ReadonlyArray<string>
@@ -85,20 +69,39 @@ export interface StoreShape {
   ) => Effect.Effect<A, E | SqlError.SqlError, R>
 }
 
-/** Rows returned by statements that wrote a single row. */
-type WrittenRows = Map<Table, Map<Key, object>>
-const WrittenRows = Context.Reference<WrittenRows | undefined>("flightcase/core/WrittenRows", {
+/** Rows by table and key, as the current transaction last read or wrote them. */
+type KnownRows = Map<Table, Map<Key, object>>
+const KnownRows = Context.Reference<KnownRows | undefined>("flightcase/core/KnownRows", {
   defaultValue: () => undefined
 })
-const withWrittenRows = <A, E, R>(
-  use: (rows: WrittenRows | undefined) => Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R> => Effect.withFiber((fiber) => use(fiber.getRef(WrittenRows)))
+const withKnownRows = <A, E, R>(use: (rows: KnownRows | undefined) => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.withFiber((fiber) => use(fiber.getRef(KnownRows)))
 /**
- * Within it, `get` returns a row written individually without reading it. For work that consists of row changes and
- * reads: writes by `sql` templates are not noticed.
+ * Within it, `get`, `getMany` and `imagesBefore` return rows written individually without reading them, and on SQLite,
+ * which has one writer, rows read before. For work in one transaction: writes by `sql` templates are not noticed.
  */
-export const rememberingWrites = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, Exclude<R, never>> =>
-  Effect.suspend(() => Effect.provideService(work, WrittenRows, new Map()))
+export const rememberingRows = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, Exclude<R, never>> =>
+  withKnownRows((known) => Effect.provideService(work, KnownRows, known ?? new Map()))
+/** For writes of rows that the rest of the transaction does not read by key. */
+export const unremembered = Effect.provideService(KnownRows, undefined)
+const keep = (known: KnownRows, table: Table, key: Key, row: object): void => {
+  const rows = known.get(table)
+  if (rows === undefined) known.set(table, new Map([[key, row]]))
+  else rows.set(key, row)
+}
+const knownRow = <T extends Table>(known: KnownRows | undefined, table: T, key: Key): RowOf<T> | undefined =>
+  known?.get(table)?.get(key) as RowOf<T> | undefined
+/** Rows of one `getMany` to keep at most. */
+const kept_rows_max = 1_000
+const writing = /\b(?:insert|update|delete)\b/i
+const written_table = /^\s*(?:insert into|update|delete from)\s+"?(\w+)/i
+/** Forgets what a statement may change. */
+const forgetChanged = (known: KnownRows, text: string): void => {
+  const [, name] = written_table.exec(text) ?? []
+  if (name !== undefined) {
+    for (const table of known.keys()) if (table.name === name) known.delete(table)
+  } else if (!/^\s*(?:select|with)\b/i.test(text) || writing.test(text)) known.clear()
+}
 
 export class Store extends Context.Service<Store, StoreShape>()("flightcase/core/Store") {
   static readonly layer: Layer.Layer<Store, never, SqlClient.SqlClient> = Layer.effect(
@@ -200,13 +203,15 @@ const makeReads = (dialect: Dialect, run: Run) => {
     return text
   }
   const get = <T extends Table>(table: T, key: Key): Sql<RowOf<T> | undefined> =>
-    withWrittenRows((written) => {
-      const row = written?.get(table)?.get(key) as RowOf<T> | undefined
-      return row === undefined
-        ? Effect.map(run(selectByKey(table), [key]), (rows) =>
-            rows[0] === undefined ? undefined : decode(table, rows[0])
-          )
-        : Effect.succeed(row)
+    withKnownRows((known) => {
+      const row = knownRow(known, table, key)
+      if (row !== undefined) return Effect.succeed(row)
+      return Effect.map(run(selectByKey(table), [key]), ([read]) => {
+        if (read === undefined) return undefined
+        const decoded = decode(table, read)
+        if (known !== undefined && dialect === "sqlite") keep(known, table, key, decoded)
+        return decoded
+      })
     })
   const selectMany = <T extends Table>(
     table: T,
@@ -224,11 +229,29 @@ const makeReads = (dialect: Dialect, run: Run) => {
             (parts) => parts.flat()
           )
   }
-
   return { decode, select, find, get, selectMany }
 }
 
-/** Applies row changes; rows written one at a time are kept for `get` (`rememberingWrites`). */
+/** Rows by key: from memory if all are known there, read otherwise. */
+const knownOrRead = <T extends Table>(
+  dialect: Dialect,
+  table: T,
+  keys: ReadonlyArray<Key>,
+  read: Sql<ReadonlyArray<RowOf<T>>>
+): Sql<ReadonlyArray<RowOf<T>>> =>
+  withKnownRows((known): typeof read => {
+    if (known === undefined || dialect === "pg") return read
+    const distinct = new Set(keys)
+    const numbers = [...distinct].filter((key) => typeof key === "number").sort((one, other) => one - other)
+    const rows = numbers.map((key) => knownRow(known, table, key)).filter((row) => row !== undefined)
+    if (rows.length > 0 && rows.length === distinct.size) return Effect.succeed(rows)
+    return Effect.map(read, (found) => {
+      if (found.length <= kept_rows_max) for (const row of found) keep(known, table, keyOf(table, row), row)
+      return found
+    })
+  })
+
+/** Applies row changes; rows written one at a time are kept for `get` (`rememberingRows`). */
 const makeWrites = (dialect: Dialect, run: Run, decode: StoreShape["decode"]) => {
   const inserters = new WeakMap<Table, Inserter>()
   const inserterOf = (table: Table): Inserter => {
@@ -238,19 +261,17 @@ const makeWrites = (dialect: Dialect, run: Run, decode: StoreShape["decode"]) =>
   }
   /** Writes one row and keeps the result, so that `get` need not read it. */
   const sendOne = (table: Table, key: Key, { text, values }: Insert): Sql<void> =>
-    withWrittenRows((written) =>
-      written === undefined
+    withKnownRows((known) =>
+      known === undefined
         ? Effect.asVoid(run(text, values))
         : Effect.map(run(`${text} returning ${columnList(table)}`, values), ([row]) => {
-            let rows = written.get(table)
-            if (rows === undefined) written.set(table, (rows = new Map()))
-            if (row === undefined) rows.delete(key)
-            else rows.set(key, decode(table, row))
+            if (row === undefined) known.get(table)?.delete(key)
+            else keep(known, table, key, decode(table, row))
           })
     )
   const sendMany = (table: Table, { text, values }: Insert): Sql<void> =>
-    withWrittenRows((written) => {
-      written?.delete(table)
+    withKnownRows((known) => {
+      known?.delete(table)
       return Effect.asVoid(run(text, values))
     })
   const insertRows = (table: Table, rows: ReadonlyArray<AnyRow>): Sql<void> => {
@@ -284,14 +305,17 @@ export const make = (sql: Parameters<typeof runnerOf>[0], keeps_counts = false):
   const run = runnerOf(sql)
   const { decode, find, get, select, selectMany } = makeReads(dialect, run)
   const apply = makeWrites(dialect, run, decode)
-  // A savepoint may be rolled back: rows remembered so far are forgotten, and its own writes are not remembered.
+  // A savepoint begins with the rows known before it; what it reads and writes is kept only if it is not rolled back.
   const transaction: StoreShape["transaction"] = (effect) =>
-    withWrittenRows((written) => {
-      written?.clear()
-      return sql.withTransaction(Effect.provideService(effect, WrittenRows, undefined))
+    withKnownRows((known) => {
+      if (known === undefined) return sql.withTransaction(effect)
+      const within: KnownRows = new Map([...known].map(([table, rows]) => [table, new Map(rows)]))
+      known.clear()
+      return Effect.tap(sql.withTransaction(Effect.provideService(effect, KnownRows, within)), () =>
+        Effect.sync(() => within.forEach((rows, table) => known.set(table, rows)))
+      )
     })
   const imagesBefore: StoreShape["imagesBefore"] = (one) => {
-    const key = one.table.key
     if (one.op === "insert") {
       const before = one.table.on_conflict_ignore
         ? get(one.table, keyOf(one.table, one.row))
@@ -299,7 +323,9 @@ export const make = (sql: Parameters<typeof runnerOf>[0], keeps_counts = false):
       return Effect.map(before, (row) => [{ key: keyOf(one.table, one.row), row }])
     }
     const rows =
-      one.op === "update" || one.op === "delete" ? find(one.table, { [key]: one.key }) : find(one.table, one.where)
+      one.op === "update" || one.op === "delete"
+        ? Effect.map(get(one.table, one.key), (row) => (row === undefined ? [] : [row]))
+        : find(one.table, one.where)
     return Effect.map(rows, (found) => found.map((row) => ({ key: keyOf(one.table, row), row })))
   }
 
@@ -309,14 +335,14 @@ export const make = (sql: Parameters<typeof runnerOf>[0], keeps_counts = false):
     keeps_counts,
     // A custom statement may write any row.
     run: (text, values) =>
-      withWrittenRows((written) => {
-        if (!/^\s*select\b/i.test(text)) written?.clear()
+      withKnownRows((known) => {
+        if (known !== undefined) forgetChanged(known, text)
         return run(text, values)
       }),
     get,
     find,
     pick: (table, columns, where, options) => select(table, columnsNamed(columns), where, options),
-    getMany: (table, keys) => selectMany(table, columnList(table), keys),
+    getMany: (table, keys) => knownOrRead(dialect, table, keys, selectMany(table, columnList(table), keys)),
     pickMany: (table, columns, keys) => selectMany(table, columnsNamed(columns), keys),
     getManyLocked: (table, keys) => selectMany(table, columnList(table), keys, { lock: true }),
     decode,
@@ -350,42 +376,6 @@ const rolledBack = <A, E, R>(
       defect === ended ? (ended.result ?? Effect.die(defect)) : Effect.die(defect)
     )
   })
-
-/** Name of the violated constraint; for a unique index on SQLite its columns (`products.sku, products.store_id`). */
-const constraintOf = ({ reason }: SqlError.SqlError): string => {
-  const named = reason._tag === "UniqueViolation" ? reason : reason.cause
-  return typeof named === "object" && named !== null && "constraint" in named ? String(named.constraint) : ""
-}
-
-/** A constraint violation as a 422 on the field to blame; "overlap" for a taken period, undefined for other errors. */
-export const constraintRejection = (
-  error: SqlError.SqlError,
-  tables: ReadonlyArray<Table>
-): Rejection | "overlap" | undefined => {
-  const constraint = constraintOf(error)
-  if (error.reason._tag !== "UniqueViolation")
-    return tables.some((table) => table.no_overlap.some((rule) => rule.name === constraint)) ? "overlap" : undefined
-  for (const table of tables) {
-    // Happens only if a device sends an id twice; a 422 keeps it from blocking the device's other commands.
-    if (table.key === "id" && (constraint === `${table.name}.id` || constraint === `${table.name}_pkey`))
-      return invalidField("ids", "One of its ids is taken.")
-    for (const unique of table.uniques) {
-      const columns = unique.columns.map((name) => `${table.name}.${name}`).join(", ")
-      if (constraint === columns || constraint === uniqueName(table.name, unique.columns))
-        return invalidField(unique.field, unique.message)
-    }
-  }
-  return undefined
-}
-
-/**
- * Errors after which the transaction may be retried: another writer was first. A lock timeout is not one of them: the
- * caller gets the error, and others get the connection.
- */
-export const isRetryable = (error: SqlError.SqlError): boolean =>
-  error.reason._tag === "SerializationError" ||
-  error.reason._tag === "DeadlockError" ||
-  (error.reason._tag === "UniqueViolation" && /^journal[._]/.test(constraintOf(error)))
 
 // Failures of reading and deciding: a refusal, or a database error.
 

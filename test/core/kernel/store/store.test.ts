@@ -14,7 +14,7 @@ import {
   timestamp
 } from "../../../../core/kernel/fields/field.ts"
 import { createTable } from "../../../../core/kernel/store/statement.ts"
-import { rememberingWrites, Store } from "../../../../core/kernel/store/store.ts"
+import { rememberingRows, Store } from "../../../../core/kernel/store/store.ts"
 import {
   type AnyRow,
   insert,
@@ -183,7 +183,7 @@ describe.each(both_engines)("rows on %s", (engine) => {
     await apply(cell({ id: 2, text: "two" }))
     const written = await withStore((store) =>
       store.transaction(
-        rememberingWrites(
+        rememberingRows(
           Effect.gen(function* () {
             const get = (id: number) => store.get(cells, id)
             const stored = (id: number) => Effect.map(store.find(cells, { id }), ([row]) => row)
@@ -222,6 +222,29 @@ describe.each(both_engines)("rows on %s", (engine) => {
     for (const [known, stored] of written) expect(known).toEqual(stored)
     expect(written.map(([known]) => known?.amount)).toEqual([-5, 12, 12, 1, 1, 1, 1, 4, 4, 5, 3, undefined])
     expect(written.map(([known]) => known?.text).slice(3, 9)).toEqual(words("Ä once alone within within within"))
+  })
+  it("are read again in a transaction on Postgres, where others may have changed them", async () => {
+    await apply(cell({ id: 1, text: "before" }), cell({ id: 2, text: "other" }))
+    const read = await withStore((store) =>
+      store.transaction(
+        rememberingRows(
+          Effect.gen(function* () {
+            const texts = Effect.map(Effect.all([store.get(cells, 1), store.getMany(cells, [1, 2])]), ([row, rows]) => [
+              row?.text,
+              ...rows.map(({ text }) => text)
+            ])
+            const before = yield* texts
+            if (engine === "pg") yield* Effect.promise(() => apply(update(cells, 1, { text: "after" })))
+            return [before, yield* texts]
+          })
+        )
+      )
+    )
+    const now = engine === "pg" ? "after" : "before"
+    expect(read).toEqual([
+      ["before", "before", "other"],
+      [now, now, "other"]
+    ])
   })
   it("are looked up by many keys at once, each once", async () => {
     await apply(...Array.from({ length: 20 }, (_, at) => cell({ id: at + 1 })))
