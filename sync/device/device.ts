@@ -178,7 +178,7 @@ const lock_patience_millis = 30_000
 type Session = ReturnType<typeof openSession>
 const missingIn = ({ outbox, run }: DeviceParts): Promise<MissingCommands | undefined> => run(missingNow(outbox))
 /** Fails while the outbox has lost commands: a pull reverts provisional changes, the last traces of them. */
-const requireComplete = ({ outbox, run }: DeviceParts): Promise<void> => run(refuseWhileMissing(outbox))
+const requireComplete = ({ outbox, run }: DeviceParts): Promise<void> => run(Effect.asVoid(refuseWhileMissing(outbox)))
 
 /** Operations that send or receive, over the network or by bundle. */
 const exchangeOver = (

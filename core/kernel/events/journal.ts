@@ -177,7 +177,7 @@ export interface EventMetadata {
 }
 
 /** Current versions of the streams; 0 for a new one. */
-export const versionsOf = (
+const versionsOf = (
   store: StoreShape,
   streams: ReadonlyArray<string>
 ): Effect.Effect<Map<string, number>, SqlError.SqlError> => {

@@ -213,11 +213,10 @@ export const openDependencies = (
       "select c.n, c.id from things t join commands c on c.n = t.n where t.thing = ? and t.made = 1 and c.state = 'pending' and c.n < ?"
     for (const row of named) {
       const [table = "", id] = row.split("/")
-      const lost = isLost({ n }, { table, id: Number(id) })
+      const isLostFor = (of_n: number) => isLost({ n: of_n }, { table, id: Number(id) })
       // A lost id identifies another row, so its creator is no dependency.
       for (const maker of all(making, rowRef(row), n))
-        if (lost || !isLost({ n: Number(maker["n"]) }, { table, id: Number(id) }))
-          makers.set(Number(maker["n"]), String(maker["id"]))
+        if (!isLostFor(Number(maker["n"])) || isLostFor(n)) makers.set(Number(maker["n"]), String(maker["id"]))
     }
     return [...makers]
       .sort(([one], [other]) => one - other)

@@ -5,9 +5,9 @@
  */
 import { firstOf } from "../../../core/values/text.ts"
 import { Effect, Schema } from "effect"
-import { journal, jsonObject, projectEvent, Store, versionsOf, wholeNumber } from "../../../core/kernel/index.ts"
+import { inPowersOfTwo, journal, jsonObject, projectEvent, Store, wholeNumber } from "../../../core/kernel/index.ts"
 import type { Catalogue, EventMetadata, Failure, JsonObject, Key, NewEvent } from "../../../core/kernel/index.ts"
-import type { RowChange, StoredEvent, StoreShape } from "../../../core/kernel/index.ts"
+import type { AnyRow, RowChange, StoredEvent, StoreShape } from "../../../core/kernel/index.ts"
 import { scrub, settledCommand, storedEvent } from "../../protocol/snapshot.ts"
 import { DecodeFailure, decoderOf, jsonText, optionalDecoderOf, wireError } from "../../protocol/wire.ts"
 import { DeviceFailure, ReplicaTextFailure } from "./device-failure.ts"
@@ -119,25 +119,38 @@ export const decodeOutcome = (text: string): JsonObject => outcome(text) ?? {}
 
 // Provisional changes: recorded with images of the changed rows, so that they can be reverted exactly.
 
-/** Projects events and stores images of the rows before the change. */
+/** A row before a change of it; undefined if the change creates it. */
+export interface Image {
+  readonly table: string
+  readonly key: Key
+  readonly row: AnyRow | undefined
+}
+const images_bound_max = 64
+
+/** Projects events and stores images of the rows before each change, in order; returns the images. */
 export const projectProvisionally = Effect.fnUntraced(function* (
   catalogue: Catalogue,
   events: ReadonlyArray<NewEvent>,
   recording: EventMetadata
 ) {
   const store = yield* Store
+  const images: Array<Image> = []
   for (const change of events.flatMap((event) =>
     projectEvent(catalogue.projection, event, { ...recording, position: 0 })
   )) {
-    for (const image of yield* store.imagesBefore(change)) {
-      yield* store.run("insert into undo (table_name, row_key, before) values (?, ?, ?)", [
-        change.table.name,
-        JSON.stringify(image.key),
-        image.row === undefined ? null : JSON.stringify(image.row)
-      ])
-    }
+    for (const image of yield* store.imagesBefore(change)) images.push({ ...image, table: change.table.name })
     yield* store.apply([change])
   }
+  for (const some of inPowersOfTwo(images, images_bound_max))
+    yield* store.run(
+      `insert into undo (table_name, row_key, before) values ${some.map(() => "(?, ?, ?)").join(", ")}`,
+      some.flatMap(({ key, row, table }) => [
+        table,
+        JSON.stringify(key),
+        row === undefined ? null : JSON.stringify(row)
+      ])
+    )
+  return images
 })
 /** Appends projected events to the journal, after the confirmed ones. */
 export const recordProvisionally = Effect.fnUntraced(function* (
@@ -146,15 +159,14 @@ export const recordProvisionally = Effect.fnUntraced(function* (
 ) {
   const store = yield* Store
   if (events.length === 0) return []
-  const versions = yield* versionsOf(
-    store,
-    events.map((event) => event.stream)
+  const streams = [...new Set(events.map(({ stream }) => stream))]
+  const rows = yield* store.run<{ stream: string; version: number | null; position: number | null }>(
+    "select value as stream, (select max(version) from journal where stream = given.value) as version, " +
+      "(select max(position) from journal where position >= ?) as position from json_each(?) as given",
+    [provisional_base, JSON.stringify(streams)]
   )
-  const [last] = yield* store.run<{ position: number | null }>(
-    "select max(position) as position from journal where position >= ?",
-    [provisional_base]
-  )
-  const first = (last?.position ?? provisional_base) + 1
+  const versions = new Map(rows.map(({ stream, version }) => [stream, version ?? 0]))
+  const first = (rows[0]?.position ?? provisional_base) + 1
   const stored = events.map((event, index): StoredEvent => {
     const version = (versions.get(event.stream) ?? 0) + 1
     versions.set(event.stream, version)
@@ -202,21 +214,31 @@ export const saveLastRun = Effect.fnUntraced(function* (n: number) {
   )
 })
 
+/** How far the replica has come: in the journal, and in the numbers of commands. */
+const readProgress = Effect.gen(function* () {
+  const rows = yield* Store.run<{ key: string; value: string }>(
+    "select key, value from replica_meta where key in ('position', 'run_n', 'acknowledged_n')"
+  )
+  const numberOf = (name: string): number => Number(rows.find(({ key }) => key === name)?.value ?? 0)
+  const run_n = numberOf("run_n")
+  return { position: numberOf("position"), run_n, highest_n: Math.max(run_n, numberOf("acknowledged_n")) }
+})
+
 /**
  * Missing commands; undefined if none. Reads the replica before the outbox, as commands recorded meanwhile are in the
  * outbox first.
  */
 export const missingNow = Effect.fnUntraced(function* (outbox: Pick<Outbox, "lastN">) {
-  const [row] = yield* Store.run<{ n: number | null }>(highestKnown)
-  return missingBetween(row?.n ?? 0, outbox.lastN())
+  return missingBetween((yield* readProgress).highest_n, outbox.lastN())
 })
 export const missingBetween = (known: number, last: number): MissingCommands | undefined =>
   known > last ? { from: last + 1, to: known } : undefined
 
-/** Dies with a DeviceFailure if the outbox has lost commands. */
+/** Dies with a DeviceFailure if the outbox has lost commands; returns how far the replica has come. */
 export const refuseWhileMissing = Effect.fnUntraced(function* (outbox: Pick<Outbox, "lastN">) {
-  const missing = yield* missingNow(outbox)
-  if (missing !== undefined) return yield* Effect.die(missingFailure(missing))
+  const progress = yield* readProgress
+  const missing = missingBetween(progress.highest_n, outbox.lastN())
+  return missing === undefined ? progress : yield* Effect.die(missingFailure(missing))
 })
 /** Continues without the lost commands: reverts their changes, and numbers continue after the outbox's last. */
 export const acceptMissing = Effect.fnUntraced(function* (catalogue: Catalogue, outbox: Pick<Outbox, "lastN">) {

@@ -4,11 +4,19 @@
  */
 import { Clock, Effect } from "effect"
 import { baseCurrency, bodyOf, CommandRuntime, isJsonObject, operationOf } from "../../../core/kernel/index.ts"
-import { readFields, Rejection, render, sameJson, statusOf, Store, viewContext } from "../../../core/kernel/index.ts"
-import { wholeNumberOf } from "../../../core/kernel/index.ts"
+import {
+  readFields,
+  Rejection,
+  rememberingRows,
+  render,
+  sameJson,
+  statusOf,
+  Store
+} from "../../../core/kernel/index.ts"
+import { viewContext, wholeNumberOf } from "../../../core/kernel/index.ts"
 import type { AnyRow, Catalogue, Endpoint, EndpointCall, Failure, Field } from "../../../core/kernel/index.ts"
 import type { Json, JsonObject, Outcome, Settings, Table } from "../../../core/kernel/index.ts"
-import { decodeImage, decodeKey, readMeta, refuseWhileMissing, saveLastRun } from "../outbox/replica-tables.ts"
+import { type Image, refuseWhileMissing, saveLastRun } from "../outbox/replica-tables.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import type { WireCommand } from "../../protocol/wire.ts"
 import { redactionFor } from "../../protocol/redaction.ts"
@@ -22,32 +30,21 @@ import { referencesOfCommand, rowPreconditions, rowReference } from "../outbox/r
 /** Maximum number of changed rows to store; a command that changed more cannot be undone on the device. */
 const rows_max = 2_000
 
-/** Sequence number of the newest row image; 0 if there are none. */
-const lastImage = Effect.gen(function* () {
-  const [last] = yield* Store.run<{ seq: number | null }>("select max(seq) as seq from undo")
-  return last?.seq ?? 0
-})
-
 /**
- * Rows changed after an image, by `table/key`: earlier values of existing ones, and the created ones; undefined if
- * there are too many.
+ * Rows changed, by `table/key`: earlier values of existing ones, and the created ones; undefined if there are too many.
  */
-const changedRows = Effect.fnUntraced(function* (after_seq: number) {
-  const images = yield* Store.run<{ table_name: string; row_key: string; before: string | null }>(
-    `select table_name, row_key, before from undo where seq > ? order by seq limit ${rows_max + 1}`,
-    [after_seq]
-  )
+const changedRows = (images: ReadonlyArray<Image>) => {
   if (images.length > rows_max) return undefined
   const rows: { [row: string]: JsonObject } = {}
   const made = new Set<string>()
-  for (const { before, row_key, table_name } of images) {
-    const row = `${table_name}/${decodeKey(row_key)}`
+  for (const { key, row: before, table } of images) {
+    const row = `${table}/${key}`
     if (row in rows || made.has(row)) continue
-    if (before === null) made.add(row)
-    else rows[row] = decodeImage(before)
+    if (before === undefined) made.add(row)
+    else rows[row] = before
   }
   return { rows, made: [...made] }
-})
+}
 
 // An update is recorded with only the fields the user changed, not the complete object that a form or script sends, so
 // that users editing different fields of a row do not overwrite each other. With `seen` fields it also records what the
@@ -201,7 +198,7 @@ export const recordCommand = (
   again?: Rerecording
 ): Effect.Effect<QueryResult, Failure, Store | CommandRuntime> =>
   Effect.flatMap(Store, (store) =>
-    relaxedDurability(store.rolledBack(recordInside(parts, call, plan, again), () => !plan))
+    relaxedDurability(store.rolledBack(rememberingRows(recordInside(parts, call, plan, again)), () => !plan))
   )
 
 /** A call, or a function that builds it from the ids created by earlier calls of the series. */
@@ -222,8 +219,8 @@ const planInside = Effect.fnUntraced(function* (
   calls: ReadonlyArray<CallAfter>,
   first_ids: ReadonlyArray<WireCommand["ids"]>
 ): CommandRuntime.Reads<ReadonlyArray<QueryResult>> {
-  yield* refuseWhileMissing(parts.outbox)
-  yield* runDue(parts)
+  const { run_n } = yield* refuseWhileMissing(parts.outbox)
+  yield* runDue(parts, run_n)
   const answers: Array<QueryResult> = []
   const made: Array<WireCommand["ids"]> = []
   for (const [at, callAfter] of calls.entries()) {
@@ -266,11 +263,10 @@ const recordInside = Effect.fnUntraced(function* (
   again: Rerecording | undefined
 ): CommandRuntime.Reads<QueryResult> {
   const { at, catalogue, outbox, replica_id } = parts
-  yield* refuseWhileMissing(outbox)
-  yield* runDue(parts)
+  const { position: base, run_n } = yield* refuseWhileMissing(outbox)
+  yield* runDue(parts, run_n)
   const id = parts.commandId()
   const rows = yield* rowsOfPath(call.endpoint, call.params)
-  const images_before = yield* lastImage
   const { decided, outcome } = yield* decidePatch(parts, call, id, again ?? {})
   if (plan) return { ...outcome.answer, events: eventsOf(outcome) }
   const [first] = outcome.events
@@ -285,8 +281,7 @@ const recordInside = Effect.fnUntraced(function* (
   }
   const references = referencesOfCommand(call.endpoint, payload)
   const recordedHere = redactionOfOutbox(catalogue, redactionFor(catalogue, call.viewer, replica_id)).recorded
-  const done = yield* changedRows(images_before)
-  const base = Number((yield* readMeta(yield* Store, "position")) ?? 0)
+  const done = changedRows(parts.images())
   const about: CommandContext = {
     base,
     named: references.map(rowReference),

@@ -3,7 +3,7 @@ import { Effect, Layer } from "effect"
 import { bodyOf, CommandRuntime, decideInSavepoint, Rejection, statusOf, Store } from "../../../core/kernel/index.ts"
 import type { Answer, Catalogue, CommandMetadata, EndpointCall, Failure } from "../../../core/kernel/index.ts"
 import type { JsonObject, Outcome, Request, StoredEvent, Viewer } from "../../../core/kernel/index.ts"
-import type { FillState } from "../outbox/replica-tables.ts"
+import type { FillState, Image } from "../outbox/replica-tables.ts"
 import { projectProvisionally, readMeta, recordProvisionally, saveLastRun } from "../outbox/replica-tables.ts"
 import { Durability } from "../../sqlite/client.ts"
 import type { SettledCommand } from "../../protocol/merge.ts"
@@ -69,6 +69,8 @@ export interface ReplicaParts extends ReplicaOptions {
     /** Whether it follows an unrecorded command, whose ids must not be used again. */
     continues?: boolean
   ) => Effect.Effect<Outcome, Failure, Store | CommandRuntime>
+  /** Images of the rows that the last accepted command changed. */
+  readonly images: () => ReadonlyArray<Image>
 }
 export interface QueryResult extends Answer {
   readonly command?: { readonly n: number; readonly id: string }
@@ -167,9 +169,10 @@ export const localRuntime = ({
   outbox,
   public_url,
   replica_id
-}: ReplicaOptions): { readonly runtime: Layer.Layer<CommandRuntime>; readonly decide: ReplicaParts["decide"] } => {
+}: ReplicaOptions): { readonly runtime: Layer.Layer<CommandRuntime> } & Pick<ReplicaParts, "decide" | "images"> => {
   /** Number of ids used by the command being decided, by table; recording it takes them from the lease. */
   const used = new Map<string, number>()
+  let images: ReadonlyArray<Image> = []
   const runtime = Layer.succeed(
     CommandRuntime,
     CommandRuntime.of({
@@ -189,7 +192,10 @@ export const localRuntime = ({
           used.set(table, (used.get(table) ?? 0) - ids.length)
         }),
       nextNumber: () => Effect.succeed(null),
-      project: (events, recording) => projectProvisionally(catalogue, events, recording),
+      project: (events, recording) =>
+        Effect.map(projectProvisionally(catalogue, events, recording), (changed) => {
+          images = changed
+        }),
       append: recordProvisionally,
       settings: storedSettings(catalogue),
       ...(public_url === undefined ? {} : { public_url })
@@ -197,6 +203,7 @@ export const localRuntime = ({
   )
   return {
     runtime,
+    images: () => images,
     decide: Effect.fnUntraced(function* (
       call: EndpointCall,
       command_id: string,
@@ -273,11 +280,12 @@ const lastRun = Effect.gen(function* () {
 export const hasDueCommands = Effect.fnUntraced(function* (outbox: Outbox) {
   return outbox.lastPending() > (yield* lastRun)
 })
-export const runDue = Effect.fnUntraced(function* (parts: ReplicaParts) {
-  if (!(yield* hasDueCommands(parts.outbox))) return
-  const run_n = yield* lastRun
+/** `run_n`: number of the last command run here, if it was read. */
+export const runDue = Effect.fnUntraced(function* (parts: ReplicaParts, run_n?: number) {
+  const last = run_n ?? (yield* lastRun)
+  if (parts.outbox.lastPending() <= last) return
   yield* redecide(
     parts,
-    (yield* unsettled(parts.outbox)).filter((command) => command.n > run_n)
+    (yield* unsettled(parts.outbox)).filter((command) => command.n > last)
   )
 })

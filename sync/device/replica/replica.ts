@@ -334,8 +334,8 @@ const restart = Effect.gen(function* () {
 })
 
 export const makeReplica = (options: ReplicaOptions): Replica => {
-  const { runtime, decide } = localRuntime(options)
-  const parts: ReplicaParts = { ...options, at: options.at ?? (() => {}), decide }
+  const { runtime, decide, images } = localRuntime(options)
+  const parts: ReplicaParts = { ...options, at: options.at ?? (() => {}), decide, images }
   return {
     runtime,
     open: open(parts),
