@@ -49,9 +49,11 @@ export const repriceRequest = (header: OpportunityRow): string => {
   )
 }
 
-const isUntaxed = ({ is_optional, item_type, tax_rate, total }: ItemRow): boolean =>
+const taxed_columns = ["id", "name", "item_id", "item_type", "is_optional", "tax_rate", "total"] as const
+type TaxedLine = Pick<ItemRow, (typeof taxed_columns)[number]>
+const isUntaxed = ({ is_optional, item_type, tax_rate, total }: TaxedLine): boolean =>
   item_type !== "group" && !is_optional && total !== 0 && Number(tax_rate ?? 0) === 0
-const names = (lines: ReadonlyArray<ItemRow>): ReadonlyArray<string> => lines.map(({ name }) => name)
+const names = (lines: ReadonlyArray<TaxedLine>): ReadonlyArray<string> => lines.map(({ name }) => name)
 
 /** Warnings for untaxed lines: one query if all are taxed, none for a closed or invoiced opportunity. */
 export const untaxedWarnings = Effect.fnUntraced(function* (
@@ -59,7 +61,8 @@ export const untaxedWarnings = Effect.fnUntraced(function* (
 ): Store.Reads<ReadonlyArray<string>> {
   if (isClosed(header) || header.invoiced) return []
   const live = { opportunity_id: header.id, is_live: true }
-  const lines = (yield* Store.find(opportunity_items, live, { order: ["path", "id"] })).filter(isUntaxed)
+  const found = yield* Store.pick(opportunity_items, taxed_columns, live, { order: ["path", "id"] })
+  const lines = found.filter(isUntaxed)
   if (lines.length === 0) return []
   if (header.member_id === null)
     return [
