@@ -186,9 +186,6 @@ export const checkSection = (table: Table | undefined, { columns, rows, table: n
   })
 }
 
-/** Number of events below which a journal is pulled instead, so that the device has the complete history. */
-export const snapshot_beyond_events = 5_000
-
 /** Cursor after the row with a key: `products:120`; `products:` is before the first row. */
 export const cursorOf = (table: string, key: number | string | undefined): string => `${table}:${key ?? ""}`
 export const splitCursor = (cursor: string): { readonly table: string; readonly key: string } => {

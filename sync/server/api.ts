@@ -41,35 +41,33 @@ const enrol = postQuery("/api/v1/sync/replicas", {
     })
   },
   run: (input) =>
-    Effect.gen(function* () {
-      const { catalogue, public_url } = yield* CommandRuntime
-      return yield* Store.transaction(
-        Effect.gen(function* () {
-          const id = yield* allocateId("replicas")
-          const row = {
-            id,
-            user_id: input.viewer.user_id,
-            name: input.values.name,
-            schema_version,
-            last_n: 0,
-            seen_at: input.now,
-            revoked_at: null,
-            created_at: input.now,
-            updated_at: input.now,
-            deleted_at: null
-          }
-          yield* Store.apply([{ op: "insert", table: replicas, row }])
-          const { deleted_at: _deleted, ...stored } = row
-          const ranges = yield* Effect.forEach(leasedTables(catalogue), (entity) => lease(row, entity, 1))
-          const welcomed = yield* registerDevice(id, row.name, input.values.public_key, input.viewer, input.now)
-          return created({
-            replica: { ...stored, abilities: [...input.viewer.abilities], public_url: public_url?.() ?? null },
-            lease: ranges.flat().map((range) => ({ ...range })),
-            ...welcomed
-          })
+    Store.transaction(
+      Effect.gen(function* () {
+        const { catalogue, public_url } = yield* CommandRuntime
+        const id = yield* allocateId("replicas")
+        const row = {
+          id,
+          user_id: input.viewer.user_id,
+          name: input.values.name,
+          schema_version,
+          last_n: 0,
+          seen_at: input.now,
+          revoked_at: null,
+          created_at: input.now,
+          updated_at: input.now,
+          deleted_at: null
+        }
+        yield* Store.apply([{ op: "insert", table: replicas, row }])
+        const { deleted_at: _deleted, ...stored } = row
+        const ranges = yield* Effect.forEach(leasedTables(catalogue), (entity) => lease(row, entity, 1))
+        const welcomed = yield* registerDevice(id, row.name, input.values.public_key, input.viewer, input.now)
+        return created({
+          replica: { ...stored, abilities: [...input.viewer.abilities], public_url: public_url?.() ?? null },
+          lease: ranges.flat().map((range) => ({ ...range })),
+          ...welcomed
         })
-      )
-    }).pipe(retryOnConflict)
+      })
+    ).pipe(retryOnConflict)
 })
 
 const leases = postQuery("/api/v1/sync/leases", {
@@ -86,18 +84,16 @@ const leases = postQuery("/api/v1/sync/leases", {
     request_no: integer({ required: true, min: 1 })
   },
   run: (input) =>
-    Effect.gen(function* () {
-      const { catalogue } = yield* CommandRuntime
-      const { replica_id, entity, request_no } = input.values
-      return yield* Store.transaction(
-        Effect.gen(function* () {
-          const replica = yield* requireOwnReplica(replica_id, input.viewer, false)
-          if (!leasedTables(catalogue).includes(entity))
-            return yield* invalidField("entity", "Ids of this entity are not leased.")
-          return created({ lease: (yield* lease(replica, entity, request_no)).map((range) => ({ ...range })) })
-        })
-      )
-    }).pipe(retryOnConflict)
+    Store.transaction(
+      Effect.gen(function* () {
+        const { catalogue } = yield* CommandRuntime
+        const { replica_id, entity, request_no } = input.values
+        const replica = yield* requireOwnReplica(replica_id, input.viewer, false)
+        if (!leasedTables(catalogue).includes(entity))
+          return yield* invalidField("entity", "Ids of this entity are not leased.")
+        return created({ lease: (yield* lease(replica, entity, request_no)).map((range) => ({ ...range })) })
+      })
+    ).pipe(retryOnConflict)
 })
 
 const claims = postQuery("/api/v1/sync/leases/claim", {
@@ -112,15 +108,13 @@ const claims = postQuery("/api/v1/sync/leases/claim", {
     blocks: list(lease_reclaim_fields, { required: true, max_items: 500 })
   },
   run: (input) =>
-    Effect.gen(function* () {
-      const { replica_id, blocks } = input.values
-      return yield* Store.transaction(
-        Effect.gen(function* () {
-          yield* requireOwnReplica(replica_id, input.viewer, true)
-          return ok({ lease: (yield* reclaimLeases(replica_id, blocks)).map((range) => ({ ...range })) })
-        })
-      )
-    }).pipe(retryOnConflict)
+    Store.transaction(
+      Effect.gen(function* () {
+        const { replica_id, blocks } = input.values
+        yield* requireOwnReplica(replica_id, input.viewer, true)
+        return ok({ lease: (yield* reclaimLeases(replica_id, blocks)).map((range) => ({ ...range })) })
+      })
+    ).pipe(retryOnConflict)
 })
 
 /** Maximum size of a push in bytes. Each command has a limit of its own (`isTooLong` in `push.ts`). */

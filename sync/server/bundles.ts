@@ -277,14 +277,12 @@ const leasesFor = Effect.fnUntraced(function* (given: Given) {
 
 /** Reclaims the device's blocks if the server knows fewer than it requested; returns those it presented, else none. */
 const claimsOf = (given: Given) =>
-  Effect.flatMap(Store, (store) =>
-    store.transaction(
-      Effect.gen(function* () {
-        return (yield* countLeases(given.replica_id)) < (given.blocks_asked ?? 0)
-          ? yield* forgotten(given.replica_id, given.blocks ?? [])
-          : []
-      })
-    )
+  Store.transaction(
+    Effect.gen(function* () {
+      return (yield* countLeases(given.replica_id)) < (given.blocks_asked ?? 0)
+        ? yield* forgotten(given.replica_id, given.blocks ?? [])
+        : []
+    })
   ).pipe(retryOnConflict)
 const forgotten = Effect.fnUntraced(function* (replica_id: number, blocks: ReadonlyArray<LeaseReclaim>) {
   yield* reclaimLeases(replica_id, blocks)

@@ -116,16 +116,11 @@ export const decidePushed = (
   viewer: Viewer,
   lost: ReadonlySet<string>
 ): Effect.Effect<Verdict, Failure, Store | CommandRuntime> =>
-  traced(
-    Effect.gen(function* () {
-      return yield* Store.transaction(decideOnce(replica_id, command, viewer, lost))
-    }).pipe(retryOnConflict),
-    () => ({
-      name: `sync.push ${command.name}`,
-      attributes: { "flightcase.replica_id": replica_id, "flightcase.command_number": command.n },
-      after: ({ status }) => ({ "flightcase.verdict": status })
-    })
-  )
+  traced(Store.transaction(decideOnce(replica_id, command, viewer, lost)).pipe(retryOnConflict), () => ({
+    name: `sync.push ${command.name}`,
+    attributes: { "flightcase.replica_id": replica_id, "flightcase.command_number": command.n },
+    after: ({ status }) => ({ "flightcase.verdict": status })
+  }))
 
 const decideOnce = Effect.fnUntraced(function* (
   replica_id: number,

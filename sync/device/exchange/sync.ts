@@ -10,7 +10,6 @@ import type { Verdict, WireCommand } from "../../protocol/wire.ts"
 import { contentsNamed, isIdReusedError, leasedTables, toWireCommand } from "../../protocol/wire.ts"
 import { referencesOfBody } from "../outbox/references.ts"
 import { type Outbox, withdrawn_name } from "../outbox/outbox.ts"
-import { snapshot_beyond_events } from "../../protocol/snapshot.ts"
 import type { Profile } from "../outbox/folder.ts"
 import { readAnswer, type Remote, remoteAt, RemoteError, Unreachable } from "./remote.ts"
 import type { Replica } from "../replica/replica.ts"
@@ -178,6 +177,9 @@ export const pull = async (parts: SyncParts): Promise<{ readonly events: number;
   }
   throw new Unreachable("the server", new Error("its history began anew again and again"))
 }
+
+/** Number of events below which a journal is pulled instead, so that the device has the complete history. */
+const snapshot_beyond_events = 5_000
 
 /**
  * Starts a new history: from rows if it is long, otherwise from all events. If the server has decided fewer commands
