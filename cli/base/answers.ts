@@ -209,9 +209,6 @@ export interface AllCommands {
   /** Declares the command of a word on the program; returns the words to parse. */
   readonly load: (program: Command, word: string, argv: ReadonlyArray<string>) => Promise<Array<string>>
 }
-export interface CommandModule {
-  readonly declare: (program: Command) => void
-}
 
 /** Flags that every command takes. */
 export interface Globals {

@@ -261,6 +261,6 @@ export const scanCodes = async (
     return planned(request, answer)
   })
 }
-export async function* eachOf(codes: ReadonlyArray<string>): AsyncGenerator<string> {
-  yield* codes
+export async function* eachOf<T>(all: ReadonlyArray<T>): AsyncGenerator<T> {
+  yield* all
 }

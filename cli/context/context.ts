@@ -57,6 +57,10 @@ export interface CommandContext {
   readonly server: () => Promise<ServerPlace>
   /** Sends a request, and returns a response below 400; others are thrown as `CliError`. */
   readonly ask: (asking: ApiRequest) => Promise<QueryResult>
+  /** `ask` of a POST. */
+  readonly post: (path: string, body?: Json, query?: Query) => Promise<QueryResult>
+  /** `requestAtServer` that throws error responses, as `ask` does. */
+  readonly askServer: (asking: ApiRequest) => Promise<QueryResult>
   /** Plans writes one after the other for --plan, and returns their results without recording anything. */
   readonly plan: (asked: ReadonlyArray<ApiRequest>) => Promise<ReadonlyArray<QueryResult>>
   /** Reads a path, and returns the response's body; error responses are thrown. */
@@ -127,11 +131,7 @@ const placeOf = (options: Globals, env: Environment, is_quiet: boolean): Place =
     note
   }
 }
-export const openContext = (
-  options: Globals,
-  env: Environment = process.env,
-  { is_quiet = false }: { readonly is_quiet?: boolean } = {}
-): CommandContext => {
+export const openContext = (options: Globals, env: Environment = process.env, is_quiet = false): CommandContext => {
   const place = placeOf(options, env, is_quiet)
   const replica = replicaOf(place)
   const { request: answered, requestAtServer } = requestsOver(place, replica)
@@ -147,11 +147,12 @@ export const openContext = (
     if (changes(asking)) place.requireMeant()
     return readable(asking, await answered(asking))
   }
-  const ask = async (asking: ApiRequest): Promise<QueryResult> => {
-    const answer = await request(asking)
+  const accepted = async (asking: ApiRequest, answer: QueryResult): Promise<QueryResult> => {
     if (answer.status < 400) return answer
     throw await (await import("./error-report.ts")).refusalOf({ request, terminal }, asking, answer)
   }
+  const ask = async (asking: ApiRequest): Promise<QueryResult> => accepted(asking, await request(asking))
+  const atServer = async (asking: ApiRequest) => readable(asking, await requestAtServer(asking))
   return {
     ...place,
     terminal,
@@ -164,10 +165,12 @@ export const openContext = (
     printContent: (content) => printContent(content, terminal.is_tty),
     ring: () => (terminal.progress ? ringBell() : undefined),
     request,
-    requestAtServer: async (asking) => readable(asking, await requestAtServer(asking)),
+    requestAtServer: atServer,
     lookUpClocks,
     server: serverPlace(place),
     ask,
+    post: (path, body, query = []) => ask({ method: "POST", path, body, query }),
+    askServer: async (asking) => accepted(asking, await atServer(asking)),
     plan: async (asked) => {
       place.requireMeant()
       const { is_device, url } = place.choice()
@@ -211,10 +214,7 @@ const replicaOf = (place: Place): Replica => {
   let opened: Promise<Device> | undefined
   let refreshing: Promise<boolean> | undefined
   let was_used = false
-  const refresh = async (device: Device): Promise<boolean> => {
-    if (place.is_quiet) return false
-    return refreshBefore(device, place)
-  }
+  const refresh = async (device: Device): Promise<boolean> => !place.is_quiet && refreshBefore(device, place)
   return {
     exists: () => profileExists(place.profile(), place.env),
     device: () => (opened ??= openProfile(place.profile(), place.env)),
@@ -231,9 +231,7 @@ const replicaOf = (place: Place): Replica => {
       await tellWritten(place, device)
       if (device === undefined) return
       try {
-        if (was_used && !place.is_quiet) {
-          await afterAnswering(device, place, (await refreshing) === true)
-        }
+        if (was_used && !place.is_quiet) await afterAnswering(device, place, (await refreshing) === true)
       } finally {
         await device.close()
       }
@@ -332,18 +330,16 @@ const requestsOver = (place: Place, replica: Replica): Pick<CommandContext, "req
   const request = async (asking: ApiRequest): Promise<QueryResult> => {
     const asked = requestOf(asking)
     const { is_device } = choice()
-    if (is_device) {
-      if (await isAnsweredLocally(asked)) {
-        replica.wasUsed()
-        if (asked.method === "GET") await replica.refreshed()
-        const answer = await (await replica.device()).ask(asked, options.plan === true ? { plan: true } : {})
-        if (answer.command !== undefined)
-          Object.assign(written, { here: true, commands: [...written.commands, answer.command.n] })
-        if (asking.method === "GET") written.was_read = true
-        // Not for plans of writes, which the server would carry out.
-        const may_ask = !offline && (options.plan !== true || asked.method === "GET")
-        return may_ask && isOnServerOnly(answer) ? serverInstead(asked, answer) : withSecrets(asked, answer)
-      }
+    if (is_device && (await isAnsweredLocally(asked))) {
+      replica.wasUsed()
+      if (asked.method === "GET") await replica.refreshed()
+      const answer = await (await replica.device()).ask(asked, options.plan === true ? { plan: true } : {})
+      if (answer.command !== undefined)
+        Object.assign(written, { here: true, commands: [...written.commands, answer.command.n] })
+      if (asking.method === "GET") written.was_read = true
+      // Not for plans of writes, which the server would carry out.
+      const may_ask = !offline && (options.plan !== true || asked.method === "GET")
+      return may_ask && isOnServerOnly(answer) ? serverInstead(asked, answer) : withSecrets(asked, answer)
     }
     if (options.plan === true && asking.method !== "GET")
       throw noPlan(!is_device && choice().url !== undefined, replica.exists())

@@ -1,9 +1,42 @@
-/** Queries of lists from flags, and all pages of a list. */
+/** Values of flags, queries of lists from flags, and all pages of a list. */
 import { splitPredicate, unpagedMeta, type Json, type JsonObject, type Query } from "../../core/kernel/index.ts"
 import { usageError } from "../base/exit-codes.ts"
+import { readMoment } from "../base/parse-time.ts"
 import { type Flags, listFlag, textFlag } from "./program.ts"
 import { metaIn, type RowOfList, rowsOr } from "../base/answers.ts"
 import type { CommandContext } from "./context.ts"
+import { resolveId } from "./resolve-id.ts"
+
+/** A flag as typed: `--write-off` for `writeOff`. */
+export const flagTyped = (name: string): string =>
+  `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
+/** Time of a flag on the clock of a zone; undefined if the flag was not given. */
+export const momentFlag = (
+  context: CommandContext,
+  flags: Flags,
+  name: string,
+  zone: string,
+  begins?: string
+): string | undefined => {
+  const text = textFlag(flags, name)
+  return text === undefined ? undefined : readMoment(context, text, zone, flagTyped(name), begins)
+}
+/** Id of the row that a flag names; undefined if the flag was not given. */
+export const idFlag = async (
+  context: CommandContext,
+  flags: Flags,
+  name: string,
+  table: string
+): Promise<number | undefined> => {
+  const text = textFlag(flags, name)
+  return text === undefined ? undefined : resolveId(context, table, text)
+}
+/** A body without undefined values. */
+export const present = (values: { readonly [name: string]: Json | undefined }): JsonObject =>
+  Object.fromEntries(Object.entries(values).filter((entry): entry is [string, Json] => entry[1] !== undefined))
+/** Query parameters without undefined values. */
+export const queryOf = (values: { readonly [name: string]: string | number | undefined }): Query =>
+  Object.entries(values).flatMap(([name, value]): Query => (value === undefined ? [] : [[name, String(value)]]))
 
 /** Parses a query parameter: `name_cont=x` is a filter, others are passed on (`page=2`, `product_ids[]=3`). */
 export const queryPart = (text: string): readonly [string, string] => {
@@ -16,18 +49,13 @@ export const queryPart = (text: string): readonly [string, string] => {
 /** Query from the flags of a list. */
 export const listQuery = (flags: Flags): Query => [
   ...listFlag(flags, "q").map(queryPart),
-  ...(
-    [
-      ["sort", "sort"],
-      ["page", "page"],
-      ["per_page", "perPage"],
-      ["include", "include"],
-      ["view_id", "view"],
-      ["archived", "archived"]
-    ] as const
-  ).flatMap(([name, flag]): Query => {
-    const text = textFlag(flags, flag)
-    return text === undefined ? [] : [[name, text]]
+  ...queryOf({
+    sort: textFlag(flags, "sort"),
+    page: textFlag(flags, "page"),
+    per_page: textFlag(flags, "perPage"),
+    include: textFlag(flags, "include"),
+    view_id: textFlag(flags, "view"),
+    archived: textFlag(flags, "archived")
   })
 ]
 

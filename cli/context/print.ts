@@ -4,7 +4,7 @@ import { clearMoving, showMoving } from "../output/out.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/index.ts"
 import { metaIn, rowIn } from "../base/answers.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
-import { type Column, column, columnsSeen, recordText, tableText } from "../output/table.ts"
+import { type Column, column, columnsNamed, columnsSeen, recordText, tableText } from "../output/table.ts"
 import { recordedText, sentenceText, type Terminal, toType } from "../output/text.ts"
 import { columnsOf } from "../output/columns.ts"
 import { inWords } from "../output/labels.ts"
@@ -198,3 +198,11 @@ const partsOf = async (context: CommandContext, body: Json | undefined): Promise
 /** Prints a record made by this program instead of a response. */
 export const printRecord = (context: CommandContext, record: { readonly [key: string]: Json }): void =>
   context.options.json === true ? context.printJson(record) : context.print(recordText(record, context.terminal))
+
+/** Prints rows as a table; `columns` as a text are those of `columnsNamed`. */
+export const printTable = <R extends JsonObject>(
+  context: CommandContext,
+  columns: string | ReadonlyArray<Column<R>>,
+  rows: ReadonlyArray<R>
+): void =>
+  context.print(tableText(typeof columns === "string" ? columnsNamed(columns) : columns, rows, context.terminal))

@@ -16,12 +16,8 @@ interface SignedFile {
 export const signedFile = async (context: CommandContext, url: string, sha256?: string): Promise<SignedFile> => {
   const address = new URL(url)
   // Only path and signature are used, as the server may be reached under another URL than its own.
-  const file = await context.requestAtServer({
-    method: "GET",
-    path: address.pathname,
-    query: [...address.searchParams]
-  })
-  if (file.status >= 400) throw (await import("../base/response-errors.ts")).responseError(file)
+  const query = [...address.searchParams]
+  const file = await context.askServer({ method: "GET", path: address.pathname, query })
   const content =
     file.content !== undefined && "text" in file.content ? Buffer.from(file.content.text) : Buffer.alloc(0)
   const wanted = sha256 ?? /"([0-9a-f]{64})"/.exec(file.headers?.etag ?? "")?.[1]

@@ -1,5 +1,5 @@
-/** Bodies of writes, and several writes of one command line. */
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/index.ts"
+/** Several writes of one command line. */
+import { isJsonObject } from "../../core/kernel/index.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
 import { metaIn } from "../base/answers.ts"
 import type { ApiRequest, CommandContext } from "./context.ts"
@@ -27,7 +27,3 @@ export const writesOf = (context: CommandContext) => {
   }
   return { ask, printPlan }
 }
-
-/** A body without undefined values. */
-export const present = (values: { readonly [name: string]: Json | undefined }): JsonObject =>
-  Object.fromEntries(Object.entries(values).filter((entry): entry is [string, Json] => entry[1] !== undefined))

@@ -1,10 +1,10 @@
 /** Handwritten commands by first word; each module is loaded when its word is typed. */
-import type { CommandModule } from "../base/answers.ts"
+import type { Command } from "commander"
 
 export interface CommandEntry {
   /** Usage and description in the overview. */
   readonly usage_line: readonly [usage: string, text: string]
-  readonly load: () => Promise<CommandModule>
+  readonly load: () => Promise<{ readonly declare: (program: Command) => void }>
   /** Noun of the API whose verbs are added to the handwritten ones. */
   readonly noun?: string
 }

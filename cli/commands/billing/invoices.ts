@@ -12,9 +12,9 @@ import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
 import { noteWarnings, printAnswer } from "../../context/print.ts"
 import { parseMomentIn } from "../../base/parse-time.ts"
 import { resolveId, storeOf } from "../../context/resolve-id.ts"
+import { present } from "../../context/pages.ts"
 import { billedTotals, brief_includes, printBrief } from "../../briefs/invoices.ts"
 import { columnsNamed, onClockOf, recordText, tableText } from "../../output/table.ts"
-import { present } from "../../context/writes.ts"
 
 export const declare = (program: Command): void => {
   const invoices = program.command("invoices").description("Invoices and their payments, by id or number")
@@ -68,7 +68,7 @@ export const declare = (program: Command): void => {
 /** Sends a payment, refund or credit, and prints the invoice's new balance. */
 const carryOut = async (context: CommandContext, path: string, what: string, body: JsonObject): Promise<void> => {
   const query = context.options.json === true ? [] : brief_includes
-  const answer = await context.ask({ method: "POST", path: `${path}/${what}`, query, body })
+  const answer = await context.post(`${path}/${what}`, body, query)
   if (context.options.plan === true || context.options.json === true) return printAnswer(context, answer)
   printBrief(context, answer)
 }

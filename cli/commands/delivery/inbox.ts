@@ -4,13 +4,14 @@ import { type CommandAction, type Flags, textFlag, withAction } from "../../cont
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Schema } from "effect"
-import type { JsonObject, Query } from "../../../core/kernel/index.ts"
+import type { JsonObject } from "../../../core/kernel/index.ts"
 import { anyRow, decoderOf, objectBody, plainJson, rowIn, rowsIn, totalOf } from "../../base/answers.ts"
 import { notificationType, notificationTypes } from "../../../core/office/notifications/types.ts"
 import type { CommandContext } from "../../context/context.ts"
+import { queryOf } from "../../context/pages.ts"
 import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
-import { type Column, column, columnsNamed, tableText } from "../../output/table.ts"
-import { printRecord } from "../../context/print.ts"
+import { type Column, column, columnsNamed } from "../../output/table.ts"
+import { printRecord, printTable } from "../../context/print.ts"
 import { isTold, tellNotification } from "../offline/sync/notifications.ts"
 import { stopOnSignals } from "../../base/stop-signals.ts"
 
@@ -155,18 +156,13 @@ const merged = (
 
 /** The server's list; undefined if it cannot be reached and a kept list exists. */
 const answerOf = async (context: CommandContext, { all, limit, type }: Wanted) => {
-  const query: Query = [
-    ["per_page", String(limit)],
-    ...(all ? [] : [["q[read_at_null]", "1"] as const]),
-    ...(type === undefined ? [] : [["q[notification_type_eq]", type] as const])
-  ]
+  const query = queryOf({ per_page: limit, "q[read_at_null]": all ? undefined : 1, "q[notification_type_eq]": type })
   if (context.offline) {
     if (readKept(context.folder()) !== undefined) return undefined
     throw nothingKept()
   }
   try {
-    const answer = await context.requestAtServer({ method: "GET", path: "/api/v1/notifications", query })
-    if (answer.status >= 400) throw (await import("../../base/response-errors.ts")).responseError(answer)
+    const answer = await context.askServer({ method: "GET", path: "/api/v1/notifications", query })
     return { body: objectBody(answer.body), kept_at: new Date().toISOString() }
   } catch (error) {
     if (!(error instanceof CliError) || error.code !== exit_codes.network) throw error
@@ -209,7 +205,7 @@ const plain_columns = columnsNamed("id, created_at, read_at, notification_type, 
 
 const print = (context: CommandContext, rows: ReadonlyArray<JsonObject>, { all }: Wanted, now: number): void => {
   if (rows.length === 0) return context.note(all ? "Nothing is in the inbox." : "Nothing is unread.")
-  context.print(tableText(context.terminal.is_tty ? columnsAt(now) : plain_columns, rows, context.terminal))
+  printTable(context, context.terminal.is_tty ? columnsAt(now) : plain_columns, rows)
 }
 
 const notifications_path = "/api/v1/notifications"

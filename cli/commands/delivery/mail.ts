@@ -40,8 +40,7 @@ const testMail: CommandAction = async (context, [to], flags) => {
     ...(to === undefined ? {} : { to }),
     ...(store === undefined ? {} : { store_id: await storeId(context, store) })
   }
-  const answer = await context.requestAtServer({ method: "POST", path: "/api/v1/system/mail/test", body })
-  if (answer.status >= 400) throw (await import("../../base/response-errors.ts")).responseError(answer)
+  const answer = await context.askServer({ method: "POST", path: "/api/v1/system/mail/test", body })
   const told = decodeAnswer(queued, answer.body)
   if (context.options.json !== true) context.note(told.message)
   if (wait_millis === undefined) {
@@ -74,9 +73,7 @@ const ended = async (context: CommandContext, job_id: string, wait_millis: numbe
   const path = `/api/v1/system/jobs/${encodeURIComponent(job_id)}`
   const until = performance.now() + wait_millis
   for (;;) {
-    const answer = await context.requestAtServer({ method: "GET", path })
-    if (answer.status >= 400) throw (await import("../../base/response-errors.ts")).responseError(answer)
-    const row = rowIn(answer.body, "job")
+    const row = rowIn((await context.askServer({ method: "GET", path })).body, "job")
     if (row.status === "done" || row.status === "failed" || performance.now() > until) return row
     await sleep(250)
   }

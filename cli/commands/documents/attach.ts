@@ -5,6 +5,7 @@ import { rowIn } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
 import { localFile } from "../../base/input.ts"
+import { present } from "../../context/pages.ts"
 import { notePending, printAnswer, progressOf } from "../../context/print.ts"
 import { oneLine } from "../../output/text.ts"
 import { type CommandAction, type Flags, textFlag, withAction } from "../../context/program.ts"
@@ -62,11 +63,8 @@ const attach: CommandAction = async (context, [named = "", ...paths], flags) => 
 }
 
 /** Category and description from flags, if given. */
-const describedBy = (flags: Flags): JsonObject => {
-  const category = textFlag(flags, "category")
-  const description = textFlag(flags, "description")
-  return { ...(category === undefined ? {} : { category }), ...(description === undefined ? {} : { description }) }
-}
+const describedBy = (flags: Flags): JsonObject =>
+  present({ category: textFlag(flags, "category"), description: textFlag(flags, "description") })
 
 /** Attaches one file; undefined if only planned. Throws error responses. */
 const attachOne = async (

@@ -60,8 +60,7 @@ const fetched = async (context: CommandContext, id: string): Promise<Fetched> =>
       "The content of this file is on the server, and --offline forbids to ask it.",
       { way_out: "Leave out --offline when there is a network." }
     )
-  const answer = await context.requestAtServer({ method: "GET", path: `/api/v1/attachments/${id}` })
-  if (answer.status >= 400) throw (await import("../../base/response-errors.ts")).responseError(answer)
+  const answer = await context.askServer({ method: "GET", path: `/api/v1/attachments/${id}` })
   const row = rowIn(answer.body, "attachment")
   const { content } = await signedFile(context, String(row.url), known?.sha256)
   return { name: String(row.original_name), content, from: "server" }

@@ -9,6 +9,7 @@ import { isJsonObject, type JsonObject } from "../../../core/kernel/index.ts"
 import { objectBody, type Row, rowIn, rowsIn } from "../../base/answers.ts"
 import type { ApiRequest, CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
+import { idFlag, present } from "../../context/pages.ts"
 import { printAnswer, progressOf } from "../../context/print.ts"
 import { recordText } from "../../output/table.ts"
 import { resolveId } from "../../context/resolve-id.ts"
@@ -88,14 +89,12 @@ const namedSource = <N>(named: (flag: string) => N | undefined) => {
   if (given.length > 1) throw usageError("A document is made of one kind of thing.", `Give one of ${which}.`)
   return first
 }
-const commonBody = async (context: CommandContext, flags: Flags, documentable_type: string): Promise<JsonObject> => {
-  const store = textFlag(flags, "store")
-  return {
+const commonBody = async (context: CommandContext, flags: Flags, documentable_type: string): Promise<JsonObject> =>
+  present({
     document_type: textFlag(flags, "type") ?? "",
     documentable_type,
-    ...(store === undefined ? {} : { store_id: await resolveId(context, "stores", store) })
-  }
-}
+    store_id: await idFlag(context, flags, "store", "stores")
+  })
 
 const generateDocument = async (context: CommandContext, flags: Flags): Promise<void> => {
   const { documentable_type, table, value } = namedSource((flag) => textFlag(flags, flag))
@@ -112,7 +111,7 @@ const generateDocument = async (context: CommandContext, flags: Flags): Promise<
     documentable_id: await resolveId(context, table, value),
     ...(is_queued ? { async: true } : {})
   }
-  const answer = await context.ask({ method: "POST", path: "/api/v1/documents/generate", body })
+  const answer = await context.post("/api/v1/documents/generate", body)
   if (context.options.plan === true || (output === undefined && context.options.json === true))
     return printAnswer(context, answer)
   if (output === undefined) return printBrief(context, answer)
@@ -145,7 +144,7 @@ const generateBatch = async (context: CommandContext, flags: Flags): Promise<voi
   const documentable_ids: Array<number> = []
   for (const one of value) documentable_ids.push(await resolveId(context, table, one))
   const body = { ...(await commonBody(context, flags, documentable_type)), documentable_ids }
-  const answer = await context.ask({ method: "POST", path: "/api/v1/documents/batch_generate", body })
+  const answer = await context.post("/api/v1/documents/batch_generate", body)
   if (flags.wait !== true) return printAnswer(context, answer)
   const { job_id } = objectBody(answer.body)
   return batchDone(context, String(job_id), documentable_ids.length)
@@ -183,15 +182,13 @@ const getDocument = async (context: CommandContext, named: string, flags: Flags)
     })
   const id = await resolveId(context, "documents", named)
   if (flags.certificate === true) return writeCertificate(context, id, textFlag(flags, "output"))
-  const answer = await context.requestAtServer({ method: "GET", path: `/api/v1/documents/${id}` })
-  if (answer.status >= 400) throw (await import("../../base/response-errors.ts")).responseError(answer)
+  const answer = await context.askServer({ method: "GET", path: `/api/v1/documents/${id}` })
   await writePdf(context, rowIn(answer.body, "document"), textFlag(flags, "output"))
 }
 
 /** Writes the document with its latest acceptance certificate. */
 const writeCertificate = async (context: CommandContext, id: number, given: string | undefined): Promise<void> => {
-  const answer = await context.requestAtServer({ method: "GET", path: `/api/v1/documents/${id}/acceptances` })
-  if (answer.status >= 400) throw (await import("../../base/response-errors.ts")).responseError(answer)
+  const answer = await context.askServer({ method: "GET", path: `/api/v1/documents/${id}/acceptances` })
   const acceptances = rowsIn(answer.body, "document_acceptances")
   const url = acceptances.map(({ download_url }) => download_url).findLast((one) => typeof one === "string")
   if (typeof url !== "string")

@@ -6,7 +6,7 @@ import type { Device } from "../../../sync/device/device.ts"
 import { plainJson } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
-import { columnsNamed, tableText } from "../../output/table.ts"
+import { printTable } from "../../context/print.ts"
 import { oneLine, recordedText, sentenceText } from "../../output/text.ts"
 import { type Flags, textFlag, withAction } from "../../context/program.ts"
 
@@ -48,18 +48,16 @@ const list = async (context: CommandContext, flags: Flags): Promise<void> => {
   await context.lookUpClocks()
   if (context.options.json === true) return context.printJson({ undo: listed.map(listedJson) })
   if (listed.length === 0) return context.note("Nothing recorded here can be undone.")
-  context.print(
-    tableText(
-      columnsNamed("n=COMMAND, when=WHEN, what=WHAT, way=UNDOING, says=MEANS"),
-      listed.map((one): JsonObject => ({
-        n: one.n,
-        when: one.issued_at,
-        what: one.summary,
-        way: one.way === "refused" && (one.refusal !== null || one.later === null) ? "refused" : wayTexts[one.way],
-        says: meaning(one)
-      })),
-      context.terminal
-    )
+  printTable(
+    context,
+    "n=COMMAND, when=WHEN, what=WHAT, way=UNDOING, says=MEANS",
+    listed.map((one): JsonObject => ({
+      n: one.n,
+      when: one.issued_at,
+      what: one.summary,
+      way: one.way === "refused" && (one.refusal !== null || one.later === null) ? "refused" : wayTexts[one.way],
+      says: meaning(one)
+    }))
   )
 }
 const listedJson = (one: UndoListed) => plainJson(stepJson(one))

@@ -11,7 +11,7 @@ import { daysThrough } from "../../output/days.ts"
 import { type Column, tableText } from "../../output/table.ts"
 import { styled, type Terminal } from "../../output/text.ts"
 import { printAnswer, progressOf } from "../../context/print.ts"
-import { listQuery, queryPart, wholeList } from "../../context/pages.ts"
+import { listQuery, queryOf, queryPart, wholeList } from "../../context/pages.ts"
 import { setTimeout } from "node:timers/promises"
 import { signedFile, writeAs } from "../../context/signed-file.ts"
 
@@ -85,15 +85,14 @@ const usageQuery = async (context: CommandContext, flags: Flags): Promise<Query>
   if (window !== undefined && window !== "custom" && (from ?? to) !== undefined)
     throw usageError(`--from and --to make a window of their own, and --window ${window} is another.`)
   if (window === "custom" && from === undefined) throw usageError("A custom window begins with a day: give --from.")
-  const given: ReadonlyArray<readonly [name: string, value: string | undefined]> = [
-    ["window", window],
-    ["from", from],
-    ["to", window === "custom" ? (to ?? new Date().toISOString().slice(0, 10)) : undefined],
-    ["channel", textFlag(flags, "channel")],
-    ["dimension", textFlag(flags, "by")],
-    ["token_id", await tokenId(context, textFlag(flags, "token"))]
-  ]
-  return given.flatMap(([name, value]): Query => (value === undefined ? [] : [[name, value]]))
+  return queryOf({
+    window,
+    from,
+    to: window === "custom" ? (to ?? new Date().toISOString().slice(0, 10)) : undefined,
+    channel: textFlag(flags, "channel"),
+    dimension: textFlag(flags, "by"),
+    token_id: await tokenId(context, textFlag(flags, "token"))
+  })
 }
 const dayOf = (flags: Flags, name: "from" | "to"): string | undefined => {
   const text = textFlag(flags, name)
@@ -284,18 +283,15 @@ const showLogs = async (context: CommandContext, flags: Flags): Promise<void> =>
   atServer(context)
   const { refuseUnknownParts } = await import("../../base/ignored.ts")
   await refuseUnknownParts(listFlag(flags, "q").map(queryPart), "request_logs", [])
-  const filters: ReadonlyArray<readonly [filter: string, value: string | undefined]> = [
-    ["route_name_eq", textFlag(flags, "route")],
-    ["status_code_eq", statusOf(flags)],
-    ["channel_eq", textFlag(flags, "channel")],
-    ["personal_access_token_id_eq", await tokenId(context, textFlag(flags, "token"))],
-    ["created_at_gteq", timeOf(flags, "from")],
-    ["created_at_lteq", timeOf(flags, "to")]
-  ]
-  const query: Query = [
-    ...filters.flatMap(([filter, value]): Query => (value === undefined ? [] : [[`q[${filter}]`, value]])),
-    ...listQuery(flags)
-  ]
+  const filters = queryOf({
+    "q[route_name_eq]": textFlag(flags, "route"),
+    "q[status_code_eq]": statusOf(flags),
+    "q[channel_eq]": textFlag(flags, "channel"),
+    "q[personal_access_token_id_eq]": await tokenId(context, textFlag(flags, "token")),
+    "q[created_at_gteq]": timeOf(flags, "from"),
+    "q[created_at_lteq]": timeOf(flags, "to")
+  })
+  const query = [...filters, ...listQuery(flags)]
   const body =
     flags.all === true ? await wholeList(context, logs_path, query) : await askServer(context, logs_path, query)
   await printAnswer(context, { status: 200, body: body ?? null })

@@ -1,6 +1,7 @@
 /** Short lines of one order or of all, overbooked days, and the waiting list: `shortages` and `orders shortages`. */
 import type { Command } from "commander"
 import { dateAfter } from "../../../core/values/period.ts"
+import { numberText } from "../../../core/values/text.ts"
 import { unpagedMeta, type Json, type JsonObject, type Query } from "../../../core/kernel/index.ts"
 import { rowIn, type RowOfList, rowsIn, totalOf } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"
@@ -9,7 +10,7 @@ import { allRows } from "../../context/pages.ts"
 import { printAnswer } from "../../context/print.ts"
 import { type Flags, textFlag, withAction } from "../../context/program.ts"
 import { parseDay } from "../../base/parse-time.ts"
-import { opportunityPath, tellOrdersToReplace, tellToReplace } from "./shared/show.ts"
+import { opportunityPath, tellToReplace } from "./shared/show.ts"
 import type { QueryResult } from "../../../sync/device/device.ts"
 import { CliError, exit_codes } from "../../base/exit-codes.ts"
 import { withOrderNumbers } from "../../context/order-numbers.ts"
@@ -153,7 +154,7 @@ const lineOf = async (context: CommandContext, path: string, text: string): Prom
 }
 
 const changeWaiting = async (context: CommandContext, path: string, body: JsonObject, done: string): Promise<void> => {
-  const answer = await context.ask({ method: "POST", path, body })
+  const answer = await context.post(path, body)
   if (context.options.json === true || context.options.plan === true) return printAnswer(context, answer)
   await printAnswer(context, { ...answer, ...listed(answer.body) })
   context.note(done)
@@ -186,4 +187,15 @@ const leaveList = async (
   const path = await opportunityPath(context, order)
   const body: JsonObject = line === undefined ? {} : { opportunity_item_ids: [await lineOf(context, path, line)] }
   await changeWaiting(context, `${path}/shortages/leave`, body, "Off the waiting list.")
+}
+
+/** Notes, for each order in a list of shortages, how many of its allocated units are out of service. */
+const tellOrdersToReplace = (context: CommandContext, rows: ReadonlyArray<RowOfList<"shortages">>): void => {
+  const orders = new Map(rows.map(({ opportunity }) => [opportunity.id, opportunity]))
+  for (const { id, number, to_replace } of orders.values()) {
+    const named = `Order ${numberText(number, id)}`
+    const are = to_replace === 1 ? "allocated unit is" : "allocated units are"
+    if (to_replace > 0)
+      context.note(`! ${named}: ${to_replace} ${are} out of service; orders shortages ${id} names them.`)
+  }
 }

@@ -4,7 +4,7 @@
 import type { Command } from "commander"
 import { rowIn } from "../../base/answers.ts"
 import { textFlag, withAction } from "../../context/program.ts"
-import { readMoment } from "../../base/parse-time.ts"
+import { momentFlag, present } from "../../context/pages.ts"
 import { companyZone, resolveStore } from "../../context/resolve-id.ts"
 
 export const declare = (program: Command): void => {
@@ -18,19 +18,14 @@ export const declare = (program: Command): void => {
   withAction(board, async (context, _args, flags) => {
     const named = textFlag(flags, "store")
     const store = named === undefined ? undefined : await resolveStore(context, named)
-    const expires = textFlag(flags, "until")
-    const zone = async (): Promise<string> => store?.zone ?? companyZone(context)
-    const expires_at = expires === undefined ? undefined : readMoment(context, expires, await zone(), "--until")
-    const answer = await context.ask({
-      method: "POST",
-      path: "/api/v1/boards",
-      body: {
-        name: textFlag(flags, "name") ?? store?.name ?? "Board",
-        ...(store === undefined ? {} : { store_id: store.id }),
-        shows_money: flags.money === true,
-        ...(expires_at === undefined ? {} : { expires_at })
-      }
+    const zone = flags.until === undefined ? "" : (store?.zone ?? (await companyZone(context)))
+    const body = present({
+      name: textFlag(flags, "name") ?? store?.name ?? "Board",
+      store_id: store?.id,
+      shows_money: flags.money === true,
+      expires_at: momentFlag(context, flags, "until", zone)
     })
+    const answer = await context.post("/api/v1/boards", body)
     if (context.options.json === true) return context.printJson(answer.body ?? null)
     const made = rowIn(answer.body, "board")
     context.print(`${made.url}\n`)

@@ -5,16 +5,12 @@
  */
 import type { Command } from "commander"
 import { rowsIn } from "../../base/answers.ts"
+import { queryOf } from "../../context/pages.ts"
 import { printAnswer } from "../../context/print.ts"
 import { oneLine } from "../../output/text.ts"
-import { type Flags, textFlag, withAction } from "../../context/program.ts"
+import { textFlag, withAction } from "../../context/program.ts"
 
 const with_text = "kinds of entries, separated by commas: activities, orders, dispatch, returns (default: activities)"
-const chosen = (flags: Flags): ReadonlyArray<readonly [string, string]> => {
-  const kinds = textFlag(flags, "with")
-  return kinds === undefined ? [] : [["with", kinds]]
-}
-
 export const declare = (program: Command): void => {
   const calendar = program.command("calendar").description("The calendar of activities and orders")
   const out = calendar
@@ -24,12 +20,8 @@ export const declare = (program: Command): void => {
     .option("--with <kinds>", with_text)
     .option("-o, --output <file>", "output file (default: standard output)")
   withAction(out, async (context, _args, flags) => {
-    const user = flags.user === undefined ? [] : [["user_id", String(flags.user)] as const]
-    const answer = await context.ask({
-      method: "GET",
-      path: "/api/v1/calendar_feeds/export",
-      query: [...user, ...chosen(flags)]
-    })
+    const query = queryOf({ user_id: textFlag(flags, "user"), with: textFlag(flags, "with") })
+    const answer = await context.ask({ method: "GET", path: "/api/v1/calendar_feeds/export", query })
     await printAnswer(context, answer, textFlag(flags, "output"))
     if (flags.with === undefined && !String(answer.content?.text ?? "").includes("BEGIN:VEVENT"))
       context.note("There are no activities in it; --with orders,dispatch,returns puts orders in.")
@@ -39,8 +31,8 @@ export const declare = (program: Command): void => {
     .description("List feed links for phones and calendar apps; a link opens the calendar without a login")
     .option("--with <kinds>", with_text)
   withAction(links, async (context, _args, flags) => {
-    const { body } = await context.ask({ method: "GET", path: "/api/v1/calendar_feeds", query: chosen(flags) })
-    if (context.options.json === true && body !== undefined) return context.printJson(body)
+    const body = await context.read("/api/v1/calendar_feeds", queryOf({ with: textFlag(flags, "with") }))
+    if (context.options.json === true) return context.printJson(body)
     for (const { name, url } of rowsIn(body, "calendar_feeds"))
       context.print(`${oneLine(String(name))}\n  ${oneLine(String(url))}\n`)
   })

@@ -20,9 +20,7 @@ const askForDevices = async (
 ) => {
   if (context.offline)
     throw new CliError(exit_codes.network, "Devices are the server's to know, and --offline forbids to ask it.")
-  const answer = await context.requestAtServer({ method, path, query, ...(body === undefined ? {} : { body }) })
-  if (answer.status >= 400) throw (await import("../../base/response-errors.ts")).responseError(answer)
-  return answer
+  return context.askServer({ method, path, query, body })
 }
 
 type Device = RowOfList<"replicas">

@@ -8,7 +8,8 @@ import type { CommandContext } from "../../context/context.ts"
 import { notePending, printAnswer } from "../../context/print.ts"
 import { type CommandAction, type Flags, textFlag, withAction } from "../../context/program.ts"
 import { membersFound, resolveId } from "../../context/resolve-id.ts"
-import { present, writesOf } from "../../context/writes.ts"
+import { present } from "../../context/pages.ts"
+import { writesOf } from "../../context/writes.ts"
 
 /** Contact details as the API takes them, and the path of their kind below the member. */
 type Contacts = ReadonlyArray<{ readonly path: string; readonly body: JsonObject }>

@@ -52,8 +52,7 @@ const inviteUser = async (context: CommandContext, email: string, flags: Flags):
     roles: Array.isArray(role) ? role.map(String) : [String(role)],
     send_invitation: send !== false
   }
-  const answer = await context.requestAtServer({ method: "POST", path: "/api/v1/users", body })
-  if (answer.status >= 400) throw (await import("../../base/response-errors.ts")).responseError(answer)
+  const answer = await context.askServer({ method: "POST", path: "/api/v1/users", body })
   if (context.options.json === true || answer.events !== undefined) return printAnswer(context, answer)
   const { invitation_code: code, invitation_sent, user } = decodeAnswer(invited, answer.body)
   context.print(`${user.id}\n`)
@@ -74,12 +73,8 @@ export const codeText = async (context: CommandContext, name: string, code: stri
 
 const resetAccess = async (context: CommandContext, named: string, flags: Flags): Promise<void> => {
   const id = await userNamed(context, named)
-  const answer = await context.requestAtServer({
-    method: "POST",
-    path: `/api/v1/users/${id}/reset_password`,
-    body: { end_sessions: flags.endSessions === true }
-  })
-  if (answer.status >= 400) throw (await import("../../base/response-errors.ts")).responseError(answer)
+  const body = { end_sessions: flags.endSessions === true }
+  const answer = await context.askServer({ method: "POST", path: `/api/v1/users/${id}/reset_password`, body })
   if (context.options.json === true) return printAnswer(context, answer)
   const { expires_at, sent_to } = decodeAnswer(reset, answer.body)
   const { is_tty, zoneOf } = context.terminal
@@ -92,8 +87,7 @@ const userNamed = async (context: CommandContext, text: string): Promise<number>
   if (looksLikeId(text)) return Number(text)
   for (const column of ["email", "name"]) {
     const query: Query = [[`q[${column}_eq]`, text]]
-    const answer = await context.requestAtServer({ method: "GET", path: "/api/v1/users", query })
-    if (answer.status >= 400) throw (await import("../../base/response-errors.ts")).responseError(answer)
+    const answer = await context.askServer({ method: "GET", path: "/api/v1/users", query })
     const [found, ...others] = rowsIn(answer.body, "users")
     if (others.length > 0)
       throw new CliError(exit_codes.usage, `${JSON.stringify(text)} is the ${column} of several.`, {

@@ -3,6 +3,7 @@ import type { Command } from "commander"
 import { type CommandAction, textFlag, withAction } from "../../context/program.ts"
 import type { JsonObject } from "../../../core/kernel/index.ts"
 import { rowIn, rowsOr } from "../../base/answers.ts"
+import { present } from "../../context/pages.ts"
 import { printAnswer } from "../../context/print.ts"
 import { resolveId } from "../../context/resolve-id.ts"
 import { parts, printBrief, showPurchaseOrder } from "../../briefs/purchase-orders.ts"
@@ -37,17 +38,14 @@ export const declare = (program: Command): void => {
 const addOrderLine: CommandAction = async (context, [named = "", product], flags) => {
   const path = `/api/v1/purchase_orders/${await resolveId(context, "purchase_orders", named)}`
   const { items } = rowIn(await context.read(path, [["include", "items"]]), "purchase_order")
-  const given: { readonly [field: string]: string | number | undefined } = {
+  const line = present({
     product_id: product === undefined ? undefined : await resolveId(context, "products", product),
     name: textFlag(flags, "name"),
     description: textFlag(flags, "description"),
     quantity: textFlag(flags, "quantity"),
     unit_cost: textFlag(flags, "cost"),
     discount_percent: textFlag(flags, "discount")
-  }
-  const line: JsonObject = Object.fromEntries(
-    Object.entries(given).flatMap(([field, value]) => (value === undefined ? [] : [[field, value]]))
-  )
+  })
   const kept = rowsOr(items).map(({ id }): JsonObject => ({ id: id ?? null }))
   const query = [["include", parts.join(",")]] as const
   const body = { items: [...kept, line] }

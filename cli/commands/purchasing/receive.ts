@@ -99,7 +99,7 @@ class Dock {
       quantity: String(quantity),
       ...(serial === undefined ? {} : { serial_numbers: [serial] })
     }
-    await this.context.ask({ method: "POST", path: `${this.path}/receive`, body: { lines: [line], ...this.about } })
+    await this.context.post(`${this.path}/receive`, { lines: [line], ...this.about })
     if (this.context.options.plan === true) this.counted.set(row.id, quantity + (this.counted.get(row.id) ?? 0))
     return { done: serial === undefined ? `${quantity} × ${row.name}` : row.name }
   }

@@ -1,15 +1,17 @@
 /** `count`: stocktakes by scanner, also offline: start, scan, show, close, cancel (rules/stocktakes). */
 import { type Command, Option } from "commander"
-import type { Json, JsonObject, Query } from "../../../core/kernel/index.ts"
+import type { Json, JsonObject } from "../../../core/kernel/index.ts"
 import { cellsFor, csvRow } from "../../../core/values/csv.ts"
 import { type Row, rowIn, rowsIn } from "../../base/answers.ts"
 import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
 import { linesOf } from "../../base/input.ts"
+import { eachOf } from "../../context/codes.ts"
 import type { CommandContext } from "../../context/context.ts"
-import { notePending, printAnswer } from "../../context/print.ts"
+import { idFlag, present, queryOf } from "../../context/pages.ts"
+import { notePending, printAnswer, printTable } from "../../context/print.ts"
 import { type Flags, textFlag, withAction } from "../../context/program.ts"
-import { resolveId, resolveStore } from "../../context/resolve-id.ts"
-import { columnsNamed, tableText } from "../../output/table.ts"
+import { resolveStore } from "../../context/resolve-id.ts"
+import { columnsNamed } from "../../output/table.ts"
 import { oneLine, styled } from "../../output/text.ts"
 import { html, type Markup, pageText, words as typed } from "../../../server/print/markup.ts"
 import { checkOutputPath, heading, palette, writeView } from "../../views/frame.ts"
@@ -24,11 +26,7 @@ const takeOf = async (context: CommandContext, named: string | undefined, flags:
     if (!/^[1-9]\d{0,14}$/.test(named)) throw usageError(`${JSON.stringify(named)} is no id of a stocktake.`)
     return rowIn(await context.read(`${path}/${named}`), "stocktake")
   }
-  const store = textFlag(flags, "store")
-  const query: Query = [
-    ["q[status_eq]", "open"],
-    ...(store === undefined ? [] : [["q[store_id_eq]", String((await resolveStore(context, store)).id)] as const])
-  ]
+  const query = queryOf({ "q[status_eq]": "open", "q[store_id_eq]": await idFlag(context, flags, "store", "stores") })
   const [only, ...others] = rowsIn(await context.read(path, query), "stocktakes")
   if (only === undefined)
     throw new CliError(exit_codes.not_found, "No stocktake is open.", {
@@ -56,14 +54,12 @@ const words: { readonly [name: string]: string } = { elsewhere: "of another stor
 
 const start = async (context: CommandContext, flags: Flags): Promise<void> => {
   const store = await resolveStore(context, textFlag(flags, "store"))
-  const group = textFlag(flags, "group"),
-    notes = textFlag(flags, "notes")
-  const body = {
+  const body = present({
     store_id: store.id,
-    ...(group === undefined ? {} : { product_group_id: await resolveId(context, "product_groups", group) }),
-    ...(notes === undefined ? {} : { notes })
-  }
-  const answer = await context.ask({ method: "POST", path, body })
+    product_group_id: await idFlag(context, flags, "group", "product_groups"),
+    notes: textFlag(flags, "notes")
+  })
+  const answer = await context.post(path, body)
   if (context.options.json === true || answer.events !== undefined) return printAnswer(context, answer)
   const take = rowIn(answer.body, "stocktake")
   context.print(`${take.id}\n`)
@@ -97,9 +93,6 @@ async function* batchesOf(lines: AsyncIterable<string>): AsyncGenerator<Readonly
   }
 }
 const later = () => new Promise<undefined>((done) => setTimeout(() => done(undefined), 20))
-async function* given(codes: ReadonlyArray<string>): AsyncGenerator<string> {
-  yield* codes
-}
 
 const scan = async (context: CommandContext, codes: ReadonlyArray<string>, flags: Flags): Promise<number> => {
   const take = await takeOf(context, textFlag(flags, "count"), flags)
@@ -107,10 +100,10 @@ const scan = async (context: CommandContext, codes: ReadonlyArray<string>, flags
   const results: Array<JsonObject> = []
   let pieces = 0
   let odd = 0
-  const lines = codes.length > 0 ? given(codes) : linesOf(textFlag(flags, "file"))
+  const lines = codes.length > 0 ? eachOf(codes) : linesOf(textFlag(flags, "file"))
   for await (const some of batchesOf(lines)) {
     const body = { codes: [...some], ...(take_back ? { take_back } : {}) }
-    const answer = await context.ask({ method: "POST", path: `${path}/${take.id}/scans`, body })
+    const answer = await context.post(`${path}/${take.id}/scans`, body)
     for (const one of rowsIn(answer.body, "scans")) {
       results.push(one)
       pieces += one.quantity
@@ -166,7 +159,7 @@ const show = async (context: CommandContext, named: string | undefined, flags: F
   const lines = shownLines(take.stocktake_lines ?? [], flags)
   if (flags.csv === true) return printCsv(context, lines)
   if (context.options.json === true) return context.printJson({ stocktake: { ...take, stocktake_lines: lines } })
-  if (lines.length > 0) context.print(tableText(columns, lines, context.terminal))
+  if (lines.length > 0) printTable(context, columns, lines)
   context.note(
     oneLine(`Stocktake ${take.id}, ${take.store_name ?? `store ${take.store_id}`}, ${take.status}: ${totalsText(take)}`)
   )
@@ -222,15 +215,14 @@ const printCsv = (context: CommandContext, lines: Lines): void => {
 const close = async (context: CommandContext, named: string | undefined, flags: Flags): Promise<void> => {
   const { id } = await takeOf(context, named, flags)
   const missing_as = textFlag(flags, "missing")
-  const answer = await context.ask({
-    method: "POST",
-    path: `${path}/${id}/close`,
-    body: missing_as === undefined ? {} : { missing_as: missing_as.replace("-", "_") }
-  })
+  const answer = await context.post(
+    `${path}/${id}/close`,
+    missing_as === undefined ? {} : { missing_as: missing_as.replace("-", "_") }
+  )
   if (context.options.json === true) return printAnswer(context, answer)
   const take = rowIn(answer.body, "stocktake")
   const changed = (take.stocktake_lines ?? []).filter(({ on_close }) => on_close !== "nothing")
-  if (changed.length > 0) context.print(tableText(columns, changed, context.terminal))
+  if (changed.length > 0) printTable(context, columns, changed)
   const planned = context.options.plan === true
   context.note(`Stocktake ${id} ${planned ? "would be" : "is"} closed: ${totalsText(take)}`)
   if (planned) return context.note("Planned only: nothing was written.")
@@ -239,7 +231,7 @@ const close = async (context: CommandContext, named: string | undefined, flags: 
 
 const cancel = async (context: CommandContext, named: string | undefined, flags: Flags): Promise<void> => {
   const { id } = await takeOf(context, named, flags)
-  const answer = await context.ask({ method: "POST", path: `${path}/${id}/cancel` })
+  const answer = await context.post(`${path}/${id}/cancel`)
   if (context.options.json === true || answer.events !== undefined) return printAnswer(context, answer)
   context.note(`Stocktake ${id} is cancelled: nothing of it is recorded in stock.`)
   notePending(context, answer)

@@ -3,12 +3,13 @@ import type { Command } from "commander"
 import { type Row, rowIn } from "../../base/answers.ts"
 import { usageError } from "../../base/exit-codes.ts"
 import { linesOf } from "../../base/input.ts"
-import { formatIn, readMoment } from "../../base/parse-time.ts"
+import { formatIn } from "../../base/parse-time.ts"
 import type { CommandContext } from "../../context/context.ts"
-import { notePending, noteWarnings, printAnswer } from "../../context/print.ts"
+import { idFlag, momentFlag, present } from "../../context/pages.ts"
+import { notePending, noteWarnings, printAnswer, printTable } from "../../context/print.ts"
 import { type Flags, textFlag, withAction } from "../../context/program.ts"
-import { looksLikeId, resolveId, resolveStore } from "../../context/resolve-id.ts"
-import { columnsNamed, tableText } from "../../output/table.ts"
+import { looksLikeId, resolveStore } from "../../context/resolve-id.ts"
+import { columnsNamed } from "../../output/table.ts"
 import { oneLine } from "../../output/text.ts"
 import { html, pageText, words as typed } from "../../../server/print/markup.ts"
 import { checkOutputPath, heading, palette, writeView } from "../../views/frame.ts"
@@ -44,25 +45,15 @@ const stateText = (transfer: Transfer): string => {
 const create = async (context: CommandContext, codes: ReadonlyArray<string>, flags: Flags): Promise<void> => {
   const from = await resolveStore(context, textFlag(flags, "from"))
   const to = await resolveStore(context, textFlag(flags, "to"))
-  const moment = (flag: string, begins?: string): string | undefined => {
-    const text = textFlag(flags, flag)
-    return text === undefined ? undefined : readMoment(context, text, from.zone, `--${flag}`, begins)
-  }
-  const starts_at = moment("starts") ?? new Date().toISOString()
-  const [arrives_at, ends_at] = [moment("arrives", starts_at), moment("ends", starts_at)]
-  const order = textFlag(flags, "order"),
-    notes = textFlag(flags, "notes")
-  const answer = await context.ask({
-    method: "POST",
-    path,
-    body: {
-      ...{ from_store_id: from.id, to_store_id: to.id, starts_at, codes: [...(await codesOf(codes, flags))] },
-      ...(arrives_at === undefined ? {} : { arrives_at }),
-      ...(ends_at === undefined ? {} : { ends_at }),
-      ...(order === undefined ? {} : { opportunity_id: await resolveId(context, "opportunities", order) }),
-      ...(notes === undefined ? {} : { notes })
-    }
+  const starts_at = momentFlag(context, flags, "starts", from.zone) ?? new Date().toISOString()
+  const body = present({
+    ...{ from_store_id: from.id, to_store_id: to.id, starts_at, codes: await codesOf(codes, flags) },
+    arrives_at: momentFlag(context, flags, "arrives", from.zone, starts_at),
+    ends_at: momentFlag(context, flags, "ends", from.zone, starts_at),
+    opportunity_id: await idFlag(context, flags, "order", "opportunities"),
+    notes: textFlag(flags, "notes")
   })
+  const answer = await context.post(path, body)
   if (context.options.json === true || answer.events !== undefined) return printAnswer(context, answer)
   const transfer = rowIn(answer.body, "transfer")
   context.print(`${transfer.id}\n`)
@@ -80,11 +71,7 @@ const step =
   (verb: "send" | "receive" | "cancel") =>
   async (context: CommandContext, [named, ...codes]: ReadonlyArray<string>, flags: Flags): Promise<void> => {
     const scanned = verb === "cancel" ? [] : await codesOf(codes, flags)
-    const answer = await context.ask({
-      method: "POST",
-      path: `${pathOf(named)}/${verb}`,
-      body: scanned.length === 0 ? {} : { codes: [...scanned] }
-    })
+    const answer = await context.post(`${pathOf(named)}/${verb}`, scanned.length === 0 ? {} : { codes: [...scanned] })
     if (context.options.json === true || answer.events !== undefined) return printAnswer(context, answer)
     const transfer = rowIn(answer.body, "transfer")
     context.note(oneLine(`${wayText(transfer)} is ${stateText(transfer)}.`))
@@ -101,7 +88,7 @@ const show = async (context: CommandContext, named: string | undefined, flags: F
   if (file !== undefined) return drawNote(context, transfer, file)
   if (context.options.json === true) return context.printJson({ transfer })
   const items = (transfer.items ?? []).map((item) => ({ ...item, weight: kilos(item.weight) }))
-  if (items.length > 0) context.print(tableText(columns, items, context.terminal))
+  if (items.length > 0) printTable(context, columns, items)
   const { zone } = await resolveStore(context, String(transfer.from_store_id))
   const at = (instant: string | null): string => (instant === null ? "" : formatIn(instant, zone))
   const back = transfer.ends_at === null ? "" : `, back ${at(transfer.ends_at)}`

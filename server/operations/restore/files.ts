@@ -7,8 +7,7 @@ import { canonicalJson, CommandRuntime, created, get, id, integer, invalid } fro
 import { invalidField, journal, json, lastPosition, notFound, ok, plainTable } from "../../../core/kernel/index.ts"
 import { keyOf, postQuery, quote, Shown, Store, text, timestamp } from "../../../core/kernel/index.ts"
 import type { Catalogue, Failure, JsonObject, Key, Rejection, RowOf, Table } from "../../../core/kernel/index.ts"
-import type { AnyRow, Viewer } from "../../../core/kernel/index.ts"
-import type { SqlError } from "effect/sql"
+import type { Viewer } from "../../../core/kernel/index.ts"
 import { createHash } from "node:crypto"
 import {
   advanceIdSequence,
@@ -18,6 +17,7 @@ import {
   number_sequences
 } from "../../../core/kernel/runtime/ids.ts"
 import { beginEpoch, projectJournal, schema_version } from "../../../core/kernel/runtime/schema.ts"
+import { rowsAfter } from "../../../core/kernel/store/scan.ts"
 import { users } from "../../../core/people/users/permissions.ts"
 import { owner_user_id } from "../../ports/server-context.ts"
 import { isSha256 } from "../../ports/blob-store.ts"
@@ -335,16 +335,4 @@ export const bringFiles = Effect.fnUntraced(function* (
       "files",
       `${Number(lacking.files)} files that the journal names have not come, such as ${lacking.example}; send them first, or accept that they are missing (accept_missing_files).`
     )
-})
-
-const rows_per_page = 2_000
-/** Rows after a key, or from the first without one; an empty page is the end. One index look-up per page. */
-const rowsAfter = Effect.fnUntraced(function* (
-  table: Table,
-  after: Key | undefined
-): Effect.fn.Return<ReadonlyArray<AnyRow>, SqlError.SqlError, Store> {
-  return yield* Store.select(table, (sql) => {
-    const from = after === undefined ? sql.literal("") : sql`where ${sql(table.key)} > ${after}`
-    return sql`${from} order by ${sql(table.key)} limit ${rows_per_page}`
-  })
 })

@@ -15,7 +15,6 @@ import { cellsFor } from "../../../../core/values/csv.ts"
 import { parseDay } from "../../../base/parse-time.ts"
 import { type CommandAction, textFlag, withAction } from "../../../context/program.ts"
 import { resolveStore } from "../../../context/resolve-id.ts"
-import { responseError } from "../../../base/response-errors.ts"
 
 // Lists data that an export leaves on the server, as it holds secrets: webhooks, inbound sources, secret settings.
 
@@ -128,11 +127,7 @@ const page = decoderOf(() =>
 )
 const settingsShown = decoderOf(() => Schema.Struct({ settings: Schema.Struct({ locale: Schema.String }) }))
 
-const asked = async (context: CommandContext, request: ApiRequest) => {
-  const answer = await context.requestAtServer(request)
-  if (answer.status >= 400) throw responseError(answer)
-  return answer.body
-}
+const asked = async (context: CommandContext, request: ApiRequest) => (await context.askServer(request)).body
 
 const exportAccounting: CommandAction = async (context, _words, flags) => {
   const again = textFlag(flags, "again")

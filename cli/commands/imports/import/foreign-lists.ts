@@ -4,10 +4,11 @@ import { existsSync, mkdirSync, readdirSync, statSync } from "node:fs"
 import { basename, extname, join, resolve } from "node:path"
 import { foldCase, type Json, type JsonObject } from "../../../../core/kernel/index.ts"
 import { plainJson } from "../../../base/answers.ts"
+import { eachOf } from "../../../context/codes.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { usageError } from "../../../base/exit-codes.ts"
 import { type Flags, listFlag, textFlag } from "../../../context/program.ts"
-import { columnsNamed, tableText } from "../../../output/table.ts"
+import { printTable } from "../../../context/print.ts"
 import { type Counts, type ImportRows, kinds, type RowVerdict } from "./send.ts"
 import { importOrders } from "./open-orders.ts"
 import { cell, headingIn, openList, readableRows, rowsOf, type Source, type SourceRow } from "./source.ts"
@@ -71,7 +72,7 @@ export const importFolder = async (
   const unread = files.filter((file) => !found.all.has(file)).map((file) => basename(file))
   if (unread.length > 0) context.note(`Not read, as no list of ${system.label} is called so: ${namesText(unread)}.`)
   if (context.options.json === true) context.printJson({ lists, dry_run })
-  else context.print(tableText(columnsNamed("file, created, updated, unchanged, rejected"), lists, context.terminal))
+  else printTable(context, "file, created, updated, unchanged, rejected", lists)
   if (dry_run) context.note("Nothing was written. Without --plan the same rows are imported.")
   const total = (status: keyof Counts): number => lists.reduce((sum, list) => sum + Number(list[status]), 0)
   return {
@@ -195,7 +196,7 @@ const mappedList = async (
     cells: withOwnIds(inOurWords(row.cells, list, sources, preset), sources.get("external_id"), own)
   }))
   const mapping = { sources, constants }
-  if (list.kind !== "products") return { source: { ...source, rows: () => stream(rows) }, mapping, notes: [] }
+  if (list.kind !== "products") return { source: { ...source, rows: () => eachOf(rows) }, mapping, notes: [] }
   const held = files.stock_file === undefined ? undefined : await openList(files.stock_file, flags)
   const stock = await stockOf(system, sources, {
     ...{ rows, held, headers: source.headers },
@@ -209,7 +210,7 @@ const mappedList = async (
   const isAlone = namesAlone(products, sources)
   const lost = [...new Set(stock.rows.map(({ product }) => product))].filter((one) => !keys.has(one) && !isAlone(one))
   return {
-    source: { ...source, headers, hash, rows: () => stream(products) },
+    source: { ...source, headers, hash, rows: () => eachOf(products) },
     mapping,
     notes:
       lost.length === 0
@@ -292,9 +293,6 @@ const withStock = (
     const method = cell(row.cells, sources.get("stock_method"))
     return [{ ...row, cells: { ...row.cells, ...stockCells(held, method, comma_decimals) } }]
   })
-}
-async function* stream(rows: ReadonlyArray<SourceRow>): AsyncGenerator<SourceRow> {
-  yield* rows
 }
 
 const preset_column = "rate.preset"

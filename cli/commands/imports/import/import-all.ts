@@ -10,7 +10,6 @@ import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
 import { localFile, type LocalFile } from "../../../base/input.ts"
 import { bytesOf, linesIn } from "../../../base/line-reader.ts"
 import { printRecord, progressOf } from "../../../context/print.ts"
-import { responseError } from "../../../base/response-errors.ts"
 
 /** Maximum events of a page, so that it stays within the server's limits. */
 const events_per_page = 1_000
@@ -49,14 +48,8 @@ export const importAll = async (context: CommandContext, folder: string, dry_run
 const send = async (context: CommandContext, { file, manifest, stored }: Exported): Promise<void> => {
   const progress = progressOf(context)
   const post = async (path: string, body?: Json, sent_file?: LocalFile): Promise<Json | undefined> => {
-    const answer = await context.requestAtServer({
-      method: "POST",
-      path: `/api/v1/system/restores${path}`,
-      ...(body === undefined ? {} : { body }),
-      ...(sent_file === undefined ? {} : { files: { file: sent_file } })
-    })
-    if (answer.status >= 400) throw responseError(answer)
-    return answer.body
+    const files = sent_file === undefined ? {} : { files: { file: sent_file } }
+    return (await context.askServer({ method: "POST", path: `/api/v1/system/restores${path}`, body, ...files })).body
   }
   const restore = async (path: string, body?: Json): Promise<JsonObject> => rowIn(await post(path, body), "restore")
   const total = Number(manifest.events)

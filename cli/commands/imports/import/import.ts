@@ -14,7 +14,6 @@ import { type CommandAction, type Flags, listFlag, repeatable, textFlag, withAct
 import { type Counts, type ImportRows, type Kind, kinds, resumable, type RowVerdict, sendRows } from "./send.ts"
 import { mapperFor, readMapping, refusedRows, writingOf } from "./mapping.ts"
 import { foreign_systems } from "./foreign-systems.ts"
-import { underHeadings } from "./parts.ts"
 import { openSource } from "./source.ts"
 
 const warnings_shown = 20
@@ -213,8 +212,7 @@ const prepareStores = async (
     )
   if (make && dry_run) return missing
   for (const name of make ? missing : []) {
-    const answer = await context.requestAtServer({ method: "POST", path: "/api/v1/stores", body: { name } })
-    if (answer.status >= 400) throw (await import("../../../base/response-errors.ts")).responseError(answer)
+    await context.askServer({ method: "POST", path: "/api/v1/stores", body: { name } })
     context.note(
       `Made the store ${name}; give it its time zone: flightcase stores update ${JSON.stringify(name)} --timezone …`
     )
@@ -225,6 +223,24 @@ const changed = (counts: Counts): boolean => counts.created + counts.updated > 0
 
 /** URL of the server, as an interrupted import resumes only there. */
 const whereTo = (context: CommandContext): string => context.serverChoice().url ?? ""
+
+/** An error text with the file's heading, and with yes and no for true and false. */
+const inItsWords = (text: string, heading: string): string =>
+  text
+    .replace(/^The [a-z0-9 .]+ field /, () => `The ${heading} field `)
+    .replace(/ must be true or false\.$/, " must be yes or no.")
+
+/** Errors of a result by heading of the file, found by field or by the field's parent. */
+const underHeadings = (
+  errors: { readonly [field: string]: ReadonlyArray<string> },
+  places: ReadonlyMap<string, string>
+): ReadonlyArray<readonly [heading: string, texts: ReadonlyArray<string>]> =>
+  Object.entries(errors).map(([field, texts]) => {
+    const steps = field.split(".")
+    const near = steps.map((_, at) => steps.slice(0, steps.length - at).join("."))
+    const heading = near.map((place) => places.get(place)).find((one) => one !== undefined)
+    return heading === undefined ? [field, texts] : [heading, texts.map((text) => inItsWords(text, heading))]
+  })
 
 const reasonsIn = ({ errors }: RowVerdict, places: ReadonlyMap<string, string>): string =>
   underHeadings(errors ?? {}, places)

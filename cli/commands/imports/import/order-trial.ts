@@ -1,7 +1,8 @@
 /** Decides the orders of a dry run on the device, with the goods and customers that the import would create. */
-import { chunked, foldCase, type Json, type JsonObject } from "../../../../core/kernel/index.ts"
+import { chunked, foldCase, type JsonObject } from "../../../../core/kernel/index.ts"
 import { rowIn, rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
+import { present } from "../../../context/pages.ts"
 
 /** Names and rows that lists of the same folder have, or would create in a dry run; stores in lower case. */
 interface Known {
@@ -125,13 +126,10 @@ const decided = async (
   }
 }
 
-/** A body without undefined values. */
-const sent = (body: { readonly [key: string]: Json | undefined }): JsonObject =>
-  Object.fromEntries(Object.entries(body).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])))
 const headerOf = ({ customer, header, store }: TriedOrder, ids: Ids): Post =>
   post(
     "/opportunities",
-    sent({
+    present({
       ...header,
       member_id: header["member_id"] ?? ids.get(`member ${customer}`),
       store_id: header["store_id"] ?? ids.get(`store ${store}`)
@@ -140,7 +138,7 @@ const headerOf = ({ customer, header, store }: TriedOrder, ids: Ids): Post =>
 const stepsOf = (order: TriedOrder, id: number, ids: Ids): ReadonlyArray<Post> => [
   ...order.lines.map(({ body, names }) => {
     const item_id = body["item_id"] ?? names.map((name) => ids.get(`product ${name}`)).find((one) => one !== undefined)
-    return post(`/opportunities/${id}/items`, sent({ ...body, item_id }))
+    return post(`/opportunities/${id}/items`, present({ ...body, item_id }))
   }),
   ...(order.is_quotation ? [post(`/opportunities/${id}/convert_to_quotation`, {})] : []),
   ...(order.is_order ? [post(`/opportunities/${id}/convert_to_order`, {})] : [])

@@ -135,21 +135,3 @@ const placeOf = (target: string, columns: Columns): string => {
   if (isOfAddress(field) && columns.known.has("address")) return `address.${field}`
   return dot >= 0 && columns.spread.has(field) ? `${field}.${target.slice(dot + 1).trim()}` : field
 }
-
-/** An error text with the file's heading, and with yes and no for true and false. */
-const inItsWords = (text: string, heading: string): string =>
-  text
-    .replace(/^The [a-z0-9 .]+ field /, () => `The ${heading} field `)
-    .replace(/ must be true or false\.$/, " must be yes or no.")
-
-/** Errors of a result by heading of the file, found by field or by the field's parent. */
-export const underHeadings = (
-  errors: { readonly [field: string]: ReadonlyArray<string> },
-  places: ReadonlyMap<string, string>
-): ReadonlyArray<readonly [heading: string, texts: ReadonlyArray<string>]> =>
-  Object.entries(errors).map(([field, texts]) => {
-    const steps = field.split(".")
-    const near = steps.map((_, at) => steps.slice(0, steps.length - at).join("."))
-    const heading = near.map((place) => places.get(place)).find((one) => one !== undefined)
-    return heading === undefined ? [field, texts] : [heading, texts.map((text) => inItsWords(text, heading))]
-  })

@@ -7,6 +7,7 @@ import { CsvError, parse } from "csv-parse"
 import { foldCase, isJsonObject, parseJson, TooDeep } from "../../../../core/kernel/index.ts"
 import type { Json, JsonObject } from "../../../../core/kernel/index.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
+import { eachOf } from "../../../context/codes.ts"
 import { type Flags, textFlag } from "../../../context/program.ts"
 import { isRows } from "../../../base/answers.ts"
 import { bytesOf } from "../../../base/line-reader.ts"
@@ -61,9 +62,7 @@ export const openSource = async (file: string, delimiter: string | undefined, ra
       separator: ",",
       raw,
       notes,
-      rows: async function* () {
-        yield* rows
-      }
+      rows: () => eachOf(rows)
     }
   }
   const separator = delimiter === undefined ? separatorIn(start) : givenSeparator(delimiter)

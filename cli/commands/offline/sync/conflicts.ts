@@ -6,7 +6,8 @@ import type { Json, JsonObject } from "../../../../core/kernel/index.ts"
 import { spokenNumber, typedNumber } from "../../../../core/values/text.ts"
 import { isRows, plainJson } from "../../../base/answers.ts"
 import { exit_codes, refusePlan } from "../../../base/exit-codes.ts"
-import { column, columnsNamed, tableText } from "../../../output/table.ts"
+import { printTable } from "../../../context/print.ts"
+import { column } from "../../../output/table.ts"
 import { cellText, minuteText, oneLine, sentenceText, styled, type Terminal, toType } from "../../../output/text.ts"
 import type { CommandAction } from "../../../context/program.ts"
 
@@ -39,13 +40,7 @@ export const showConflicts = async (context: CommandContext): Promise<number> =>
     })
   else if (found.length === 0) context.note("No conflicts.")
   else if (!context.terminal.is_tty) {
-    context.print(
-      tableText(
-        columnsNamed("id, n, name, message, intent, meanwhile, held, ways_out"),
-        found.map(conflictRow),
-        context.terminal
-      )
-    )
+    printTable(context, "id, n, name, message, intent, meanwhile, held, ways_out", found.map(conflictRow))
   } else for (const one of found) context.print(`${conflictText(context, one).join("\n")}\n\n`)
   return found.length > 0 ? exit_codes.sync_conflicts : exit_codes.ok
 }
@@ -201,14 +196,12 @@ export const reportText: CommandAction = async (context, _args, flags) => {
         : "Nothing new came out otherwise than it was shown here."
     )
   else if (!context.terminal.is_tty) {
-    context.print(
-      tableText(
-        ["n", "name", "kind", "what", "field", "here", "there", "who", "order", "subject", "customer"].map((key) =>
-          column(key)
-        ),
-        reportRows(reports),
-        context.terminal
-      )
+    printTable(
+      context,
+      ["n", "name", "kind", "what", "field", "here", "there", "who", "order", "subject", "customer"].map((key) =>
+        column(key)
+      ),
+      reportRows(reports)
     )
   } else
     context.print(

@@ -5,6 +5,7 @@ import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
 import { readMoment } from "../../../base/parse-time.ts"
 import { resolveId, resolveStore } from "../../../context/resolve-id.ts"
+import { flagTyped } from "../../../context/pages.ts"
 import { jsonArgument } from "../../../base/input.ts"
 import { printAnswer } from "../../../context/print.ts"
 import { sentenceText } from "../../../output/text.ts"
@@ -27,13 +28,12 @@ const ways = [
   "drop"
 ] as const
 type Flag = (typeof ways)[number]
-const flagOf = (way: Flag): string => `--${way.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
 /** A conflict, or a command that depends on one. */
 type OpenConflict = Pick<Conflict, "id" | "n" | "name" | "payload"> & Partial<Conflict>
 
 export const resolveConflict: CommandAction = async (context, [given = ""], flags) => {
   const named = ways.filter((way) => flags[way] !== undefined)
-  if (named.length > 1) throw usageError(`Say one way only: ${named.map(flagOf).join(" or ")}.`)
+  if (named.length > 1) throw usageError(`Say one way only: ${named.map(flagTyped).join(" or ")}.`)
   if (named.length === 0 && !context.interactive)
     throw usageError(
       "Say how: one of --retry, --drop or --amend JSON, or --reduce-to, --unit, --dates, --waitlist, " +

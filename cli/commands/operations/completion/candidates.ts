@@ -76,9 +76,7 @@ const wordsFor = async (
   let context: CommandContext | undefined
   const open = async (): Promise<CommandContext> => {
     const { openContext } = await import("../../../context/context.ts")
-    return (context ??= openContext({ offline: true, ...(profile === undefined ? {} : { profile }) }, env, {
-      is_quiet: true
-    }))
+    return (context ??= openContext({ offline: true, ...(profile === undefined ? {} : { profile }) }, env, true))
   }
   try {
     return await candidates(typed, names_server ? undefined : open, all)

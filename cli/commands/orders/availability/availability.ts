@@ -8,7 +8,8 @@ import { decodeCalendar, decodeGantt } from "../../../views/answers.ts"
 import { missingFlagError, usageError } from "../../../base/exit-codes.ts"
 import { Schema } from "effect"
 import type { Json } from "../../../../core/kernel/index.ts"
-import { type Block, blocksText, columnsNamed, recordText, tableText } from "../../../output/table.ts"
+import { printTable } from "../../../context/print.ts"
+import { type Block, blocksText, columnsNamed, recordText } from "../../../output/table.ts"
 import { countedFrom, formatIn, readMoment, typedMoment } from "../../../base/parse-time.ts"
 import { type Command, Option } from "commander"
 import { withOrderNumbers } from "../../../context/order-numbers.ts"
@@ -183,18 +184,14 @@ export const fit: CommandAction = async (context, products, flags) => {
     flags[name] === undefined
       ? {}
       : { [`duration_${name}`]: /^\d+$/.test(String(flags[name])) ? Number(flags[name]) : String(flags[name]) }
-  const { body } = await context.ask({
-    method: "POST",
-    path: "/api/v1/availability/earliest_fit",
-    body: {
-      store_id: store.id,
-      from: momentGiven(context, flags, "from", "the first day of the search", store),
-      until: momentGiven(context, flags, "until", "the last day of the search", store),
-      lines: (await planLines(context, products)).map((line) => ({ ...line })),
-      ...number("days"),
-      ...number("minutes"),
-      ...(typeof flags.align === "string" ? { align: flags.align } : {})
-    }
+  const { body } = await context.post("/api/v1/availability/earliest_fit", {
+    store_id: store.id,
+    from: momentGiven(context, flags, "from", "the first day of the search", store),
+    until: momentGiven(context, flags, "until", "the last day of the search", store),
+    lines: (await planLines(context, products)).map((line) => ({ ...line })),
+    ...number("days"),
+    ...number("minutes"),
+    ...(typeof flags.align === "string" ? { align: flags.align } : {})
   })
   if (context.options.json === true) return context.printJson(objectBody(body))
   const { bottleneck, reason, window } = decodeAnswer(decodeFit, body).earliest_fit
@@ -207,13 +204,9 @@ export const fit: CommandAction = async (context, products, flags) => {
     )
   context.note(`No window: ${reasons[reason ?? ""] ?? String(reason)}.`)
   if (bottleneck !== null) {
-    context.print(
-      tableText(
-        columnsNamed("product_id=ID, product_name=PRODUCT, needed_quantity=NEEDED, most_available=MOST FREE"),
-        [bottleneck],
-        context.terminal
-      )
-    )
+    printTable(context, "product_id=ID, product_name=PRODUCT, needed_quantity=NEEDED, most_available=MOST FREE", [
+      bottleneck
+    ])
   }
 }
 
@@ -250,22 +243,14 @@ const whatIf: CommandAction = async (context, products, flags) => {
     ends_at: momentGiven(context, flags, "to", "the end of the hire", store)
   }
   const lines = (await planLines(context, products)).map((line) => ({ ...line, ...dates }))
-  const { body } = await context.ask({
-    method: "POST",
-    path: "/api/v1/availability/what_if",
-    body: { store_id: store.id, lines }
-  })
+  const { body } = await context.post("/api/v1/availability/what_if", { store_id: store.id, lines })
   if (context.options.json === true) return context.printJson(objectBody(body))
   const answer = rowIn(body, "what_if")
-  context.print(
-    tableText(
-      columnsNamed(
-        `product_id=ID, product_name=PRODUCT, requested_quantity=WANTED, available_for_line=FREE,
-          shortage_quantity=SHORT`
-      ),
-      answer.lines,
-      context.terminal
-    )
+  printTable(
+    context,
+    `product_id=ID, product_name=PRODUCT, requested_quantity=WANTED, available_for_line=FREE,
+          shortage_quantity=SHORT`,
+    answer.lines
   )
   if (!answer.has_shortage) context.note("All of it is free.")
 }

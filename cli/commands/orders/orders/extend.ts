@@ -4,51 +4,42 @@ import type { QueryResult } from "../../../../sync/device/device.ts"
 import { type OrderLine, type Row, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { missingFlagError, usageError } from "../../../base/exit-codes.ts"
-import { notePending, noteWarnings, printAnswer } from "../../../context/print.ts"
-import { columnsNamed, tableText } from "../../../output/table.ts"
+import { notePending, noteWarnings, printAnswer, printTable } from "../../../context/print.ts"
 import { formatIn, readMoment } from "../../../base/parse-time.ts"
 import { type CommandAction, listFlag, textFlag } from "../../../context/program.ts"
 import { storeOf } from "../../../context/resolve-id.ts"
-import { itemsOf, lineMeant } from "../shared/parts.ts"
+import { lineMeant } from "../shared/parts.ts"
+import { momentFlag, present } from "../../../context/pages.ts"
 import { opportunityPath } from "../shared/show.ts"
 import { countedCode, findAsset } from "../../../context/codes.ts"
-import { present } from "../../../context/writes.ts"
-
-const moment_flags = [
-  ["from", "--from", "starts_at"],
-  ["to", "--to", "ends_at"],
-  ["chargeFrom", "--charge-from", "charge_starts_at"],
-  ["chargeTo", "--charge-to", "charge_ends_at"]
-] as const
 
 export const extendOrder: CommandAction = async (context, [named = ""], flags) => {
   const path = await opportunityPath(context, named)
   const order = rowIn(await context.read(path, [["include", "items,items.assets"]]), "opportunity")
   const { zone } = await storeOf(context, order)
-  const dates = Object.fromEntries(
-    moment_flags.flatMap(([name, flag, field]) => {
-      const text = textFlag(flags, name)
-      return text === undefined ? [] : [[field, readMoment(context, text, zone, flag)]]
-    })
-  )
-  if (Object.keys(dates).length === 0) dates.ends_at = await askForEnd(context, order, zone)
-  const reason = textFlag(flags, "reason")
-  const parts = await partsMeant(context, itemsOf(order), listFlag(flags, "part"))
-  const body: JsonObject = {
-    ...dates,
+  const dates = present({
+    starts_at: momentFlag(context, flags, "from", zone),
+    ends_at: momentFlag(context, flags, "to", zone),
+    charge_starts_at: momentFlag(context, flags, "chargeFrom", zone),
+    charge_ends_at: momentFlag(context, flags, "chargeTo", zone)
+  })
+  const given = Object.keys(dates).length > 0 ? dates : { ends_at: await askForEnd(context, order, zone) }
+  const parts = await partsMeant(context, order.items ?? [], listFlag(flags, "part"))
+  const body = present({
+    ...given,
     lines: await linesMeant(context, order, textFlag(flags, "lines") ?? (parts.length > 0 ? "keep" : undefined)),
-    ...(parts.length === 0 ? {} : { parts }),
-    ...(reason === undefined ? {} : { reason })
-  }
+    parts: parts.length === 0 ? undefined : parts,
+    reason: textFlag(flags, "reason")
+  })
   if (context.options.plan === true) {
-    const planned = await context.ask({ method: "POST", path: `${path}/extend`, body })
+    const planned = await context.post(`${path}/extend`, body)
     if (context.options.json === true) return printAnswer(context, planned)
     showExtension(context, planned, order, zone)
     return context.note("Planned only; nothing was written.")
   }
   if (context.interactive && flags.yes !== true && !(await agreed(context, path, body, order, zone)))
     throw usageError("Nothing was changed.")
-  const answer = await context.ask({ method: "POST", path: `${path}/extend`, body })
+  const answer = await context.post(`${path}/extend`, body)
   if (context.options.json === true) return printAnswer(context, answer)
   showExtension(context, answer, order, zone)
   notePending(context, answer)
@@ -69,7 +60,7 @@ const linesMeant = async (
 ): Promise<Json> => {
   if (text === undefined || text === "follow" || text === "keep") return text ?? "follow"
   const ids: Array<number> = []
-  for (const one of text.split(",")) ids.push((await lineMeant(context, itemsOf(order), one)).id)
+  for (const one of text.split(",")) ids.push((await lineMeant(context, order.items ?? [], one)).id)
   return ids
 }
 
@@ -81,7 +72,7 @@ const agreed = async (
   order: Row<"opportunity">,
   zone: string
 ): Promise<boolean> => {
-  showExtension(context, await context.ask({ method: "POST", path: `${path}/extend/preview`, body }), order, zone)
+  showExtension(context, await context.post(`${path}/extend/preview`, body), order, zone)
   const { confirm } = await import("../../../output/prompt.ts")
   return confirm("Extend it so?")
 }
@@ -109,8 +100,8 @@ const showExtension = (context: CommandContext, answer: QueryResult, order: Row<
     ...rows.map(([title, key]) => ({ what: title, before: shown(before[key]), after: shown(after[key]) })),
     { what: "short of", before: shortOf(before), after: shortOf(after) }
   ].filter((row) => row.before !== "" || row.after !== "")
-  context.print(tableText(columnsNamed("what=, before, after"), compared, context.terminal))
-  const names = new Map(itemsOf(order).map(({ id, name }) => [id, name]))
+  printTable(context, "what=, before, after", compared)
+  const names = new Map((order.items ?? []).map(({ id, name }) => [id, name]))
   const told = (ids: ReadonlyArray<number>): string => ids.map((id) => names.get(id) ?? String(id)).join(", ") || "none"
   context.note(
     `Lines that go along: ${told(extension.lines_followed)}. ` +
@@ -170,21 +161,19 @@ export const returnEarly: CommandAction = async (context, [named = "", ...goods]
   const path = await opportunityPath(context, named)
   const order = rowIn(await context.read(path, [["include", "items,items.assets"]]), "opportunity")
   const { zone } = await storeOf(context, order)
-  const at = textFlag(flags, "at")
-  const answer = await context.ask({
-    method: "POST",
-    path: `${path}/return_early`,
-    body: present({
-      items: await partsMeant(context, itemsOf(order), goods),
+  const answer = await context.post(
+    `${path}/return_early`,
+    present({
+      items: await partsMeant(context, order.items ?? [], goods),
       // Without --at it is the time of the units' check-in, else of the command.
-      returned_at: at !== undefined ? readMoment(context, at, zone, "--at") : undefined,
+      returned_at: momentFlag(context, flags, "at", zone),
       already_back: flags.bookedIn === true ? true : undefined,
       condition: flags.good === true ? 0 : flags.damaged === true ? 1 : undefined,
       damage_notes: textFlag(flags, "note")
     })
-  })
+  )
   if (context.options.plan === true || context.options.json === true) return printAnswer(context, answer)
-  const names = new Map(itemsOf(order).map(({ id, name }) => [id, name]))
+  const names = new Map((order.items ?? []).map(({ id, name }) => [id, name]))
   const { returned } = answer.body as { readonly returned: ReadonlyArray<Row<"returned">> }
   const shown = returned.map((part) => ({
     line: names.get(part.opportunity_item_id) ?? String(part.opportunity_item_id),
@@ -193,9 +182,7 @@ export const returnEarly: CommandAction = async (context, [named = "", ...goods]
     total_before: part.total_before,
     total_after: part.total_after
   }))
-  context.print(
-    tableText(columnsNamed("line, back, charged_until, total_before, total_after"), shown, context.terminal)
-  )
+  printTable(context, "line, back, charged_until, total_before, total_after", shown)
   noteWarnings(context, isJsonObject(answer.body) ? answer.body : {})
   notePending(context, answer)
 }
@@ -214,11 +201,7 @@ export const creditOrder: CommandAction = async (context, [named = ""], flags) =
     const { confirm } = await import("../../../output/prompt.ts")
     if (!(await confirm("Issue the credit?"))) throw usageError("Nothing was changed.")
   }
-  const answer = await context.ask({
-    method: "POST",
-    path: `${path}/credit_notes`,
-    body: present({ reason: textFlag(flags, "reason") })
-  })
+  const answer = await context.post(`${path}/credit_notes`, present({ reason: textFlag(flags, "reason") }))
   if (context.options.json === true) return printAnswer(context, answer)
   for (const note of (answer.body as { readonly credit_notes: ReadonlyArray<Row<"credit_note">> }).credit_notes)
     context.note(`Credit note ${note.number ?? "(number pending)"}: ${note.total} ${note.currency_code}.`)
@@ -233,6 +216,6 @@ const showDraft = (context: CommandContext, draft: Row<"credit_draft">): void =>
     amount,
     tax: tax_total
   }))
-  context.print(tableText(columnsNamed("invoice, name, amount, tax"), rows, context.terminal))
+  printTable(context, "invoice, name, amount, tax", rows)
   context.note(`Credit draft: ${draft.total} ${draft.currency_code} with tax.`)
 }

@@ -9,8 +9,8 @@ import { formatMoney } from "../../../../core/values/money.ts"
 import { type Row, rowIn, type RowOfList, rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { storeOf } from "../../../context/resolve-id.ts"
-import { bodyText } from "../../../context/print.ts"
-import { columnsNamed, labelOf, tableText } from "../../../output/table.ts"
+import { bodyText, printTable } from "../../../context/print.ts"
+import { labelOf } from "../../../output/table.ts"
 import { cellText } from "../../../output/text.ts"
 import { listQuery, wholeList } from "../../../context/pages.ts"
 import type { Flags } from "../../../context/program.ts"
@@ -36,7 +36,7 @@ export const showHistory = async (context: CommandContext, path: string, flags: 
       ...change
     }))
   })
-  if (rows.length > 0) context.print(tableText(columnsNamed("at, who, what, field, old, new"), rows, context.terminal))
+  if (rows.length > 0) printTable(context, "at, who, what, field, old, new", rows)
   const { more } = bodyText(body, context.terminal)
   if (more !== undefined) context.note(more)
 }

@@ -13,8 +13,8 @@ import { CliError, exit_codes, missingFlagError, usageError } from "../../../bas
 import { order_parts } from "../../../output/order.ts"
 import { notePending, printAnswer } from "../../../context/print.ts"
 import { brief_includes, printBrief } from "../../../briefs/invoices.ts"
-import { itemsOf, lineMeant } from "../shared/parts.ts"
-import { present } from "../../../context/writes.ts"
+import { lineMeant } from "../shared/parts.ts"
+import { present } from "../../../context/pages.ts"
 
 export const declare = (program: Command): void => {
   const orders = program.command("orders").description("Orders by id or number, with all verbs of opportunities")
@@ -201,12 +201,7 @@ const stepTo = (word: string, header: { readonly state: number; readonly status:
 
 const move = async (context: CommandContext, path: string, step: Step, reason: string | undefined): Promise<void> => {
   const body = reason === undefined ? step.body : { ...step.body, reason }
-  const answer = await context.ask({
-    method: "POST",
-    path: `${path}/${step.operation}`,
-    query: [["include", order_parts]],
-    body
-  })
+  const answer = await context.post(`${path}/${step.operation}`, body, [["include", order_parts]])
   if (context.options.plan === true) return printAnswer(context, answer)
   await showOpportunity(context, path)
   notePending(context, answer)
@@ -256,21 +251,20 @@ const invoiceOrder: CommandAction = async (context, [named = ""], flags) => {
   const opportunity = rowIn(await context.read(path, [["include", "items"]]), "opportunity")
   const type = textFlag(flags, "type")
   if (type === undefined || type === "standard") await requireOrder(context, opportunity, named, flags)
-  const items = itemsOf(opportunity)
+  const items = opportunity.items ?? []
   const asked: Array<JsonObject> = []
   for (const line of lines) asked.push(await lineAsked(context, items, line))
-  const answer = await context.ask({
-    method: "POST",
-    path: `${path}/invoices`,
-    query: context.options.json === true ? [] : brief_includes,
-    body: present({
+  const answer = await context.post(
+    `${path}/invoices`,
+    present({
       type,
       percent,
       amount,
       lines: asked.length === 0 ? undefined : asked,
       deduct_deposits: flags.deposits === false ? false : undefined
-    })
-  })
+    }),
+    context.options.json === true ? [] : brief_includes
+  )
   if (context.options.plan === true || context.options.json === true) return printAnswer(context, answer)
   printBrief(context, answer)
 }

@@ -52,14 +52,10 @@ export const printOrder = async (context: CommandContext, order: string, flags: 
 /** Records the document for the server; it is pending until sent. */
 const record = async (context: CommandContext, { order, type }: Wanted) => {
   const path = await opportunityPath(context, order)
-  return context.ask({
-    method: "POST",
-    path: "/api/v1/documents/generate",
-    body: {
-      documentable_type: "Opportunity",
-      documentable_id: Number(path.slice(path.lastIndexOf("/") + 1)),
-      document_type: type
-    }
+  return context.post("/api/v1/documents/generate", {
+    documentable_type: "Opportunity",
+    documentable_id: Number(path.slice(path.lastIndexOf("/") + 1)),
+    document_type: type
   })
 }
 

@@ -6,9 +6,10 @@ import { usageError } from "../../../base/exit-codes.ts"
 import { notePending, noteWarnings, printAnswer } from "../../../context/print.ts"
 import { readMoment } from "../../../base/parse-time.ts"
 import { type CommandAction, type Flags, textFlag } from "../../../context/program.ts"
-import { resolveId, storeOf } from "../../../context/resolve-id.ts"
-import { itemsOf, kindAndPrice, lineMeant, notePriceOf } from "../shared/parts.ts"
-import { present, writesOf } from "../../../context/writes.ts"
+import { storeOf } from "../../../context/resolve-id.ts"
+import { kindAndPrice, lineMeant, notePriceOf } from "../shared/parts.ts"
+import { flagTyped, idFlag, present } from "../../../context/pages.ts"
+import { writesOf } from "../../../context/writes.ts"
 import { opportunityPath, showOpportunity } from "../shared/show.ts"
 
 const read = async (context: CommandContext, path: string): Promise<Row<"opportunity">> =>
@@ -18,7 +19,7 @@ const read = async (context: CommandContext, path: string): Promise<Row<"opportu
 export const updateQuote: CommandAction = async (context, [named = "", line], flags) => {
   const path = await opportunityPath(context, named)
   const quote = await read(context, path)
-  const item = line === undefined ? undefined : await lineMeant(context, itemsOf(quote), line)
+  const item = line === undefined ? undefined : await lineMeant(context, quote.items ?? [], line)
   const body = item === undefined ? await headerBody(context, flags) : await lineBody(context, quote, item, flags)
   if (Object.keys(body).length === 0) throw usageError("Nothing to change: give what is to be other than it is.")
   const answer = await context.ask(
@@ -36,10 +37,9 @@ const of_lines = [
   ...["discount", "from", "to", "name", "optional", "notes"]
 ]
 const of_headers = ["subject", "reference", "member", "venue"]
-const dashed = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 const refuseOthers = (flags: Flags, names: ReadonlyArray<string>, text: string): void => {
   const given = names.find((name) => flags[name] !== undefined)
-  if (given !== undefined) throw usageError(`--${dashed(given)} ${text}`)
+  if (given !== undefined) throw usageError(`${flagTyped(given)} ${text}`)
 }
 
 const headerBody = async (context: CommandContext, flags: Flags): Promise<JsonObject> => {
@@ -49,15 +49,11 @@ const headerBody = async (context: CommandContext, flags: Flags): Promise<JsonOb
       "orders extend QUOTE --from TIME --to TIME moves the whole hire, with its lines."
     )
   refuseOthers(flags, of_lines, "is of a line: name it after the quote, by id, product or name.")
-  const memberGiven = async (name: string): Promise<number | undefined> => {
-    const text = textFlag(flags, name)
-    return text === undefined ? undefined : resolveId(context, "members", text)
-  }
   return present({
     subject: textFlag(flags, "subject"),
     reference: textFlag(flags, "reference"),
-    member_id: await memberGiven("member"),
-    venue_id: await memberGiven("venue")
+    member_id: await idFlag(context, flags, "member", "members"),
+    venue_id: await idFlag(context, flags, "venue", "members")
   })
 }
 
@@ -92,7 +88,7 @@ const lineBody = async (
 /** Removes lines with those below them. All names are resolved before the first is removed. */
 export const removeLines: CommandAction = async (context, [named = "", ...codes], flags) => {
   const path = await opportunityPath(context, named)
-  const items = itemsOf(await read(context, path))
+  const items = (await read(context, path)).items ?? []
   const lines: Array<OrderLine> = []
   for (const code of codes) {
     const line = await lineMeant(context, items, code)

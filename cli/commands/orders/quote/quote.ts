@@ -2,18 +2,18 @@
 import { rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { notePending, noteWarnings, printAnswer, warningsIn } from "../../../context/print.ts"
-import { readMoment } from "../../../base/parse-time.ts"
 import { type CommandAction, type Flags, listFlag, repeatable, textFlag, withAction } from "../../../context/program.ts"
 import { resolveId, resolveStore, storeOf } from "../../../context/resolve-id.ts"
 import { declareShow, opportunityPath, showOpportunity } from "../shared/show.ts"
 import { kindAndPrice, notePriceOf } from "../shared/parts.ts"
+import { idFlag, momentFlag, present } from "../../../context/pages.ts"
 import { missingFlagError, usageError } from "../../../base/exit-codes.ts"
 import { order_parts } from "../../../output/order.ts"
 import type { Query } from "../../../../core/kernel/index.ts"
 import { sameNamed } from "./ask-customer.ts"
 import type { Command } from "commander"
 import { declareReprice, listOpportunities, withListFlags } from "../shared/list.ts"
-import { present, writesOf } from "../../../context/writes.ts"
+import { writesOf } from "../../../context/writes.ts"
 import { contactsGiven, createMember, withContactFlags } from "../../people/members.ts"
 
 // `quote add`.
@@ -33,15 +33,10 @@ const addLine: CommandAction = async (context, [named = "", code = ""], flags) =
   const { item_id, name } = await findProduct(context, code)
   const is_dated = flags.from !== undefined || flags.to !== undefined
   const { zone } = is_dated ? await storeOf(context, rowIn(await context.read(path), "opportunity")) : { zone: "UTC" }
-  const momentGiven = (flag: string, begins?: string): string | undefined => {
-    const text = textFlag(flags, flag)
-    return text === undefined ? undefined : readMoment(context, text, zone, `--${flag}`, begins)
-  }
-  const starts_at = momentGiven("from")
-  const answer = await context.ask({
-    method: "POST",
-    path: `${path}/items`,
-    body: present({
+  const starts_at = momentFlag(context, flags, "from", zone)
+  const answer = await context.post(
+    `${path}/items`,
+    present({
       item_id,
       name: flags.name ?? name,
       quantity: flags.quantity,
@@ -50,9 +45,9 @@ const addLine: CommandAction = async (context, [named = "", code = ""], flags) =
       notes: flags.notes,
       is_optional: flags.optional === true ? true : undefined,
       starts_at,
-      ends_at: momentGiven("to", starts_at)
+      ends_at: momentFlag(context, flags, "to", zone, starts_at)
     })
-  })
+  )
   if (context.options.plan === true) return printAnswer(context, answer)
   await showOpportunity(context, path)
   const made = (rowIn(answer.body, "opportunity").items ?? []).filter((line) => line.item_id === item_id)
@@ -110,18 +105,10 @@ const newQuote: CommandAction = async (context, _args, flags) => {
   if (typeof answers.subject !== "string") throw missingFlagError("--subject", "the subject")
   const store = await resolveStore(context, textFlag(answers, "store"))
   const lines = await readLines(context, listFlag(answers, "line"))
-  const momentGiven = (name: string, begins?: string): string | undefined => {
-    const text = textFlag(answers, name)
-    return text === undefined ? undefined : readMoment(context, text, store.zone, `--${name}`, begins)
-  }
-  const memberGiven = async (name: string): Promise<number | undefined> => {
-    const text = textFlag(answers, name)
-    return text === undefined ? undefined : resolveId(context, "members", text)
-  }
   // All input is checked before the customer is created.
-  const starts_at = momentGiven("from")
-  const dates = { starts_at, ends_at: momentGiven("to", starts_at) }
-  const venue_id = await memberGiven("venue")
+  const starts_at = momentFlag(context, answers, "from", store.zone)
+  const dates = { starts_at, ends_at: momentFlag(context, answers, "to", store.zone, starts_at) }
+  const venue_id = await idFlag(context, answers, "venue", "members")
   const { ask, printPlan } = writesOf(context)
   const member_id = await newCustomer(context, answers, ask)
   const body = present({
@@ -130,7 +117,7 @@ const newQuote: CommandAction = async (context, _args, flags) => {
     reference: textFlag(answers, "reference"),
     currency: textFlag(answers, "currency"),
     ...dates,
-    member_id: member_id ?? (await memberGiven("member")),
+    member_id: member_id ?? (await idFlag(context, answers, "member", "members")),
     venue_id
   })
   const query: Query = [["include", order_parts]]

@@ -213,15 +213,11 @@ const priced = async (
 ): Promise<{ readonly total: string; readonly currency: string; readonly resolved: boolean }> => {
   const start = hire?.from ?? "2000-01-03T00:00:00Z",
     end = hire?.to ?? "2000-01-04T00:00:00Z"
-  const { body } = await context.ask({
-    method: "POST",
-    path: `/api/v1/products/${id}/calculate_rate`,
-    body: {
-      start,
-      end,
-      quantity: Math.max(1, Math.ceil(Number(quantity))),
-      ...(hire === undefined ? {} : { store_id: hire.store.id })
-    }
+  const { body } = await context.post(`/api/v1/products/${id}/calculate_rate`, {
+    start,
+    end,
+    quantity: Math.max(1, Math.ceil(Number(quantity))),
+    ...(hire === undefined ? {} : { store_id: hire.store.id })
   })
   const breakdown = rowIn(body, "rate_breakdown")
   return { total: breakdown.total, currency: breakdown.currency, resolved: metaIn(body).resolved === true }

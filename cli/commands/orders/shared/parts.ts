@@ -1,7 +1,7 @@
 /** Products, lines, prices and bodies, for the verbs of quotes and orders. */
 import type { Json } from "../../../../core/kernel/index.ts"
 import { fixed_charge } from "../../../../core/orders/opportunities/tables/index.ts"
-import { type OrderLine, type Row, rowIn } from "../../../base/answers.ts"
+import { type OrderLine, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
 import { type Flags, textFlag } from "../../../context/program.ts"
@@ -70,6 +70,3 @@ export const lineMeant = async (
         way_out: "Give the id of the one that is meant."
       })
 }
-
-/** Lines of an opportunity that was read with `include=items`. */
-export const itemsOf = (opportunity: Row<"opportunity">): ReadonlyArray<OrderLine> => opportunity.items ?? []

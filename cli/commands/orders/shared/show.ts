@@ -3,7 +3,7 @@
  * will be out of service.
  */
 import type { Command } from "commander"
-import { type Row, rowIn, type RowOfList, rowsIn } from "../../../base/answers.ts"
+import { type Row, rowIn, rowsIn } from "../../../base/answers.ts"
 import { isJsonObject, type JsonObject, type Query } from "../../../../core/kernel/index.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { withAction } from "../../../context/program.ts"
@@ -11,7 +11,6 @@ import { resolveId } from "../../../context/resolve-id.ts"
 import { noteWarnings } from "../../../context/print.ts"
 import { orderText } from "../../../output/order.ts"
 import { explanationText } from "../../../output/explanation.ts"
-import { numberText } from "../../../../core/values/text.ts"
 
 export const opportunityPath = async (context: CommandContext, named: string): Promise<string> =>
   `/api/v1/opportunities/${await resolveId(context, "opportunities", named)}`
@@ -50,16 +49,6 @@ export const showOpportunity = async (context: CommandContext, path: string, ask
 /** Notes each allocated unit of a response that will be out of service, one per line. */
 export const tellToReplace = (context: CommandContext, body: JsonObject): void => {
   for (const { says } of rowsIn(body, "to_replace")) context.note(`! ${String(says)}`)
-}
-/** Notes, for each order in a list of shortages, how many of its allocated units are out of service. */
-export const tellOrdersToReplace = (context: CommandContext, rows: ReadonlyArray<RowOfList<"shortages">>): void => {
-  const orders = new Map(rows.map(({ opportunity }) => [opportunity.id, opportunity]))
-  for (const { id, number, to_replace } of orders.values()) {
-    const named = `Order ${numberText(number, id)}`
-    const are = to_replace === 1 ? "allocated unit is" : "allocated units are"
-    if (to_replace > 0)
-      context.note(`! ${named}: ${to_replace} ${are} out of service; orders shortages ${id} names them.`)
-  }
 }
 /** Notes the allocated units of one order that will be out of service, for users who may see its shortages. */
 const noteToReplace = async (context: CommandContext, path: string, order: Row<"opportunity">): Promise<void> => {

@@ -2,7 +2,6 @@
 import type { Json, JsonObject, Query } from "../../../../core/kernel/index.ts"
 import { objectBody, type Row, rowIn, type RowOfList, rowsIn, totalOf } from "../../../base/answers.ts"
 import type { ApiRequest, CommandContext } from "../../../context/context.ts"
-import { responseError } from "../../../base/response-errors.ts"
 import { countries } from "../../../../core/values/country.ts"
 import type { Company } from "./house.ts"
 
@@ -60,11 +59,7 @@ export const atServer = async (
   path: string,
   body?: Json,
   more: Pick<ApiRequest, "query" | "files"> = {}
-): Promise<JsonObject> => {
-  const answer = await context.requestAtServer({ ...more, method, path: `/api/v1/${path}`, body })
-  if (answer.status >= 400) throw responseError(answer)
-  return objectBody(answer.body)
-}
+): Promise<JsonObject> => objectBody((await context.askServer({ ...more, method, path: `/api/v1/${path}`, body })).body)
 
 const anyOf = async (context: CommandContext, name: string): Promise<boolean> =>
   rowsIn(await atServer(context, "GET", name, undefined, { query: [["per_page", "1"]] }), name).length > 0

@@ -1,14 +1,15 @@
 /** `units inspect` and `units due`: records inspections at the bench, also offline, and lists what is due. */
-import type { Json, JsonObject, Query } from "../../../../core/kernel/index.ts"
+import type { JsonObject } from "../../../../core/kernel/index.ts"
 import { rowIn, rowsIn } from "../../../base/answers.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
 import { linesOf, localFile } from "../../../base/input.ts"
-import { formatIn, readMoment } from "../../../base/parse-time.ts"
+import { formatIn } from "../../../base/parse-time.ts"
 import type { CommandContext } from "../../../context/context.ts"
-import { notePending, printAnswer } from "../../../context/print.ts"
+import { idFlag, momentFlag, present, queryOf } from "../../../context/pages.ts"
+import { notePending, printAnswer, printTable } from "../../../context/print.ts"
 import { type Flags, listFlag, textFlag } from "../../../context/program.ts"
 import { resolveId, resolveStore } from "../../../context/resolve-id.ts"
-import { type Column, columnsNamed, tableText } from "../../../output/table.ts"
+import { type Column, columnsNamed } from "../../../output/table.ts"
 import { oneLine } from "../../../output/text.ts"
 import { attachPhotos } from "../../documents/attach.ts"
 import { requireUnit } from "./move.ts"
@@ -24,14 +25,13 @@ export const inspectUnits = async (
   if ((flags.pass === true) === (flags.fail === true)) throw usageError("Say how it ended: --pass or --fail.")
   const photos = listFlag(flags, "photo")
   for (const photo of photos) await localFile(photo)
-  const body: Record<string, Json> = {
+  const body = present({
     inspection_kind_id: await resolveId(context, "inspection_kinds", kind),
-    result: flags.pass === true ? "pass" : "fail"
-  }
-  for (const name of ["value", "note", "inspector"]) {
-    const given = textFlag(flags, name)
-    if (given !== undefined) body[name] = given
-  }
+    result: flags.pass === true ? "pass" : "fail",
+    value: textFlag(flags, "value"),
+    note: textFlag(flags, "note"),
+    inspector: textFlag(flags, "inspector")
+  })
   const done: Array<JsonObject> = []
   let worst: number = exit_codes.ok
   for await (const code of codes.length > 0 ? codes : linesOf(undefined)) {
@@ -54,14 +54,13 @@ export const inspectUnits = async (
 const inspectOne = async (context: CommandContext, code: string, sent: JsonObject, flags: Flags) => {
   const unit = await requireUnit(context, code)
   const { zone } = await resolveStore(context, String(unit.store_id))
-  const [at, due] = [textFlag(flags, "at"), textFlag(flags, "due")]
-  const body = {
+  const body = present({
     ...sent,
     stock_level_id: unit.id,
-    ...(at === undefined ? {} : { inspected_at: readMoment(context, at, zone, "--at") }),
-    ...(due === undefined ? {} : { due_at: readMoment(context, due, zone, "--due") })
-  }
-  const answer = await context.ask({ method: "POST", path: "/api/v1/inspections", body })
+    inspected_at: momentFlag(context, flags, "at", zone),
+    due_at: momentFlag(context, flags, "due", zone)
+  })
+  const answer = await context.post("/api/v1/inspections", body)
   if (answer.events !== undefined && context.options.json === true) {
     await printAnswer(context, answer)
     return undefined
@@ -90,19 +89,16 @@ const pages_of = 500
 
 /** Lists units whose inspection is due within some days, failed and overdue ones included. */
 export const showDue = async (context: CommandContext, flags: Flags): Promise<void> => {
-  const [kind, product, store] = [textFlag(flags, "kind"), textFlag(flags, "product"), textFlag(flags, "store")]
   const within = textFlag(flags, "within") ?? "30"
   if (!/^\d{1,4}$/.test(within)) throw usageError(`--within: ${JSON.stringify(within)} is no number of days.`)
   const until = new Date(Date.now() + Number(within) * 86_400_000).toISOString()
-  const query: Query = [
-    ["due_before", until],
-    ["per_page", String(pages_of)],
-    ...(store === undefined ? [] : [["store_id", String((await resolveStore(context, store)).id)] as const]),
-    ...(product === undefined ? [] : [["product_id", String(await resolveId(context, "products", product))] as const]),
-    ...(kind === undefined
-      ? []
-      : [["inspection_kind_id", String(await resolveId(context, "inspection_kinds", kind))] as const])
-  ]
+  const query = queryOf({
+    due_before: until,
+    per_page: pages_of,
+    store_id: await idFlag(context, flags, "store", "stores"),
+    product_id: await idFlag(context, flags, "product", "products"),
+    inspection_kind_id: await idFlag(context, flags, "kind", "inspection_kinds")
+  })
   const rows: Array<Due> = []
   for (let page = 1; ; page++) {
     const some = rowsIn(
@@ -114,5 +110,5 @@ export const showDue = async (context: CommandContext, flags: Flags): Promise<vo
   }
   if (context.options.json === true) return context.printJson({ inspection_dues: rows })
   if (rows.length === 0) return context.note(`Nothing is due within ${within} days.`)
-  context.print(tableText(columns, rows, context.terminal))
+  printTable(context, columns, rows)
 }

@@ -4,7 +4,7 @@ import { plainJson, rowsIn } from "../../../base/answers.ts"
 import { usageError } from "../../../base/exit-codes.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { type Flags, textFlag } from "../../../context/program.ts"
-import { resolveId, resolveStore } from "../../../context/resolve-id.ts"
+import { idFlag, queryOf } from "../../../context/pages.ts"
 import { labelsAsked, writeLabels } from "../../../views/labels.ts"
 
 type Labels = ReturnType<typeof rowsIn<"labels">>
@@ -15,12 +15,11 @@ export const labelUnits = async (
   codes: ReadonlyArray<string>,
   flags: Flags
 ): Promise<void> => {
-  const [product, store] = [textFlag(flags, "product"), textFlag(flags, "store")]
-  const has_selection = product !== undefined || store !== undefined
+  const has_selection = flags.product !== undefined || flags.store !== undefined
   if (codes.length > 0 === has_selection)
     throw usageError("Say what to label: codes, or all units by --product, --store or both.")
   const asked = labelsAsked(textFlag(flags, "symbol") ?? "code128", flags)
-  const labels = codes.length > 0 ? await labelsOfCodes(context, codes) : await labelsOfAll(context, product, store)
+  const labels = codes.length > 0 ? await labelsOfCodes(context, codes) : await labelsOfAll(context, flags)
   const file = textFlag(flags, "output")
   if (context.options.json === true) context.printJson({ labels: plainJson(labels) })
   if (context.options.json === true && file === undefined) return
@@ -36,15 +35,11 @@ const labelsOfCodes = async (context: CommandContext, codes: ReadonlyArray<strin
   }
   return labels
 }
-const labelsOfAll = async (
-  context: CommandContext,
-  product: string | undefined,
-  store: string | undefined
-): Promise<Labels> => {
-  const query: Query = [
-    ...(product === undefined ? [] : [["product_id", String(await resolveId(context, "products", product))] as const]),
-    ...(store === undefined ? [] : [["store_id", String((await resolveStore(context, store)).id)] as const])
-  ]
+const labelsOfAll = async (context: CommandContext, flags: Flags): Promise<Labels> => {
+  const query = queryOf({
+    product_id: await idFlag(context, flags, "product", "products"),
+    store_id: await idFlag(context, flags, "store", "stores")
+  })
   const labels: Array<Labels[number]> = []
   for (let page = 1; ; page++) {
     const some = rowsIn(await context.read("/api/v1/labels", [...query, ["page", String(page)]]), "labels")

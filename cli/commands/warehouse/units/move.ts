@@ -1,17 +1,17 @@
 /** `units quarantine|repair|release|lost|sold`: changes the state of units, with a command for each code. */
-import type { Json, JsonObject } from "../../../../core/kernel/index.ts"
+import type { JsonObject } from "../../../../core/kernel/index.ts"
 import { isServiceState, stateWords } from "../../../../core/products/stock/schema.ts"
 import { objectBody, type Row, rowIn, rowsIn } from "../../../base/answers.ts"
 import { type Asset, requireAsset } from "../../../context/codes.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
+import { idFlag, momentFlag, present } from "../../../context/pages.ts"
 import { notePending, printAnswer } from "../../../context/print.ts"
 import { oneLine } from "../../../output/text.ts"
-import { formatIn, readMoment } from "../../../base/parse-time.ts"
+import { formatIn } from "../../../base/parse-time.ts"
 import { type Flags, listFlag, textFlag } from "../../../context/program.ts"
 import { resolveStore } from "../../../context/resolve-id.ts"
 import { attachPhotos } from "../../documents/attach.ts"
-import { opportunityPath } from "../../orders/shared/show.ts"
 
 type Move = "quarantine" | "repair" | "release" | "lost" | "sold"
 
@@ -66,37 +66,31 @@ export const requireUnit = async (context: CommandContext, code: string): Promis
 
 /** Body values for all units; absent flags are omitted, so that an open record keeps its values. */
 const moveBody = async (context: CommandContext, flags: Flags): Promise<JsonObject> => {
-  const body: Record<string, Json> = {}
-  for (const name of ["reason", "note", "cost"]) {
-    const given = textFlag(flags, name)
-    if (given !== undefined) body[name] = given
-  }
-  for (const [flag, field] of [
-    ["quantity", "quantity"],
-    ["record", "service_record_id"]
-  ] as const) {
+  const numberIn = (flag: string): number | undefined => {
     const given = textFlag(flags, flag)
-    if (given === undefined) continue
-    if (!/^[1-9]\d{0,8}$/.test(given))
+    if (given !== undefined && !/^[1-9]\d{0,8}$/.test(given))
       throw usageError(`--${flag}: ${JSON.stringify(given)} is no whole number above 0.`)
-    body[field] = Number(given)
+    return given === undefined ? undefined : Number(given)
   }
-  const order = textFlag(flags, "order")
-  if (order !== undefined) body.opportunity_id = Number((await opportunityPath(context, order)).split("/").at(-1))
-  if (flags.writeOff === true) body.write_off = true
-  return body
+  return present({
+    reason: textFlag(flags, "reason"),
+    note: textFlag(flags, "note"),
+    cost: textFlag(flags, "cost"),
+    quantity: numberIn("quantity"),
+    service_record_id: numberIn("record"),
+    opportunity_id: await idFlag(context, flags, "order", "opportunities"),
+    write_off: flags.writeOff === true ? true : undefined
+  })
 }
 
 /** Dates in the zone of the unit's store; a day of return includes all of it. */
 const datesOf = async (context: CommandContext, asset: Asset, flags: Flags): Promise<JsonObject> => {
-  const since = textFlag(flags, "since"),
-    back = textFlag(flags, "back")
-  if (since === undefined && back === undefined) return {}
+  if (flags.since === undefined && flags.back === undefined) return {}
   const { zone } = await resolveStore(context, String(asset.store_id))
-  return {
-    ...(since === undefined ? {} : { starts_at: readMoment(context, since, zone, "--since") }),
-    ...(back === undefined ? {} : { expected_back_at: readMoment(context, back, zone, "--back") })
-  }
+  return present({
+    starts_at: momentFlag(context, flags, "since", zone),
+    expected_back_at: momentFlag(context, flags, "back", zone)
+  })
 }
 
 /** Moves one unit and prints the result; undefined if a plan was printed as JSON. */
@@ -106,7 +100,7 @@ const moveOne = async (
   asset: Asset,
   body: JsonObject
 ): Promise<JsonObject | undefined> => {
-  const answer = await context.ask({ method: "POST", path: `/api/v1/stock_levels/${asset.id}/${move}`, body })
+  const answer = await context.post(`/api/v1/stock_levels/${asset.id}/${move}`, body)
   if (answer.events !== undefined && context.options.json === true) {
     await printAnswer(context, answer)
     return undefined
@@ -153,11 +147,7 @@ const chargeFor = async (
       oneLine(`Would charge ${amount === "replacement" ? "the replacement" : amount} for ${asset.label}.`)
     )
   try {
-    await context.ask({
-      method: "POST",
-      path: `/api/v1/service_records/${record.id}/charge`,
-      body: amount === "replacement" ? {} : { amount }
-    })
+    await context.post(`/api/v1/service_records/${record.id}/charge`, amount === "replacement" ? {} : { amount })
     context.note(oneLine(`Charged for ${asset.label}; orders show lists the cost.`))
   } catch (error) {
     if (!(error instanceof CliError)) throw error

@@ -1,13 +1,13 @@
 /** `units workshop`: lists units that are out of service now. */
 import type { Row } from "../../../base/answers.ts"
-import { unpagedMeta, type Query } from "../../../../core/kernel/index.ts"
+import { unpagedMeta } from "../../../../core/kernel/index.ts"
 import { out_of_service_states } from "../../../../core/products/stock/schema.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { usageError } from "../../../base/exit-codes.ts"
-import { type Column, column, columnsNamed, tableText } from "../../../output/table.ts"
-import { allRows } from "../../../context/pages.ts"
+import { printTable } from "../../../context/print.ts"
+import { type Column, column, columnsNamed } from "../../../output/table.ts"
+import { allRows, idFlag, queryOf } from "../../../context/pages.ts"
 import { type Flags, textFlag } from "../../../context/program.ts"
-import { resolveStore } from "../../../context/resolve-id.ts"
 
 type Listed = Row<"service_record"> & { readonly is_overdue: boolean }
 const columns: ReadonlyArray<Column<Listed>> = [
@@ -23,15 +23,14 @@ const columns: ReadonlyArray<Column<Listed>> = [
 ]
 
 export const showWorkshop = async (context: CommandContext, flags: Flags): Promise<void> => {
-  const state = textFlag(flags, "state"),
-    store = textFlag(flags, "store")
+  const state = textFlag(flags, "state")
   if (state !== undefined && !out_of_service_states.some((one) => one === state))
     throw usageError(`--state: ${JSON.stringify(state)} is none of ${out_of_service_states.join(", ")}.`)
-  const query: Query = [
-    ["q[ended_at_null]", "1"],
-    ...(state === undefined ? [] : [["q[state_eq]", state] as const]),
-    ...(store === undefined ? [] : [["q[store_id_eq]", String((await resolveStore(context, store)).id)] as const])
-  ]
+  const query = queryOf({
+    "q[ended_at_null]": 1,
+    "q[state_eq]": state,
+    "q[store_id_eq]": await idFlag(context, flags, "store", "stores")
+  })
   const now = new Date().toISOString()
   const rows = (await allRows(context, "/api/v1/service_records", query)).map((row): Listed => {
     const back = row.expected_back_at
@@ -41,7 +40,7 @@ export const showWorkshop = async (context: CommandContext, flags: Flags): Promi
   if (context.options.json === true)
     return context.printJson({ service_records: in_order, meta: unpagedMeta(in_order.length) })
   if (in_order.length === 0) return context.note("Nothing is out of service.")
-  context.print(tableText(columns, in_order, context.terminal))
+  printTable(context, columns, in_order)
 }
 /** Sort key: by expected return, overdue first, then by start; lost units last. */
 const orderOf = (row: Listed): string =>
