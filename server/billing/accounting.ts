@@ -74,17 +74,16 @@ const idsOf = Effect.fnUntraced(function* ({ after_id, again, kind, since }: Ask
 
 const inOrder = { order: ["sort_order", "id"] }
 const postedOf = Effect.fnUntraced(function* (kind: PostedKind, ids: ReadonlyArray<number>, settings: Settings) {
-  const store = yield* Store
   const accounts = accountsOf(settings)
   if (ids.length === 0) return []
   if (kind === "invoices" || kind === "voids") {
-    const rows = yield* store.getMany(invoices, ids)
-    const items = Map.groupBy(yield* store.find(invoice_items, { invoice_id: ids }, inOrder), (row) => row.invoice_id)
+    const rows = yield* Store.getMany(invoices, ids)
+    const items = Map.groupBy(yield* Store.find(invoice_items, { invoice_id: ids }, inOrder), (row) => row.invoice_id)
     const posted = kind === "invoices" ? postedInvoice : postedVoid
     return rows.map((row): Posted => posted(row, items.get(row.id) ?? [], accounts))
   }
-  const rows = kind === "payments" ? yield* store.getMany(payments, ids) : []
-  const notes = kind === "credit_notes" ? yield* store.getMany(credit_notes, ids) : []
+  const rows = kind === "payments" ? yield* Store.getMany(payments, ids) : []
+  const notes = kind === "credit_notes" ? yield* Store.getMany(credit_notes, ids) : []
   const invoice_ids = [...new Set([...rows, ...notes].map((row) => row.invoice_id))]
   const of = yield* Store.byId(invoices, invoice_ids)
   if (kind === "payments")
@@ -93,11 +92,11 @@ const postedOf = Effect.fnUntraced(function* (kind: PostedKind, ids: ReadonlyArr
       return invoice === undefined ? [] : [postedPayment(row, invoice, accounts)]
     })
   const items = Map.groupBy(
-    yield* store.find(credit_note_items, { credit_note_id: ids }, inOrder),
+    yield* Store.find(credit_note_items, { credit_note_id: ids }, inOrder),
     (row) => row.credit_note_id
   )
   const groups = new Map(
-    (yield* store.find(invoice_items, { invoice_id: invoice_ids })).map((row) => [row.id, row.revenue_group_id])
+    (yield* Store.find(invoice_items, { invoice_id: invoice_ids })).map((row) => [row.id, row.revenue_group_id])
   )
   return notes.flatMap((note): ReadonlyArray<Posted> => {
     const invoice = of.get(note.invoice_id)

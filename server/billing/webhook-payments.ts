@@ -8,24 +8,14 @@ import { invoiceStream } from "../../core/billing/state/events.ts"
 import { type MovedMoney, recordPayment, recordRefund } from "../../core/billing/payments/decide.ts"
 import { type InvoiceRow, invoices, type PaymentRow, payments } from "../../core/billing/state/tables.ts"
 import { CommandRuntime, lockStreams, Store } from "../../core/kernel/index.ts"
-import type { DecideContext, Rejection, Viewer } from "../../core/kernel/index.ts"
+import type { DecideContext, Rejection } from "../../core/kernel/index.ts"
 import { formatMoney, parseMoney } from "../../core/values/money.ts"
 import { type Delivery, inboundHandler } from "../ports/server-slice.ts"
 import type { ToldPayment, ToldRefund } from "../delivery/inbound/payments.ts"
 import { plainPayment, stripeCheckout, stripePayment, stripeRefund } from "../delivery/inbound/payments.ts"
-import { GivenUp, recordByServer } from "../ports/server-context.ts"
+import { GivenUp, recordByServer, viewerNamed } from "../ports/server-context.ts"
 
-const nobody: Viewer = {
-  user_id: 0,
-  name: "webhooks",
-  person_id: null,
-  is_owner: true,
-  is_active: true,
-  role_ids: [],
-  permissions: new Set(),
-  abilities: new Set(["*"]),
-  token_id: null
-}
+const nobody = viewerNamed("webhooks", { is_owner: true })
 const givenUp = (message: string): GivenUp => new GivenUp({ message })
 
 /** The invoice with this number, else with this id. A proforma may have an invoice's number and is skipped. */

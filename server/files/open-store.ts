@@ -119,8 +119,9 @@ const moved = async (folder: string, temporary: string, path: string, { size_byt
   await synced(dirname(dirname(path)))
   await synced(folder)
 }
-const synced = async (folder: string): Promise<void> => {
-  const handle = await open(folder, "r")
+/** Flushes a file or folder to the disk, in a thread, as a server answers requests meanwhile. */
+export const synced = async (path: string): Promise<void> => {
+  const handle = await open(path, "r")
   try {
     await handle.sync()
   } finally {

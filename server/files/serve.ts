@@ -10,7 +10,7 @@ import { contentDisposition } from "../../core/values/file-name.ts"
 import { instantOf } from "../../core/values/time.ts"
 import type { DeviceFilesShape } from "../../sync/server/tables.ts"
 import type { BlobStore, BlobStoreFailure } from "../ports/blob-store.ts"
-import { serverContext, timedWork } from "../ports/server-context.ts"
+import { serverContext, timedWork, open_access } from "../ports/server-context.ts"
 import { isShownInPlace } from "./content-type.ts"
 import type { ServerSlice } from "../ports/server-slice.ts"
 import { isSameSignature, signatureOf } from "../ports/secret-box.ts"
@@ -246,11 +246,7 @@ export const file_headers = {
 export const showFile = get("/files/{uuid}", {
   name: "files.show",
   summary: "Download a file by its signed URL",
-  ability: null,
-  permission: null,
-  metering_weight: 0,
-  public: true,
-  server_only: true,
+  ...open_access,
   produces: "application/octet-stream",
   error_answers: { 403: null, 404: null, 410: null },
   answer_headers: file_headers,

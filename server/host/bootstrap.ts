@@ -1,10 +1,10 @@
 /** Fills an empty database with reference data, an owner and the owner's first token, in one transaction. */
 import { Clock, Effect } from "effect"
 import { allocateId } from "../../core/kernel/runtime/ids.ts"
-import { insert, lastPosition, Store, type Catalogue } from "../../core/kernel/index.ts"
+import { lastPosition, Store, type Catalogue } from "../../core/kernel/index.ts"
 import { lockDatabase, seed } from "../../core/kernel/runtime/schema.ts"
 import { instantOf } from "../../core/values/time.ts"
-import { hashOf, secretFor, tokens } from "../access/tokens/issue.ts"
+import { hashOf, insertToken, secretFor, tokens } from "../access/tokens/issue.ts"
 import { owner_user_id, ownerEvents } from "../ports/server-context.ts"
 import { StartupError } from "../ports/startup-error.ts"
 
@@ -49,23 +49,8 @@ export const bootstrap = Effect.fnUntraced(function* (
       }
       const id = yield* allocateId(tokens.name)
       const secret = owner_token ?? secretFor(id)
-      yield* store.apply([
-        insert(tokens, {
-          id,
-          name: "First owner",
-          abilities: ["*"],
-          user_id: owner_user_id,
-          expires_at: null,
-          rate_limit_per_minute: null,
-          monthly_units: null,
-          hash: hashOf(secret),
-          last_used_at: null,
-          revoked_at: null,
-          created_at: at,
-          updated_at: at,
-          deleted_at: null
-        })
-      ])
+      const row = { id, name: "First owner", abilities: ["*"], user_id: owner_user_id, expires_at: null }
+      yield* store.apply([insertToken(row, secret, at)])
       // Called before the commit: if the server is killed in between, the printed token is invalid and the next start
       // creates another.
       if (owner_token === undefined) onOwnerToken?.(secret)

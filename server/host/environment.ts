@@ -4,7 +4,6 @@
  */
 import { Config, ConfigProvider, Effect, Result, Schema, SchemaIssue } from "effect"
 import { parseSmtpUrl } from "../../core/values/mail-address.ts"
-import { levels } from "../ports/log.ts"
 import { StartupError } from "../ports/startup-error.ts"
 
 export type Environment = { readonly [name: string]: string | undefined }
@@ -66,6 +65,7 @@ const postgresUrl = (given: string): string | undefined =>
     : "be postgres://user:password@host:port/database."
 const longEnough = (given: string): string | undefined =>
   given.length < least_secret_length ? `have ${least_secret_length} or more characters.` : undefined
+const levels = ["debug", "info", "warn", "error", "silent"] as const
 const level: Variable<(typeof levels)[number]> = {
   meaning: "Log level: debug, info, warn, error or silent",
   otherwise: "info",

@@ -7,7 +7,6 @@ import type { SqlError } from "effect/sql"
 import { authorizeCall, dispatch, isJsonObject, json_body_bytes_max, match } from "../../core/kernel/index.ts"
 import { Rejection, settingNumber, traced, unauthenticated } from "../../core/kernel/index.ts"
 import type { Answer, Catalogue, CommandRuntime, Endpoint, Failure, Settings, Store } from "../../core/kernel/index.ts"
-import type { Viewer } from "../../core/kernel/index.ts"
 import { SharedCommit } from "../../sync/sqlite/shared-commits.ts"
 import { revoked_message } from "../../sync/server/push.ts"
 import { type BodyBudget, mediaType, type ReadBody, readBody, tooLarge } from "../http/body.ts"
@@ -15,7 +14,7 @@ import { isPreflight, originHeaders, originOf, preflightAnswer } from "../http/a
 import { answerTo, replyOf, streamedReply, tellingOf, told } from "../http/answered.ts"
 import { partsOf, readForm } from "./form.ts"
 import { type HttpRequest, type HttpResponse, networkOf } from "../http/http-message.ts"
-import { RawRequest, type ServerContext } from "../ports/server-context.ts"
+import { RawRequest, type ServerContext, viewerNamed } from "../ports/server-context.ts"
 import type { Log } from "../ports/log.ts"
 import { type Limits, quotaUsed, type RateLimitState, tooMany } from "../http/limits.ts"
 import { unitsOf } from "../http/limit-month.ts"
@@ -43,17 +42,7 @@ interface PipelineOptions {
 }
 type Serving = Effect.Effect<HttpResponse, never, Store | CommandRuntime | ServerContext>
 
-const nobody: Viewer = {
-  user_id: 0,
-  name: "",
-  person_id: null,
-  is_owner: false,
-  is_active: true,
-  role_ids: [],
-  permissions: new Set(),
-  abilities: new Set(),
-  token_id: null
-}
+const nobody = viewerNamed("", { abilities: new Set() })
 
 /** Facts about a request, for its log line and its metering record. */
 interface Trace {
@@ -65,7 +54,7 @@ interface Trace {
   endpoint: Endpoint | undefined
   /** The endpoint matched by path and method, even if the caller was rejected. */
   asked_for: Endpoint | undefined
-  viewer: Viewer | undefined
+  viewer: ServerCall["viewer"] | undefined
   standing: RateLimitState | undefined
   /** State of the token's monthly quota, if it has one. */
   quota: QuotaState | undefined

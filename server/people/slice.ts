@@ -133,7 +133,7 @@ const mailAccount = jobKind<AccountMailData>({
   waits_seconds: [5, 60, 300, 1_800, 7_200],
   at_a_time: 1,
   // Safe to repeat: message id and code position are unique, so nothing is queued twice.
-  run: (given) => Effect.flatMap(Store, (store) => store.transaction(accountMail(given))).pipe(retryOnConflict)
+  run: (given) => Store.transaction(accountMail(given)).pipe(retryOnConflict)
 })
 
 const kind_of: { readonly [type: string]: AccountMailKind } = {
@@ -309,9 +309,7 @@ const endCodes = (events: ReadonlyArray<StoredEvent>): Effect.Effect<void, Failu
         ? [data["user_id"]]
         : []
   )
-  return ended.length === 0
-    ? Effect.void
-    : Effect.flatMap(Store, (store) => store.apply(ended.map((user_id) => removeWhere(login_codes, { user_id }))))
+  return ended.length === 0 ? Effect.void : Store.apply(ended.map((user_id) => removeWhere(login_codes, { user_id })))
 }
 
 export const accessSlice: ServerSlice = {

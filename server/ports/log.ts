@@ -48,7 +48,6 @@ interface LogOptions {
 }
 
 const ranks: { readonly [L in Level | "silent"]: number } = { debug: 0, info: 1, warn: 2, error: 3, silent: 4 }
-export const levels = ["debug", "info", "warn", "error", "silent"] as const
 
 const held_millis = 50
 const held_max = 16_384

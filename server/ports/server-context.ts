@@ -3,7 +3,7 @@ import { Clock, Context, Data, Effect, Option, Schema, type Scope } from "effect
 import type { SqlError } from "effect/sql"
 import { appendEvents, chunked, CommandRuntime, Store } from "../../core/kernel/index.ts"
 import type { AnyEventType, DataOf, EventOf, Failure, JsonObject, NewEvent } from "../../core/kernel/index.ts"
-import type { StoredEvent, StoreRead, Viewer } from "../../core/kernel/index.ts"
+import type { SharedDraft, StoredEvent, StoreRead, Viewer } from "../../core/kernel/index.ts"
 import type { BlobStore } from "./blob-store.ts"
 import type { Condition } from "./health.ts"
 import type { Log } from "./log.ts"
@@ -296,6 +296,29 @@ export const RawRequest = Context.Reference<RawRequestShape>("flightcase/server/
 // Users of tokens.
 
 export const owner_user_id = 1
+
+/** Access to an endpoint that opens without a token. */
+export const open_access = {
+  ability: null,
+  permission: null,
+  metering_weight: 0,
+  public: true,
+  server_only: true
+} as const satisfies SharedDraft
+
+/** A viewer who is no user, such as a program or a customer. */
+export const viewerNamed = (name: string, more: Partial<Viewer> = {}): Viewer => ({
+  user_id: 0,
+  name,
+  person_id: null,
+  is_owner: false,
+  is_active: true,
+  role_ids: [],
+  permissions: new Set(),
+  abilities: new Set(["*"]),
+  token_id: null,
+  ...more
+})
 export type User = Omit<Viewer, "abilities" | "token_id">
 
 /** Events that create the owner of an empty database. */

@@ -123,8 +123,8 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     name: "a command's effects and its verdict are committed apart",
     file: push,
     within: "decidePushed",
-    find: "return yield* Store.transaction(decideOnce(replica_id, command, viewer, lost))",
-    replace: "return yield* decideOnce(replica_id, command, viewer, lost)",
+    find: "Store.transaction(decideOnce(replica_id, command, viewer, lost))",
+    replace: "decideOnce(replica_id, command, viewer, lost)",
     killed_by: [
       { file: "test/sync/atomic-verdicts.test.ts", test: "is stored with the command's effects", engine: "sqlite" }
     ]
@@ -568,7 +568,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     name: "a repeated webhook is not detected",
     file: "server/delivery/inbound/slice.ts",
     within: "keep",
-    find: "if (yield* store.exists(inbound_deliveries, { source: source.name, delivery_id })) return",
+    find: "if (yield* Store.exists(inbound_deliveries, { source: source.name, delivery_id })) return",
     replace: "",
     killed_by: [
       {

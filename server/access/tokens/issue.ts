@@ -2,7 +2,7 @@
 import { Effect, Schema } from "effect"
 import { appendEvents, CommandRuntime, eventType, insert, integer, list } from "../../../core/kernel/index.ts"
 import { settingNumber, Store, table, text, timestamp, updateWhere } from "../../../core/kernel/index.ts"
-import type { AnyEventType, RowOf, Settings, Viewer } from "../../../core/kernel/index.ts"
+import type { AnyEventType, RowChange, RowOf, Settings, Viewer } from "../../../core/kernel/index.ts"
 import { hash, randomBytes, timingSafeEqual } from "node:crypto"
 import { addColumn, type TableMigration } from "../../../core/kernel/store/table-migration.ts"
 import { allocateId } from "../../../core/kernel/runtime/ids.ts"
@@ -92,6 +92,28 @@ export const isSecretOf = (row: { readonly hash: string }, hash: string): boolea
 /** A new secret: the token's id and 256 random bits. */
 export const secretFor = (id: number): string => `${id}|${randomBytes(32).toString("base64url")}`
 
+/** The change that stores a new token; its event is recorded apart. */
+export const insertToken = (
+  row: Pick<TokenRow, "id" | "name" | "abilities" | "user_id" | "expires_at">,
+  secret: string,
+  now: string,
+  limits: Pick<TokenRow, "rate_limit_per_minute" | "monthly_units"> = {
+    rate_limit_per_minute: null,
+    monthly_units: null
+  }
+): RowChange =>
+  insert(tokens, {
+    ...row,
+    rate_limit_per_minute: limits.rate_limit_per_minute,
+    monthly_units: limits.monthly_units,
+    hash: hashOf(secret),
+    last_used_at: null,
+    revoked_at: null,
+    created_at: now,
+    updated_at: now,
+    deleted_at: null
+  })
+
 // Tokens issued to devices: each opens no more than the token the device enrolled with, and ends with it.
 
 const recording = Effect.fnUntraced(function* (viewer: Viewer, now: string) {
@@ -115,19 +137,7 @@ export const deviceTokens: DeviceTokensShape = {
       user_id: viewer.user_id,
       expires_at: issuer?.expires_at ?? null
     }
-    yield* Store.apply([
-      insert(tokens, {
-        ...row,
-        rate_limit_per_minute: issuer?.rate_limit_per_minute ?? null,
-        monthly_units: issuer?.monthly_units ?? null,
-        hash: hashOf(secret),
-        last_used_at: null,
-        revoked_at: null,
-        created_at: now,
-        updated_at: now,
-        deleted_at: null
-      })
-    ])
+    yield* Store.apply([insertToken(row, secret, now, issuer)])
     yield* appendEvents([tokenIssued.make(row)], yield* recording(viewer, now))
     return { id: row.id, secret }
   }),
@@ -169,18 +179,6 @@ export const issueOwnToken = Effect.fnUntraced(function* (
   const id = yield* allocateId(tokens.name)
   const secret = secretFor(id)
   const row = { id, name, user_id, abilities: ["*"], expires_at: expiryOf(null, undefined, settings, now) }
-  yield* Store.apply([
-    insert(tokens, {
-      ...row,
-      rate_limit_per_minute: null,
-      monthly_units: null,
-      hash: hashOf(secret),
-      last_used_at: null,
-      revoked_at: null,
-      created_at: now,
-      updated_at: now,
-      deleted_at: null
-    })
-  ])
+  yield* Store.apply([insertToken(row, secret, now)])
   return { id, secret, event: tokenIssued.make(row) }
 })

@@ -8,7 +8,7 @@ import type { AnyEventType, Catalogue, Failure, FieldErrors, JsonObject, RowOf }
 import type { SharedDraft } from "../../../core/kernel/index.ts"
 import { allocateId } from "../../../core/kernel/runtime/ids.ts"
 import { madeWithSecret, secretBox, withSecret } from "../../ports/secret-box.ts"
-import { jobOffer, RawRequest, serverContext, type ServerContextShape } from "../../ports/server-context.ts"
+import { jobOffer, open_access, RawRequest, serverContext } from "../../ports/server-context.ts"
 import {
   type DeliveryWork,
   deliveryWork,
@@ -43,7 +43,7 @@ const inboundEvents: ReadonlyArray<AnyEventType> = [sourceAdded, sourceRemoved]
 // responds, and processes it later. Repeated deliveries get the same response and no effect.
 
 /** Key purpose of sources' secrets. */
-const sourceSecrets = ({ key }: ServerContextShape) => secretBox(key, "inbound_sources")
+const sourceSecrets = (key: string) => secretBox(key, "inbound_sources")
 
 const not_signed = forbidden("The signature is missing, does not hold, or was made too long ago.")
 
@@ -53,22 +53,18 @@ const receiveEndpoint = (offered: DeliveryWork) =>
     answer: { message: text() },
     name: "inbound_sources.receive",
     summary: "Receive a webhook, authenticated by its source's signature instead of a token",
-    ability: null,
-    permission: null,
-    metering_weight: 0,
-    public: true,
-    server_only: true,
+    ...open_access,
     raw_body: true,
     body_max: inbound_body_bytes_max,
     success_status: 202,
     error_answers: { 403: null },
     run: ({ params, now }) =>
       Effect.gen(function* () {
-        const server = yield* serverContext
+        const { key } = yield* serverContext
         const received = yield* RawRequest
         const source = yield* Store.first(inbound_sources, { name: params["source"] ?? "" })
         if (source === undefined) return yield* notFound("No such source.")
-        const secret = sourceSecrets(server).open(source.sealed_secret)
+        const secret = sourceSecrets(key).open(source.sealed_secret)
         if (secret === undefined) return yield* sealedUnderAnotherKey
         const signed = signedBy(source.kind, secret, received, yield* Clock.currentTimeMillis)
         if (signed === undefined) return yield* not_signed
@@ -84,7 +80,7 @@ const receiveEndpoint = (offered: DeliveryWork) =>
           text: body.text,
           bytes: received.bytes.length
         }
-        yield* retryOnConflict(keep(delivery, now, offered, server))
+        yield* retryOnConflict(keep(delivery, now, offered))
         return { status: 202, body: { message: "Accepted" } }
       })
   })
@@ -110,36 +106,33 @@ interface Accepted {
 const keep = (
   { source, delivery_id, event, text, bytes }: Accepted,
   now: string,
-  offered: DeliveryWork,
-  server: ServerContextShape
+  offered: DeliveryWork
 ): Effect.Effect<void, Failure, Store> =>
-  Effect.flatMap(Store, (store) =>
-    store.transaction(
-      Effect.gen(function* () {
-        yield* lockStreams([`inbound ${source.name} ${delivery_id}`])
-        if (yield* store.exists(inbound_deliveries, { source: source.name, delivery_id })) return
-        const id = yield* allocateId(inbound_deliveries.name)
-        yield* store.apply([
-          insert(inbound_deliveries, {
-            id,
-            source: source.name,
-            kind: source.kind,
-            delivery_id,
-            event,
-            body: text,
-            body_excerpt: text.slice(0, excerpt_chars_max).toWellFormed(),
-            body_bytes: bytes,
-            status: "queued",
-            result: null,
-            done_at: null,
-            created_at: now,
-            updated_at: now,
-            deleted_at: null
-          })
-        ])
-        yield* server.jobs.offer(jobOffer(offered, { delivery_id: id }, { subject: String(id) }))
-      })
-    )
+  Store.transaction(
+    Effect.gen(function* () {
+      yield* lockStreams([`inbound ${source.name} ${delivery_id}`])
+      if (yield* Store.exists(inbound_deliveries, { source: source.name, delivery_id })) return
+      const id = yield* allocateId(inbound_deliveries.name)
+      yield* Store.apply([
+        insert(inbound_deliveries, {
+          id,
+          source: source.name,
+          kind: source.kind,
+          delivery_id,
+          event,
+          body: text,
+          body_excerpt: text.slice(0, excerpt_chars_max).toWellFormed(),
+          body_bytes: bytes,
+          status: "queued",
+          result: null,
+          done_at: null,
+          created_at: now,
+          updated_at: now,
+          deleted_at: null
+        })
+      ])
+      yield* (yield* serverContext).jobs.offer(jobOffer(offered, { delivery_id: id }, { subject: String(id) }))
+    })
   )
 
 /** Event type named by the sender; null if absent or not a valid name. */
@@ -233,7 +226,7 @@ const add = command("POST", "/api/v1/inbound_sources", {
   // Serialises sources of one name, so the second one fails on its field.
   streams: (_params, { name }) => [`inbound_sources ${String(name)}`],
   check: ({ kind, secret }) => secretErrors(kind, secret),
-  facts: ({ values }) => Effect.flatMap(Store, (store) => store.exists(inbound_sources, { name: values.name ?? "" })),
+  facts: ({ values }) => Store.exists(inbound_sources, { name: values.name ?? "" }),
   decide: (is_taken, { values }, context) => {
     if (is_taken) return Result.fail(invalidField("name", "Another source has this name."))
     const source = { id: context.id(inbound_sources), name: values.name ?? "", kind: values.kind ?? "generic" }
@@ -243,9 +236,9 @@ const add = command("POST", "/api/v1/inbound_sources", {
   // Within the transaction that records the event.
   respond: (source, input) =>
     Effect.gen(function* () {
-      const server = yield* serverContext
+      const { key } = yield* serverContext
       const secret = input.values.secret ?? `whsec_${randomBytes(32).toString("base64")}`
-      const row = { ...source, sealed_secret: sourceSecrets(server).seal(secret) }
+      const row = { ...source, sealed_secret: sourceSecrets(key).seal(secret) }
       return created(yield* madeWithSecret(sourceResource, row, secret, input))
     })
 })
@@ -278,11 +271,7 @@ const end = command("DELETE", "/api/v1/inbound_sources/{id}", {
       events: [sourceRemoved.make({ id: source.id, name: source.name, kind: source.kind })],
       result: { id: source.id }
     }),
-  respond: ({ id }) =>
-    Effect.as(
-      Effect.flatMap(Store, (store) => store.apply([remove(inbound_sources, id)])),
-      noContent
-    )
+  respond: ({ id }) => Effect.as(Store.apply([remove(inbound_sources, id)]), noContent)
 })
 
 /** `whole`: returns the complete catalogue, for the handlers of all slices. */

@@ -116,13 +116,12 @@ const queueOnce = (
   due_at: string,
   jobs: Pick<Jobs, "offer">
 ): Effect.Effect<void, Failure, Store> =>
-  Effect.flatMap(Store, (store) =>
-    store.transaction(
-      Effect.gen(function* () {
-        const moved = yield* store.sql`
+  Store.transaction(
+    Effect.gen(function* () {
+      const store = yield* Store
+      const moved = yield* store.sql`
           update timed_work set due_at = ${due_at} where kind = ${work.kind.kind} and due_at < ${due_at}
           returning kind`
-        if (moved.length > 0) yield* jobs.offer(jobOffer(work.kind, { due_at }, { subject: due_at }))
-      })
-    )
+      if (moved.length > 0) yield* jobs.offer(jobOffer(work.kind, { due_at }, { subject: due_at }))
+    })
   )

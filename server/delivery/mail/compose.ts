@@ -1,5 +1,4 @@
 /** Composes a queueable message: addresses validated, sender determined, limits checked. */
-import { randomUUID } from "node:crypto"
 import { Clock, Effect, Result, Schema } from "effect"
 import type { UploadedFile } from "../../../core/kernel/endpoints/endpoint-types.ts"
 import { invalid, settingText, Store, type FieldErrors, type Settings } from "../../../core/kernel/index.ts"
@@ -94,9 +93,6 @@ export interface MailDraft {
   /** A notice by the server itself: its refusal notifies no one, and it is not copied to `always_bcc`. */
   readonly is_notice?: boolean
 }
-
-/** An id for a message without another identifier. */
-export const freshMailId = (about: string): string => `${about}.${randomUUID()}`
 
 /** A message ready to queue, or a 422 for the draft or the settings. */
 export const composeMail = Effect.fnUntraced(function* (

@@ -45,7 +45,7 @@ const replayOne = (api: WebhookApi) =>
     authorize: ownOnly,
     success_status: 202,
     facts: ({ rows }): Effect.Effect<DeliveryRow | undefined, Failure, Store> =>
-      Effect.flatMap(Store, (store) => store.get(webhook_deliveries, rows.log.delivery)),
+      Store.get(webhook_deliveries, rows.log.delivery),
     decide: (delivery, { rows }) =>
       delivery === undefined
         ? Result.fail(invalidField("log", "What was sent is no longer kept; replay everything since then instead."))

@@ -160,13 +160,12 @@ export const makeFanOut = (kinds: WebhookKinds, subscriptions: Subscriptions, wa
 }
 
 /** The journal's last position, once transactions in progress have ended: they may not see the subscription. */
-const endOfJournal = Effect.flatMap(Store, (store) =>
-  store.transaction(
-    Effect.gen(function* () {
-      if (store.dialect === "pg") yield* store.run("select 1 from journal_head where id = 1 for update")
-      return yield* lastPosition(store)
-    })
-  )
+const endOfJournal = Store.transaction(
+  Effect.gen(function* () {
+    const store = yield* Store
+    if (store.dialect === "pg") yield* store.run("select 1 from journal_head where id = 1 for update")
+    return yield* lastPosition(store)
+  })
 )
 
 /**
@@ -223,16 +222,14 @@ export const queueEvents = Effect.fnUntraced(function* (
 const queueMessages = (messages: ReadonlyArray<Message>, subscribers: ReadonlyArray<WebhookRow>) =>
   messages.length === 0
     ? Effect.succeed(0)
-    : Effect.flatMap(Store, (store) =>
-        store.transaction(
-          Effect.gen(function* () {
-            const active = yield* stillActive(subscribers)
-            return yield* writeMessages(
-              messages,
-              subscribers.filter(({ id }) => active.has(id))
-            )
-          })
-        )
+    : Store.transaction(
+        Effect.gen(function* () {
+          const active = yield* stillActive(subscribers)
+          return yield* writeMessages(
+            messages,
+            subscribers.filter(({ id }) => active.has(id))
+          )
+        })
       )
 
 const writeMessages = Effect.fnUntraced(function* (

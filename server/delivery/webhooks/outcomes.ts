@@ -107,28 +107,26 @@ export const recordAttempt = <R>(
   attempted: Attempted,
   { chance, disabled, waits_seconds }: Recording<R>
 ): Effect.Effect<void, Failure, Store | R> =>
-  Effect.flatMap(Store, (store) =>
-    store.transaction(
-      Effect.gen(function* () {
-        const { delivery, now, outcome } = attempted
-        const webhook = yield* lockWebhook(delivery.webhook_id)
-        // The webhook was deleted meanwhile, with its deliveries.
-        if (webhook === undefined) return
-        const counts = delivery.purpose === "event"
-        const failed = outcome.error !== null
-        const health = counts && failed ? healthAfterFailure(webhook, outcome.status, now) : undefined
-        const is_over = !counts || outcome.status === gone || !webhook.is_active
-        const wait = is_over ? undefined : waitAfter(delivery.attempts + 1, outcome, waits_seconds, chance)
-        const ids = yield* allocateIds(webhook_logs.name, 1)
-        yield* store.apply([
-          insert(webhook_logs, logOf(attempted, itemAt(ids, 0))),
-          update(webhook_deliveries, delivery.key, deliveryAfter(attempted, wait)),
-          ...(counts && !failed ? [update(webhooks, webhook.id, healthy(now))] : []),
-          ...(health === undefined ? [] : [update(webhooks, webhook.id, health.set)]),
-          ...(health?.reason === undefined ? [] : [dropWaiting(webhook.id)])
-        ])
-        if (health?.reason !== undefined && webhook.is_active) yield* disabled(webhook, health.reason, instantOf(now))
-      })
-    )
+  Store.transaction(
+    Effect.gen(function* () {
+      const { delivery, now, outcome } = attempted
+      const webhook = yield* lockWebhook(delivery.webhook_id)
+      // The webhook was deleted meanwhile, with its deliveries.
+      if (webhook === undefined) return
+      const counts = delivery.purpose === "event"
+      const failed = outcome.error !== null
+      const health = counts && failed ? healthAfterFailure(webhook, outcome.status, now) : undefined
+      const is_over = !counts || outcome.status === gone || !webhook.is_active
+      const wait = is_over ? undefined : waitAfter(delivery.attempts + 1, outcome, waits_seconds, chance)
+      const ids = yield* allocateIds(webhook_logs.name, 1)
+      yield* Store.apply([
+        insert(webhook_logs, logOf(attempted, itemAt(ids, 0))),
+        update(webhook_deliveries, delivery.key, deliveryAfter(attempted, wait)),
+        ...(counts && !failed ? [update(webhooks, webhook.id, healthy(now))] : []),
+        ...(health === undefined ? [] : [update(webhooks, webhook.id, health.set)]),
+        ...(health?.reason === undefined ? [] : [dropWaiting(webhook.id)])
+      ])
+      if (health?.reason !== undefined && webhook.is_active) yield* disabled(webhook, health.reason, instantOf(now))
+    })
   )
 const healthy = (now: number) => ({ consecutive_failures: 0, failing_since: null, last_success_at: instantOf(now) })

@@ -6,7 +6,8 @@ import { anything, type Keys, keys, map, row } from "../../../core/kernel/lists/
 import { CommandRuntime, decodeData, foldStored, integer, journal, render, Store } from "../../../core/kernel/index.ts"
 import { text, viewContext } from "../../../core/kernel/index.ts"
 import type { AnyRow, Catalogue, JsonObject, Resource, StoredEvent, Table } from "../../../core/kernel/index.ts"
-import type { ViewContext, Viewer } from "../../../core/kernel/index.ts"
+import type { ViewContext } from "../../../core/kernel/index.ts"
+import { viewerNamed } from "../../ports/server-context.ts"
 import { Clock, Effect } from "effect"
 import { instantOf } from "../../../core/values/time.ts"
 import { createHash, randomUUID } from "node:crypto"
@@ -114,17 +115,7 @@ export interface Message {
 }
 
 /** Viewer for rendering bodies, with every permission: subscribers need `webhooks.manage`. */
-const everything: Viewer = {
-  user_id: 0,
-  name: "webhooks",
-  person_id: null,
-  is_owner: true,
-  is_active: true,
-  role_ids: [],
-  permissions: new Set(),
-  abilities: new Set(["*"]),
-  token_id: null
-}
+const everything = viewerNamed("webhooks", { is_owner: true })
 
 /**
  * Messages of events, in order. A row changed several times by one command is sent once, as the messages would be

@@ -170,34 +170,33 @@ export const lockWebhook = Effect.fnUntraced(function* (id: number): Store.Reads
 
 /** Claims due deliveries of a webhook, at most `room`. */
 export const claim = (webhook_id: number, server_id: string, room: number, now: number) =>
-  Effect.flatMap(Store, (store) =>
-    store.transaction(
-      Effect.gen(function* () {
-        const webhook = yield* lockWebhook(webhook_id)
-        if (webhook === undefined) return []
-        const at = instantOf(now)
-        const [counted] = yield* store.sql<{ count: number }>`
+  Store.transaction(
+    Effect.gen(function* () {
+      const store = yield* Store
+      const webhook = yield* lockWebhook(webhook_id)
+      if (webhook === undefined) return []
+      const at = instantOf(now)
+      const [counted] = yield* store.sql<{ count: number }>`
           select count(*) as count from webhook_deliveries where webhook_id = ${webhook_id}
           and claimed_until > ${at}`
-        const free = Math.min(room, in_flight_per_webhook - Number(counted?.count ?? 0))
-        if (free <= 0) return []
-        const rows = yield* store.sql`
+      const free = Math.min(room, in_flight_per_webhook - Number(counted?.count ?? 0))
+      if (free <= 0) return []
+      const rows = yield* store.sql`
           select ${store.sql.literal(columnList(webhook_deliveries, "d"))} from webhook_deliveries d
           join webhooks w on w.id = d.webhook_id where d.webhook_id = ${webhook_id}
           and ${store.sql.literal(attemptable)} and d.due_at <= ${at} and (d.claimed_until is null
           or d.claimed_until <= ${at}) order by d.due_at, d.key limit ${free}`
-        const deliveries = rows.map((row) => store.decode(webhook_deliveries, row))
-        yield* store.apply(
-          deliveries.map(({ key }) => ({
-            op: "update" as const,
-            table: webhook_deliveries,
-            key,
-            set: { claimed_until: instantOf(now + claim_millis), claimed_by: server_id }
-          }))
-        )
-        return deliveries.map((delivery): Claimed => ({ delivery, webhook }))
-      })
-    )
+      const deliveries = rows.map((row) => store.decode(webhook_deliveries, row))
+      yield* store.apply(
+        deliveries.map(({ key }) => ({
+          op: "update" as const,
+          table: webhook_deliveries,
+          key,
+          set: { claimed_until: instantOf(now + claim_millis), claimed_by: server_id }
+        }))
+      )
+      return deliveries.map((delivery): Claimed => ({ delivery, webhook }))
+    })
   )
 
 /** Renews these claims of this server. */

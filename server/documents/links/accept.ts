@@ -5,9 +5,9 @@
 import * as MultipartParser from "effect/http/MultipartParser"
 import { CommandRuntime, decideInSavepoint, insert, isJsonObject, lockStreams } from "../../../core/kernel/index.ts"
 import { parseJson, Rejection, remove, retryOnConflict, Store, streamOf } from "../../../core/kernel/index.ts"
-import type { Settings, Viewer } from "../../../core/kernel/index.ts"
+import type { Settings } from "../../../core/kernel/index.ts"
 import { mediaType } from "../../http/body.ts"
-import { recordByServer } from "../../ports/server-context.ts"
+import { recordByServer, viewerNamed } from "../../ports/server-context.ts"
 import type { Opened, PublicCallShape, Text } from "./public-links.ts"
 import { document_link_tries, form_bytes_max, headerOf, openLink, zoneFor } from "./public-links.ts"
 import { randomUUID } from "node:crypto"
@@ -31,7 +31,7 @@ import {
 } from "../../../core/documents/schema.ts"
 import { opportunities, type OpportunityRow } from "../../../core/orders/opportunities/tables/index.ts"
 import { itemAt, printableLine } from "../../../core/values/text.ts"
-import { preparation } from "../papers/filled.ts"
+import { preparedAgain } from "../papers/filled.ts"
 
 // Parses a small form without files: urlencoded, multipart or JSON. The first value of a repeated field counts.
 
@@ -140,8 +140,7 @@ export const reserveTry = (link_id: number, network: string) =>
   }).pipe(retryOnConflict)
 
 /** Removes a counted try whose PIN was right. */
-export const forgetTry = (key: string) =>
-  Effect.flatMap(Store, (store) => store.apply([remove(document_link_tries, key)]))
+export const forgetTry = (key: string) => Store.apply([remove(document_link_tries, key)])
 
 /** Validated input. */
 interface Given {
@@ -156,33 +155,13 @@ type Accepted =
   | { readonly kind: "gone" }
 
 /** The accepting customer, as whom the opportunity is reserved or converted; cannot ignore shortages as staff can. */
-const customer: Viewer = {
-  user_id: 0,
-  name: "public link",
-  person_id: null,
-  is_owner: false,
-  is_active: true,
-  role_ids: [],
-  permissions: new Set(["opportunities.view", "opportunities.edit"]),
-  abilities: new Set(["*"]),
-  token_id: null
-}
+const customer = viewerNamed("public link", { permissions: new Set(["opportunities.view", "opportunities.edit"]) })
 
 export const acceptanceOf = (document_id: number) => Store.first(document_acceptances, { document_id })
 
 /** Whether the document still matches the opportunity's current offer. */
 const isOffered = Effect.fnUntraced(function* (document: DocumentRow, text: Text, settings: Settings) {
-  const prepare = yield* preparation
-  const prepared = yield* prepare(
-    {
-      document_type: document.document_type,
-      documentable_id: document.documentable_id,
-      store_id: document.store_id,
-      document_number: document.document_number,
-      now: document.created_at
-    },
-    settings
-  )
+  const prepared = yield* preparedAgain(document, settings)
   return prepared !== undefined && offerText(prepared.compose({})) === offerText(text.document)
 })
 
@@ -258,31 +237,29 @@ const record = Effect.fnUntraced(function* (
 })
 
 export const accept = (accepting: Accepting, settings: Settings) =>
-  Effect.flatMap(Store, (store) =>
-    store.transaction(
-      Effect.gen(function* () {
-        const { link, document: before } = accepting.opened
-        const now = instantOf(yield* Clock.currentTimeMillis)
-        if (!isAcceptable(before)) return { kind: "refused", reason: "no_quotation" } satisfies Accepted
-        yield* lockStreams([documentStream(before.id), streamOf("opportunity", before.documentable_id)])
-        // Read again under the lock: the document may have been voided, the link revoked or replaced meanwhile.
-        const opened = yield* openLink(link.token, now)
-        if (opened === "gone" || opened === "expired" || opened.link.id !== link.id)
-          return { kind: "gone" } satisfies Accepted
-        const known = yield* acceptanceOf(before.id)
-        if (known !== undefined) return { kind: "accepted", acceptance: known } satisfies Accepted
-        const opportunity = yield* store.get(opportunities, before.documentable_id)
-        const { document } = opened
-        const zone = yield* zoneFor(document.store_id, settings)
-        const may = whyNotAccepted({ document, opportunity, is_same: true, now, zone })
-        const reason = may ?? ((yield* isOffered(document, accepting.text, settings)) ? undefined : "changed")
-        if (reason !== undefined || opportunity === undefined)
-          return { kind: "refused", reason: reason ?? "closed" } satisfies Accepted
-        yield* record({ ...accepting, opened }, opportunity, now, settings)
-        const acceptance = yield* acceptanceOf(before.id)
-        return acceptance === undefined
-          ? yield* Effect.die(new Error(`the acceptance of document ${before.id} was not recorded`))
-          : ({ kind: "accepted", acceptance } satisfies Accepted)
-      })
-    )
+  Store.transaction(
+    Effect.gen(function* () {
+      const { link, document: before } = accepting.opened
+      const now = instantOf(yield* Clock.currentTimeMillis)
+      if (!isAcceptable(before)) return { kind: "refused", reason: "no_quotation" } satisfies Accepted
+      yield* lockStreams([documentStream(before.id), streamOf("opportunity", before.documentable_id)])
+      // Read again under the lock: the document may have been voided, the link revoked or replaced meanwhile.
+      const opened = yield* openLink(link.token, now)
+      if (opened === "gone" || opened === "expired" || opened.link.id !== link.id)
+        return { kind: "gone" } satisfies Accepted
+      const known = yield* acceptanceOf(before.id)
+      if (known !== undefined) return { kind: "accepted", acceptance: known } satisfies Accepted
+      const opportunity = yield* Store.get(opportunities, before.documentable_id)
+      const { document } = opened
+      const zone = yield* zoneFor(document.store_id, settings)
+      const may = whyNotAccepted({ document, opportunity, is_same: true, now, zone })
+      const reason = may ?? ((yield* isOffered(document, accepting.text, settings)) ? undefined : "changed")
+      if (reason !== undefined || opportunity === undefined)
+        return { kind: "refused", reason: reason ?? "closed" } satisfies Accepted
+      yield* record({ ...accepting, opened }, opportunity, now, settings)
+      const acceptance = yield* acceptanceOf(before.id)
+      return acceptance === undefined
+        ? yield* Effect.die(new Error(`the acceptance of document ${before.id} was not recorded`))
+        : ({ kind: "accepted", acceptance } satisfies Accepted)
+    })
   ).pipe(retryOnConflict)

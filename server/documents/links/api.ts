@@ -15,14 +15,13 @@ import { boolean, command, get, insert, invalid, json, longText, noContent } fro
 import { postQuery, remove, renderById, Shown, Store, text, timestamp } from "../../../core/kernel/index.ts"
 import { viewContext } from "../../../core/kernel/index.ts"
 import type { Endpoint, FieldErrors, Input, Json, SharedDraft, StoreRead } from "../../../core/kernel/index.ts"
-import { jobKind, jobOffer, processOf, serverContext } from "../../ports/server-context.ts"
+import { jobKind, jobOffer, processOf, serverContext, open_access } from "../../ports/server-context.ts"
 import type { DocumentMail } from "./public-links.ts"
 import { customerOf, document_link_pins, documentMail, form_bytes_max, hashPin, linkOf } from "./public-links.ts"
 import { randomBytes, randomUUID } from "node:crypto"
 import { mayHandle } from "../../../core/documents/decide.ts"
 import { parseMailAddress } from "../../../core/values/mail-address.ts"
 import { accepted, accepted_shown } from "../../delivery/jobs/api.ts"
-import { freshMailId } from "../../delivery/mail/compose.ts"
 import { type MailMode, mailMode, queuedText } from "../../delivery/mail/transport.ts"
 import { mailing } from "../papers/filled.ts"
 
@@ -136,7 +135,7 @@ const emailDocument = command("POST", `${path}/{id}/email`, {
   respond: ({ mode, ...mail }) =>
     Effect.gen(function* () {
       const { jobs } = yield* serverContext
-      const id = freshMailId(`document.${mail.document_id}`)
+      const id = `document.${mail.document_id}.${randomUUID()}`
       const job_id = yield* jobs.offer(
         jobOffer(mailDocument, { ...mail, id }, { uuid: randomUUID(), owner_id: mail.sender_user_id || null })
       )
@@ -253,14 +252,7 @@ const end = command("DELETE", `${path}/{id}/public_link`, {
   respond: () => Effect.succeed(noContent)
 })
 
-const open = {
-  ability: null,
-  permission: null,
-  metering_weight: 0,
-  public: true,
-  server_only: true,
-  produces: "text/html"
-} as const satisfies SharedDraft
+const open = { ...open_access, produces: "text/html" } as const satisfies SharedDraft
 /** The pages' code, loaded on the first request. */
 const pages = Effect.promise(() => import("./pages.ts"))
 

@@ -11,7 +11,7 @@ import {
 } from "../../../core/documents/schema.ts"
 import { CommandRuntime, lockStreams, settingText, Store, type Settings } from "../../../core/kernel/index.ts"
 import { GivenUp, recordByServer, serverContext } from "../../ports/server-context.ts"
-import { drawn, filledMail, preparation, queueDocumentMail } from "../papers/filled.ts"
+import { drawn, filledMail, preparedAgain, queueDocumentMail } from "../papers/filled.ts"
 import { keepBytes, pdfThere } from "../papers/drawing.ts"
 import { type DocumentMail, linkOf, textOf } from "./public-links.ts"
 import { withValues } from "../../../core/values/text.ts"
@@ -33,17 +33,7 @@ import { background_limit_millis } from "../../print/renderer.ts"
 /** Subject and text of the mail by its layout; the document's title where that has none, or the source is gone. */
 const wordsOf = Effect.fnUntraced(function* (document: DocumentRow, settings: Settings) {
   const { document: snapshot } = yield* textOf(document.id)
-  const prepare = yield* preparation
-  const prepared = yield* prepare(
-    {
-      document_type: document.document_type,
-      documentable_id: document.documentable_id,
-      store_id: document.store_id,
-      document_number: document.document_number,
-      now: document.created_at
-    },
-    settings
-  )
+  const prepared = yield* preparedAgain(document, settings)
   const filled = prepared === undefined ? { subject: "", text: "" } : yield* filledMail(prepared)
   const words = linkWords(snapshot.language)
   return {

@@ -28,7 +28,7 @@ import {
   TextInvalid,
   Undrawable
 } from "../../print/renderer.ts"
-import { drawn, filledDocument, isUndrawable, preparation } from "./filled.ts"
+import { drawn, filledDocument, isUndrawable, preparedAgain } from "./filled.ts"
 import { type PrintDocument, readDocument } from "../../../core/pricing/print/blocks.ts"
 import { serverContext } from "../../ports/server-context.ts"
 
@@ -80,19 +80,8 @@ const draw = Effect.fnUntraced(function* (id: number, { job_id, limit_millis }: 
   const row = yield* Store.get(documents, id)
   if (row?.status !== "pending") return false
   const runtime = yield* CommandRuntime
-  const prepare = yield* preparation
   const of_draft = yield* isOfDraft(row)
-  const prepared = yield* prepare(
-    {
-      document_type: row.document_type,
-      documentable_id: row.documentable_id,
-      store_id: row.store_id,
-      document_number: row.document_number,
-      // Repeated attempts draw the same date.
-      now: row.created_at
-    },
-    yield* runtime.settings
-  )
+  const prepared = yield* preparedAgain(row, yield* runtime.settings)
   if (prepared === undefined) return yield* sourceGone
   const composed = yield* filledDocument(prepared)
   const pdf = yield* drawn(yield* readTree(JSON.stringify(composed)), { limit_millis })

@@ -1,6 +1,7 @@
 /** Documents and their mails with the layouts' texts filled in. */
 import { Context, Effect, Stream } from "effect"
 import type { DocumentSource, PreparedDocument } from "../../../core/documents/content/invoices.ts"
+import type { DocumentRow } from "../../../core/documents/schema.ts"
 import { CommandRuntime, invalidField, later, Rejection, Store } from "../../../core/kernel/index.ts"
 import type { Failure, Settings } from "../../../core/kernel/index.ts"
 import { picturesOf, type PrintDocument } from "../../../core/pricing/print/blocks.ts"
@@ -86,9 +87,16 @@ export type Prepare = Effect.Success<typeof contents>["prepareDocument"]
 export const DocumentPreparation = Context.Reference<Prepare | undefined>("flightcase/DocumentPreparation", {
   defaultValue: () => undefined
 })
-export const preparation: Effect.Effect<Prepare> = Effect.flatMap(DocumentPreparation, (prepare) =>
+const preparation: Effect.Effect<Prepare> = Effect.flatMap(DocumentPreparation, (prepare) =>
   prepare === undefined ? Effect.map(contents, ({ prepareDocument }) => prepareDocument) : Effect.succeed(prepare)
 )
+
+/** A document prepared from its row; undefined if its source is gone. Repeated attempts have the same date. */
+export const preparedAgain = Effect.fnUntraced(function* (document: DocumentRow, settings: Settings) {
+  const { created_at, document_number, document_type, documentable_id, store_id } = document
+  const source = { document_type, documentable_id, store_id, document_number, now: created_at }
+  return yield* (yield* preparation)(source, settings)
+})
 
 type Filled = { readonly [place: string]: string }
 

@@ -11,6 +11,7 @@ import { DatabaseSync } from "node:sqlite"
 import { promisify } from "node:util"
 import { deflate, inflateSync } from "node:zlib"
 import { Result, Schema } from "effect"
+import { synced } from "../../files/open-store.ts"
 import { StartupError } from "../../ports/startup-error.ts"
 
 /** The description of a backup, readable without its keys. */
@@ -182,9 +183,9 @@ export const writeBackup = async (file: string, keys: BackupKeys): Promise<Backu
       db.exec("commit")
       db.close()
       is_open = false
-      await flushed(partial)
+      await synced(partial)
       renameSync(partial, file)
-      await flushed(dirname(file))
+      await synced(dirname(file))
     },
     giveUp: () => {
       if (!is_open) return
@@ -194,15 +195,6 @@ export const writeBackup = async (file: string, keys: BackupKeys): Promise<Backu
   }
 }
 const placeOf = (name: string, number: number): string => `${name}/${number}`
-/** In a thread, as a server answers requests meanwhile. */
-const flushed = async (path: string): Promise<void> => {
-  const handle = await open(path, "r")
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-}
 
 interface BackupReader {
   readonly about: About

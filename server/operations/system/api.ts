@@ -6,10 +6,10 @@ import type { AnsweredServerCall, Measurement, ServerSlice } from "../../ports/s
 import { hash } from "node:crypto"
 import { boolean, choice, CommandRuntime, get, integer, lastPosition, notFound } from "../../../core/kernel/index.ts"
 import { ok, Shown, Store, text, timestamp, unpagedMeta } from "../../../core/kernel/index.ts"
-import type { Answer, Catalogue, JsonObject, SharedDraft } from "../../../core/kernel/index.ts"
+import type { Answer, Catalogue, JsonObject } from "../../../core/kernel/index.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import type { Condition } from "../../ports/health.ts"
-import { type JobCount, type KindCount, ServerContext, serverContext } from "../../ports/server-context.ts"
+import { type JobCount, type KindCount, ServerContext, serverContext, open_access } from "../../ports/server-context.ts"
 import { storage_retry_seconds, storageText } from "../../ports/storage-fault.ts"
 
 // Metrics in Prometheus' text format: requests, their outcomes and durations, and resource usage of the process.
@@ -174,14 +174,6 @@ const getOrMake = <A>(all: Map<string, A>, key: string, make: () => A): A => {
   return fresh
 }
 
-const open = {
-  ability: null,
-  permission: null,
-  metering_weight: 0,
-  public: true,
-  server_only: true
-} as const satisfies SharedDraft
-
 /** The health response: 200, or 503 with the reason, which monitors notice; reads may still work. */
 const healthAnswer = (dialect: string, condition: Condition, now: string): HealthAnswer => {
   const database = dialect === "pg" ? "postgres" : "sqlite"
@@ -228,7 +220,7 @@ const health = get("/api/v1/system/health", {
   error_answers: { 503: refused },
   name: "system.health",
   summary: "Check the server's health",
-  ...open,
+  ...open_access,
   unlimited: true,
   run: () => healthNow
 })
@@ -243,7 +235,7 @@ const descriptions = new WeakMap<Catalogue, Description>()
 const description = get("/api/v1/openapi.json", {
   name: "system.openapi",
   summary: "Show the OpenAPI 3.1 description of this API",
-  ...open,
+  ...open_access,
   answer_headers: { ETag: "Changes with the description" },
   answer: Shown.map(Shown.anything("See https://spec.openapis.org/oas/v3.1.0")),
   run: () =>
@@ -360,7 +352,7 @@ export const systemSlice = (
       get("/metrics", {
         name: "metrics",
         summary: "Show metrics in Prometheus format; only from this machine",
-        ...open,
+        ...open_access,
         run: () =>
           Effect.map(measuredNow(slices), (state) => ({
             status: 200,

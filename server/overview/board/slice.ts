@@ -5,7 +5,7 @@ import { command, CommandRuntime, created, forbidden, get, hasOnePermission } fr
 import { insert, integer, invalidField, noContent, ok, Rejection, remove } from "../../../core/kernel/index.ts"
 import { settingText, Shown, Store, text, timestamp, unpagedMeta, update } from "../../../core/kernel/index.ts"
 import type { Answer, Failure, Input, RowOf, SharedDraft, Viewer } from "../../../core/kernel/index.ts"
-import { ServerContext, serverContext, type ServerContextShape } from "../../ports/server-context.ts"
+import { ServerContext, serverContext, type ServerContextShape, open_access } from "../../ports/server-context.ts"
 import type { BoardTheme, GivenAddress } from "./page.ts"
 import {
   board_fields,
@@ -137,6 +137,7 @@ const shown = {
   url: text({ describe: "URL that needs no login; empty for boards of other users" }),
   created_at: timestamp()
 }
+const { created_at: _created_at, url: _url, ...made } = shown
 type BoardRow = RowOf<typeof boards>
 
 const out = (row: BoardRow, { key, public_url }: ServerContextShape) => ({
@@ -204,14 +205,7 @@ const create = command("POST", path, {
     }
     return Result.succeed({ events: [boardCreated.make(board)], result: board })
   },
-  result: Shown.keys({
-    id: shown.id,
-    name: shown.name,
-    store_id: shown.store_id,
-    shows_money: shown.shows_money,
-    expires_at: shown.expires_at,
-    user_id: shown.user_id
-  }),
+  result: Shown.keys(made),
   respond: (result, { now }) =>
     Effect.gen(function* () {
       const mark = randomBytes(18).toString("base64url")
@@ -285,13 +279,6 @@ const end = command("DELETE", `${path}/{id}`, {
     })
 })
 
-const open = {
-  ability: null,
-  permission: null,
-  metering_weight: 0,
-  public: true,
-  server_only: true
-} as const satisfies SharedDraft
 const plain_headers = {
   "cache-control": "private, no-store",
   "referrer-policy": "no-referrer",
@@ -328,7 +315,7 @@ const opened = Effect.fnUntraced(function* (token: string) {
 })
 
 const page = get("/board/{token}", {
-  ...open,
+  ...open_access,
   name: "board.page",
   summary: "Show a board as a page, by signed URL; ?theme=light or dark",
   produces: "text/html",
@@ -344,7 +331,7 @@ const page = get("/board/{token}", {
 })
 const stream = (streams: BoardStreams) =>
   get("/board/{token}/stream", {
-    ...open,
+    ...open_access,
     name: "board.stream",
     summary: "Stream a board's changes as server-sent events",
     produces: "text/event-stream",

@@ -24,7 +24,7 @@ import { lockDatabase } from "../../../core/kernel/runtime/schema.ts"
 import { isAdministrator, roles, type UserRow, users, viewerOf } from "../../../core/people/users/permissions.ts"
 import { isSameSignature, signatureOf } from "../../ports/secret-box.ts"
 import { instantOf } from "../../../core/values/time.ts"
-import { recordByServer, ServerContext, serverContext } from "../../ports/server-context.ts"
+import { recordByServer, ServerContext, serverContext, open_access } from "../../ports/server-context.ts"
 import type { ServerSlice } from "../../ports/server-slice.ts"
 
 // Signed feed addresses (rules/members-activities 7): they open without a token, so they are as secret as one.
@@ -81,11 +81,7 @@ const feedSays = {
   ETag: "Version of the calendar, ignoring its time of writing"
 }
 const open = {
-  ability: null,
-  permission: null,
-  metering_weight: 0,
-  public: true,
-  server_only: true,
+  ...open_access,
   produces: "text/calendar",
   error_answers: { 403: null },
   answer_headers: feedSays

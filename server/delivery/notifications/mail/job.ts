@@ -212,7 +212,7 @@ export const mailNotifications = jobKind<Mailing>({
   waits_seconds: [10, 60, 600, 3_600],
   at_a_time: 2,
   counts_broken_off: false,
-  run: (mailing) => Effect.flatMap(Store, (store) => store.transaction(mailPerson(mailing)))
+  run: (mailing) => Store.transaction(mailPerson(mailing))
 })
 
 /** Age at which unmailed notifications are no longer mailed; they stay in the inbox. */
@@ -238,5 +238,5 @@ export const offerLeftHourly = timedWork({
   kind: "notifications.mail_left",
   meaning: "requeues notification mail that is overdue",
   attempts_max: 3,
-  run: ({ due_at }) => Effect.flatMap(Store, (store) => store.transaction(offerLeft(due_at)))
+  run: ({ due_at }) => Store.transaction(offerLeft(due_at))
 })
