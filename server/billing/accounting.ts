@@ -182,11 +182,10 @@ const mark = command("POST", "/api/v1/accounting/exports", {
       : Result.succeed({ events: [], result: { keys: [...new Set(values.keys ?? [])] } })
   },
   result: Schema.Struct({ keys: Schema.Array(Schema.String) }),
-  respond: ({ keys }, { now }) =>
-    Effect.gen(function* () {
-      yield* Store.apply(keys.map((key) => insert(accounting_exports, { key, exported_at: now })))
-      return ok({ marked: keys.length })
-    })
+  respond: Effect.fnUntraced(function* ({ keys }, { now }) {
+    yield* Store.apply(keys.map((key) => insert(accounting_exports, { key, exported_at: now })))
+    return ok({ marked: keys.length })
+  })
 })
 
 export const accountingEndpoints: ReadonlyArray<Endpoint> = [postings, mark]

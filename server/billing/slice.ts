@@ -128,24 +128,23 @@ const mailInvoice: JobKind<InvoiceMail> = jobKind({
   kind: "invoices.mail",
   meaning: "renders an invoice and queues the mail with it",
   data: invoiceMail,
-  run: (mail) =>
-    Effect.gen(function* () {
-      const invoice = yield* Store.get(invoices, mail.invoice_id)
-      if (invoice === undefined) return yield* new GivenUp({ message: "The invoice is gone." })
-      const { cc, emailed_at: now, sender_user_id, to } = mail
-      return yield* mailDocument(
-        {
-          document_type: typeOfInvoice(invoice),
-          documentable_id: invoice.id,
-          store_id: null,
-          document_number: null,
-          now
-        },
-        "The invoice is gone.",
-        { id: `invoice.${invoice.id}.${now}`, store_id: invoice.store_id, sender_user_id, to, cc },
-        (prepared) => textsOf(mail, prepared)
-      )
-    })
+  run: Effect.fnUntraced(function* (mail) {
+    const invoice = yield* Store.get(invoices, mail.invoice_id)
+    if (invoice === undefined) return yield* new GivenUp({ message: "The invoice is gone." })
+    const { cc, emailed_at: now, sender_user_id, to } = mail
+    return yield* mailDocument(
+      {
+        document_type: typeOfInvoice(invoice),
+        documentable_id: invoice.id,
+        store_id: null,
+        document_number: null,
+        now
+      },
+      "The invoice is gone.",
+      { id: `invoice.${invoice.id}.${now}`, store_id: invoice.store_id, sender_user_id, to, cc },
+      (prepared) => textsOf(mail, prepared)
+    )
+  })
 })
 
 const invoiceMailOffer = (mail: InvoiceMail): JobOffer<InvoiceMail> =>

@@ -90,34 +90,33 @@ const recordedAlready = Effect.fnUntraced(function* (
       )
 })
 
-const recordTold = (told: ToldPayment, delivery: Delivery, method: PaymentRow["method"]) =>
-  Effect.gen(function* () {
-    const { amount, currency, payment_id } = told
-    if (Number(amount) === 0) return `payment ${payment_id} is of ${amount} ${currency}: there is nothing to record`
-    const known = yield* paymentUnder(payment_id)
-    if (known !== undefined) return yield* recordedAlready(told, known)
-    if (told.invoice === null) {
-      // Only the checkout event names the invoice, and may arrive after this one.
-      return yield* Effect.fail(new Error(`Payment ${payment_id} of ${amount} ${currency} names no invoice.`))
-    }
-    const found = yield* invoiceNamed(told.invoice)
-    if (found === undefined)
-      return yield* givenUp(
-        `Payment ${payment_id} of ${amount} ${currency} names invoice ${told.invoice}: there is none.`
-      )
-    const invoice = (yield* locked(found.id)) ?? found
-    const meanwhile = yield* paymentUnder(payment_id)
-    if (meanwhile !== undefined) return yield* recordedAlready(told, meanwhile)
-    if (currency !== invoice.currency_code)
-      return yield* givenUp(
-        `Payment ${payment_id} of ${amount} ${currency} is for ${nameOf(invoice)}, ` +
-          `which is in ${invoice.currency_code}.`
-      )
-    const minor = yield* minorOf(amount, currency)
-    const money = { amount: minor, method, reference: payment_id, external_id: payment_id } as const
-    const id = yield* record(recordPayment, invoice, money, delivery)
-    return `payment ${id} of ${textOf(minor, currency)} recorded on ${nameOf(invoice)}`
-  })
+const recordTold = Effect.fnUntraced(function* (told: ToldPayment, delivery: Delivery, method: PaymentRow["method"]) {
+  const { amount, currency, payment_id } = told
+  if (Number(amount) === 0) return `payment ${payment_id} is of ${amount} ${currency}: there is nothing to record`
+  const known = yield* paymentUnder(payment_id)
+  if (known !== undefined) return yield* recordedAlready(told, known)
+  if (told.invoice === null) {
+    // Only the checkout event names the invoice, and may arrive after this one.
+    return yield* Effect.fail(new Error(`Payment ${payment_id} of ${amount} ${currency} names no invoice.`))
+  }
+  const found = yield* invoiceNamed(told.invoice)
+  if (found === undefined)
+    return yield* givenUp(
+      `Payment ${payment_id} of ${amount} ${currency} names invoice ${told.invoice}: there is none.`
+    )
+  const invoice = (yield* locked(found.id)) ?? found
+  const meanwhile = yield* paymentUnder(payment_id)
+  if (meanwhile !== undefined) return yield* recordedAlready(told, meanwhile)
+  if (currency !== invoice.currency_code)
+    return yield* givenUp(
+      `Payment ${payment_id} of ${amount} ${currency} is for ${nameOf(invoice)}, ` +
+        `which is in ${invoice.currency_code}.`
+    )
+  const minor = yield* minorOf(amount, currency)
+  const money = { amount: minor, method, reference: payment_id, external_id: payment_id } as const
+  const id = yield* record(recordPayment, invoice, money, delivery)
+  return `payment ${id} of ${textOf(minor, currency)} recorded on ${nameOf(invoice)}`
+})
 
 /**
  * Sum of the refunds recorded for a payment, in minor units. One recorded by hand names its payment by id or by the
@@ -144,45 +143,44 @@ const refundsOf = Effect.fnUntraced(function* (paid: PaymentRow) {
   }
 })
 
-const recordRefunded = ({ amount, currency, payment_id }: ToldRefund, delivery: Delivery) =>
-  Effect.gen(function* () {
-    const paid = yield* paymentUnder(payment_id)
-    // The refund may arrive before its payment: retry, and finally leave it to a user.
-    if (paid === undefined)
-      return yield* Effect.fail(
-        new Error(`Refund of ${amount} ${currency} is of payment ${payment_id}, which is not known.`)
-      )
-    const invoice = yield* locked(paid.invoice_id)
-    if (invoice === undefined) return yield* givenUp(`The invoice of payment ${payment_id} is gone.`)
-    if (currency !== paid.currency_code)
-      return yield* givenUp(`The refund is in ${currency}, and payment ${payment_id} was in ${paid.currency_code}.`)
-    const total = yield* minorOf(amount, currency)
-    const { recorded, unclear } = yield* refundsOf(paid)
-    const more = total - recorded
-    if (more <= 0) return `refunds of payment ${payment_id} up to ${amount} ${currency} are recorded already`
-    const same = unclear.find((refund) => refund.amount === more)
-    if (same !== undefined)
-      return yield* givenUp(
-        `Of payment ${payment_id} ${textOf(more, currency)} were given back, and refund ${same.id} of ` +
-          `${textOf(same.amount, currency)} on ${nameOf(invoice)} may be that: it names no payment_id. ` +
-          `If it is another refund, record this one by hand with payment_id ${paid.id}; ` +
-          "if it is the same, nothing is left to do."
-      )
-    const money = {
-      payment_id: paid.id,
-      amount: more,
-      method: paid.method,
-      reference: payment_id,
-      external_id: `${payment_id}:refunded:${total}`
-    } as const
-    const id = yield* record(
-      (of, moved, context) => recordRefund(of, { payment: paid, refunded: recorded }, moved, context),
-      invoice,
-      money,
-      delivery
+const recordRefunded = Effect.fnUntraced(function* ({ amount, currency, payment_id }: ToldRefund, delivery: Delivery) {
+  const paid = yield* paymentUnder(payment_id)
+  // The refund may arrive before its payment: retry, and finally leave it to a user.
+  if (paid === undefined)
+    return yield* Effect.fail(
+      new Error(`Refund of ${amount} ${currency} is of payment ${payment_id}, which is not known.`)
     )
-    return `refund ${id} of ${textOf(more, currency)} recorded on ${nameOf(invoice)}`
-  })
+  const invoice = yield* locked(paid.invoice_id)
+  if (invoice === undefined) return yield* givenUp(`The invoice of payment ${payment_id} is gone.`)
+  if (currency !== paid.currency_code)
+    return yield* givenUp(`The refund is in ${currency}, and payment ${payment_id} was in ${paid.currency_code}.`)
+  const total = yield* minorOf(amount, currency)
+  const { recorded, unclear } = yield* refundsOf(paid)
+  const more = total - recorded
+  if (more <= 0) return `refunds of payment ${payment_id} up to ${amount} ${currency} are recorded already`
+  const same = unclear.find((refund) => refund.amount === more)
+  if (same !== undefined)
+    return yield* givenUp(
+      `Of payment ${payment_id} ${textOf(more, currency)} were given back, and refund ${same.id} of ` +
+        `${textOf(same.amount, currency)} on ${nameOf(invoice)} may be that: it names no payment_id. ` +
+        `If it is another refund, record this one by hand with payment_id ${paid.id}; ` +
+        "if it is the same, nothing is left to do."
+    )
+  const money = {
+    payment_id: paid.id,
+    amount: more,
+    method: paid.method,
+    reference: payment_id,
+    external_id: `${payment_id}:refunded:${total}`
+  } as const
+  const id = yield* record(
+    (of, moved, context) => recordRefund(of, { payment: paid, refunded: recorded }, moved, context),
+    invoice,
+    money,
+    delivery
+  )
+  return `refund ${id} of ${textOf(more, currency)} recorded on ${nameOf(invoice)}`
+})
 
 const checkout = (event: string) =>
   inboundHandler({

@@ -176,16 +176,15 @@ const batch = jobKind({
   attempts_max: 5,
   waits_seconds: [2, 10, 60, 300],
   at_a_time: 1,
-  run: ({ document_ids }, { job_id, progress }) =>
-    Effect.gen(function* () {
-      for (const [at, id] of document_ids.entries()) {
-        yield* alone.withPermits(1)(drawOrFail(id, { job_id, waits: false, is_waited_for: false }))
-        yield* progress((at + 1) / document_ids.length)
-      }
-      const rows = yield* Store.getMany(documents, document_ids)
-      const failed = rows.filter(({ status }) => status === "failed").length
-      return { done: rows.length - failed, failed }
-    }),
+  run: Effect.fnUntraced(function* ({ document_ids }, { job_id, progress }) {
+    for (const [at, id] of document_ids.entries()) {
+      yield* alone.withPermits(1)(drawOrFail(id, { job_id, waits: false, is_waited_for: false }))
+      yield* progress((at + 1) / document_ids.length)
+    }
+    const rows = yield* Store.getMany(documents, document_ids)
+    const failed = rows.filter(({ status }) => status === "failed").length
+    return { done: rows.length - failed, failed }
+  }),
   ended: ({ document_ids }, error) => Effect.forEach(document_ids, (id) => recordFailed(id, error), { discard: true })
 })
 

@@ -208,11 +208,10 @@ export const claimBlobStore = Effect.fnUntraced(function* ({
     )
   )
 })
-const markOf = (store: BlobStore): Effect.Effect<string, BlobStoreFailure> =>
-  Effect.gen(function* () {
-    const mark = yield* store.mark
-    if (mark !== undefined) return mark
-    yield* store.setMark(randomUUID())
-    // Another server on the same folder may have set its mark first.
-    return (yield* store.mark) ?? ""
-  })
+const markOf = Effect.fnUntraced(function* (store: BlobStore): Effect.fn.Return<string, BlobStoreFailure> {
+  const mark = yield* store.mark
+  if (mark !== undefined) return mark
+  yield* store.setMark(randomUUID())
+  // Another server on the same folder may have set its mark first.
+  return (yield* store.mark) ?? ""
+})

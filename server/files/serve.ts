@@ -139,30 +139,27 @@ const collectWork = timedWork({
   kind: "files.collect",
   meaning: "removes files unreferenced for a day",
   attempts_max: 3,
-  run: ({ due_at }) =>
-    Effect.gen(function* () {
-      const { blobs } = yield* serverContext
-      const now_millis = Date.parse(due_at)
-      yield* blobs.sweep
-      if (new Date(now_millis).getUTCHours() === comparing_hour) yield* findUnknown(blobs, now_millis)
-      return { removed: yield* collectFiles(now_millis) }
-    })
+  run: Effect.fnUntraced(function* ({ due_at }) {
+    const { blobs } = yield* serverContext
+    const now_millis = Date.parse(due_at)
+    yield* blobs.sweep
+    if (new Date(now_millis).getUTCHours() === comparing_hour) yield* findUnknown(blobs, now_millis)
+    return { removed: yield* collectFiles(now_millis) }
+  })
 })
 
 // Storage for devices' files until their commands reference them.
 
 export const deviceFiles: DeviceFilesShape = {
-  present: (sha256) =>
-    Effect.gen(function* () {
-      const rows = yield* Store.getMany(blobs, sha256)
-      // Content close to its removal counts as missing, so that the device sends it again.
-      const fresh = instantOf((yield* Clock.currentTimeMillis) - kept_unreferenced_millis / 2)
-      const stays = rows.filter(
-        ({ state, unreferenced_since }) =>
-          state === "kept" && (unreferenced_since === null || unreferenced_since > fresh)
-      )
-      return new Set(stays.map((row) => row.sha256))
-    }),
+  present: Effect.fnUntraced(function* (sha256) {
+    const rows = yield* Store.getMany(blobs, sha256)
+    // Content close to its removal counts as missing, so that the device sends it again.
+    const fresh = instantOf((yield* Clock.currentTimeMillis) - kept_unreferenced_millis / 2)
+    const stays = rows.filter(
+      ({ state, unreferenced_since }) => state === "kept" && (unreferenced_since === null || unreferenced_since > fresh)
+    )
+    return new Set(stays.map((row) => row.sha256))
+  }),
   keep: (content) =>
     keepContent(Stream.succeed(content), upload_bytes_max).pipe(
       Effect.catchTags({

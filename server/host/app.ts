@@ -151,22 +151,21 @@ const commandRuntimeLayer = (
         filesNamed,
         file_url: (uuid, now) => fileUrl(server.public_url(), key, uuid, now),
         settings: settings_cache.settingsWithin,
-        append: (events, recording) =>
-          Effect.gen(function* () {
-            const stored = yield* inner.append(events, recording)
-            if (stored.length === 0) return stored
-            for (const hook of recordedHooks)
-              yield* Effect.provideService(
-                Effect.provideService(hook(stored), ServerContext, server),
-                CommandRuntime,
-                self
-              )
-            yield* queueWhatFollows(stored)
-            const settingsChanged = stored.some((event) => changes_settings.test(event.type))
-            if (settingsChanged) yield* endSharedCommit
-            yield* (yield* Store).sql.afterCommit(Effect.sync(() => committed(settingsChanged)))
-            return stored
-          })
+        append: Effect.fnUntraced(function* (events, recording) {
+          const stored = yield* inner.append(events, recording)
+          if (stored.length === 0) return stored
+          for (const hook of recordedHooks)
+            yield* Effect.provideService(
+              Effect.provideService(hook(stored), ServerContext, server),
+              CommandRuntime,
+              self
+            )
+          yield* queueWhatFollows(stored)
+          const settingsChanged = stored.some((event) => changes_settings.test(event.type))
+          if (settingsChanged) yield* endSharedCommit
+          yield* (yield* Store).sql.afterCommit(Effect.sync(() => committed(settingsChanged)))
+          return stored
+        })
       })
       return self
     })

@@ -39,14 +39,12 @@ export const erasedBytes = (every_millis = tried_again_every_millis): ServerSlic
   )
   return {
     name: "erased-bytes",
-    recorded: (events) =>
-      Effect.gen(function* () {
-        const store = yield* Store
-        if (store.dialect !== "sqlite" || scrubsOf((yield* CommandRuntime).catalogue.scrubs, events).length === 0)
-          return
-        due = true
-        yield* store.sql.afterCommit(tidy)
-      }),
+    recorded: Effect.fnUntraced(function* (events) {
+      const store = yield* Store
+      if (store.dialect !== "sqlite" || scrubsOf((yield* CommandRuntime).catalogue.scrubs, events).length === 0) return
+      due = true
+      yield* store.sql.afterCommit(tidy)
+    }),
     background: Effect.gen(function* () {
       const store = yield* Store
       if (store.dialect !== "sqlite") return

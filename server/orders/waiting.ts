@@ -89,12 +89,11 @@ export const waitingSweep = timedWork({
   kind: "opportunities.waiting_hourly",
   meaning: "checks the whole waiting list for freed goods",
   ...attempts,
-  run: () =>
-    Effect.gen(function* () {
-      let matched = 0
-      for (const some of chunked(yield* waitedFor, products_at_once)) matched += yield* settleWaiting(some)
-      return { matched }
-    })
+  run: Effect.fnUntraced(function* () {
+    let matched = 0
+    for (const some of chunked(yield* waitedFor, products_at_once)) matched += yield* settleWaiting(some)
+    return { matched }
+  })
 })
 
 /** Types of events that may free goods: changed demands and stock levels. */
@@ -136,13 +135,12 @@ export const opportunitiesServerSlice: ServerSlice = {
   name: "opportunities_server",
   jobs: [lookAgain],
   timed: [waitingSweep, lateTransfersSweep],
-  recorded: (events) =>
-    Effect.gen(function* () {
-      const product_ids = yield* concerned(events)
-      const [first] = events
-      if (first === undefined) return
-      const { jobs } = yield* serverContext
-      for (const [at, some] of chunked(product_ids, products_at_once).entries())
-        yield* jobs.offer(jobOffer(lookAgain, { product_ids: some }, { subject: `${first.position}.${at}` }))
-    })
+  recorded: Effect.fnUntraced(function* (events) {
+    const product_ids = yield* concerned(events)
+    const [first] = events
+    if (first === undefined) return
+    const { jobs } = yield* serverContext
+    for (const [at, some] of chunked(product_ids, products_at_once).entries())
+      yield* jobs.offer(jobOffer(lookAgain, { product_ids: some }, { subject: `${first.position}.${at}` }))
+  })
 }

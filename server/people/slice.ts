@@ -292,12 +292,11 @@ const dropOldDaily = timedWork({
   cron: "41 3 * * *",
   kind: "access.cleanup",
   meaning: "removes expired login codes, also from queued mail",
-  run: () =>
-    Effect.gen(function* () {
-      const now = yield* Clock.currentTimeMillis
-      yield* dropExpired(instantOf(now))
-      yield* dropOldSecrets(instantOf(now), instantOf(now - sent_kept_millis))
-    })
+  run: Effect.fnUntraced(function* () {
+    const now = yield* Clock.currentTimeMillis
+    yield* dropExpired(instantOf(now))
+    yield* dropOldSecrets(instantOf(now), instantOf(now - sent_kept_millis))
+  })
 })
 
 /** Deletes the codes that these events end, in their transaction. */

@@ -281,18 +281,17 @@ const WRITES = /\b(insert|update|delete|merge)\b/i
 let cursors = 0
 
 /** Opens a cursor in the current transaction, or in a new one, and returns the effect that fetches the next rows. */
-const openCursor = (session: Session, sql: string, params: ReadonlyArray<unknown>) =>
-  Effect.gen(function* () {
-    const name = `flightcase_cursor_${++cursors}`
-    if (!session.isInTransaction()) {
-      yield* Effect.acquireRelease(session.query({ text: "BEGIN" }), () => closing(session, "COMMIT"))
-    } else {
-      yield* Effect.addFinalizer(() => closing(session, `CLOSE ${name}`))
-    }
-    const values = yield* bound(params)
-    yield* session.query({ text: `DECLARE ${name} NO SCROLL CURSOR FOR ${sql}`, values })
-    return session.query({ text: `FETCH ${STREAM_CHUNK_ROWS} FROM ${name}` })
-  })
+const openCursor = Effect.fnUntraced(function* (session: Session, sql: string, params: ReadonlyArray<unknown>) {
+  const name = `flightcase_cursor_${++cursors}`
+  if (!session.isInTransaction()) {
+    yield* Effect.acquireRelease(session.query({ text: "BEGIN" }), () => closing(session, "COMMIT"))
+  } else {
+    yield* Effect.addFinalizer(() => closing(session, `CLOSE ${name}`))
+  }
+  const values = yield* bound(params)
+  yield* session.query({ text: `DECLARE ${name} NO SCROLL CURSOR FOR ${sql}`, values })
+  return session.query({ text: `FETCH ${STREAM_CHUNK_ROWS} FROM ${name}` })
+})
 
 /** Ends a cursor by this statement; ignores failures, as a failed transaction or lost connection has closed it. */
 const closing = (session: Session, text: string): Effect.Effect<void> =>

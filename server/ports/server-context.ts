@@ -250,14 +250,13 @@ export const sweep = ({
   timedWork({
     ...work,
     waits_seconds: [10, 60, 600],
-    run: () =>
-      Effect.gen(function* () {
-        const now_millis = yield* Clock.currentTimeMillis
-        let count = 0
-        for (const some of chunked(yield* candidates(now_millis), swept_at_once))
-          count += yield* Store.transaction(record(some, now_millis))
-        return { [counted]: count }
-      })
+    run: Effect.fnUntraced(function* () {
+      const now_millis = yield* Clock.currentTimeMillis
+      let count = 0
+      for (const some of chunked(yield* candidates(now_millis), swept_at_once))
+        count += yield* Store.transaction(record(some, now_millis))
+      return { [counted]: count }
+    })
   })
 
 const rows_at_a_time = 2_000

@@ -86,20 +86,19 @@ const mailPurchaseOrder: JobKind<PurchaseOrderMail> = jobKind({
   meaning: "renders a purchase order and queues the mail with it",
   data: purchaseOrderMail,
   names_people: true,
-  run: (mail) =>
-    Effect.gen(function* () {
-      const { sender_user_id, sent_at: now, to } = mail
-      const order = yield* Store.get(purchase_orders, mail.purchase_order_id)
-      if (order === undefined) return yield* new GivenUp({ message: "The purchase order is gone." })
-      if (to === null) return {}
-      const { id, number, store_id } = order
-      return yield* mailDocument(
-        { document_type: "purchase_order", documentable_id: id, store_id, document_number: number, now },
-        `There is no document of purchase order ${number ?? id} to mail.`,
-        { id: `purchase_order.${id}.${now}`, store_id, sender_user_id, to: [to] },
-        (prepared, settings) => textsOf(mail, order, prepared.data, settings)
-      )
-    })
+  run: Effect.fnUntraced(function* (mail) {
+    const { sender_user_id, sent_at: now, to } = mail
+    const order = yield* Store.get(purchase_orders, mail.purchase_order_id)
+    if (order === undefined) return yield* new GivenUp({ message: "The purchase order is gone." })
+    if (to === null) return {}
+    const { id, number, store_id } = order
+    return yield* mailDocument(
+      { document_type: "purchase_order", documentable_id: id, store_id, document_number: number, now },
+      `There is no document of purchase order ${number ?? id} to mail.`,
+      { id: `purchase_order.${id}.${now}`, store_id, sender_user_id, to: [to] },
+      (prepared, settings) => textsOf(mail, order, prepared.data, settings)
+    )
+  })
 })
 
 const purchaseOrderMailOffer = (mail: PurchaseOrderMail): JobOffer<PurchaseOrderMail> =>

@@ -133,13 +133,12 @@ const push = postQuery("/api/v1/sync/commands", {
     commands: list(command_fields, { required: true, min_items: 1, max_items: commands_per_push_max }),
     lost_files: lost_files_field
   },
-  run: (input) =>
-    Effect.gen(function* () {
-      const commands = yield* wireCommands(input.values.commands)
-      const replica = yield* requireOwnReplica(input.values.replica_id, input.viewer, false)
-      if (replica.schema_version < client_schema_min) return upgradeRequired(replica.schema_version, client_schema_min)
-      return ok({ verdicts: yield* decideInOrder(replica.id, commands, input.viewer, input.values.lost_files) })
-    })
+  run: Effect.fnUntraced(function* (input) {
+    const commands = yield* wireCommands(input.values.commands)
+    const replica = yield* requireOwnReplica(input.values.replica_id, input.viewer, false)
+    if (replica.schema_version < client_schema_min) return upgradeRequired(replica.schema_version, client_schema_min)
+    return ok({ verdicts: yield* decideInOrder(replica.id, commands, input.viewer, input.values.lost_files) })
+  })
 })
 
 export const syncSlice: Slice = {
@@ -171,13 +170,12 @@ export const syncSlice: Slice = {
           describe: "Id of the device; verdicts on its commands go to it alone"
         })
       },
-      run: (input) =>
-        Effect.gen(function* () {
-          const { catalogue } = yield* CommandRuntime
-          const replica_id = input.values.replica_id ?? 0
-          if (replica_id > 0) yield* requireOwnReplica(replica_id, input.viewer, false)
-          return yield* shapeAnswer(catalogue, { viewer: input.viewer, replica_id, query: input.query })
-        })
+      run: Effect.fnUntraced(function* (input) {
+        const { catalogue } = yield* CommandRuntime
+        const replica_id = input.values.replica_id ?? 0
+        if (replica_id > 0) yield* requireOwnReplica(replica_id, input.viewer, false)
+        return yield* shapeAnswer(catalogue, { viewer: input.viewer, replica_id, query: input.query })
+      })
     })
   ]
 }

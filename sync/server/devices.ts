@@ -159,36 +159,35 @@ const hello = postQuery("/api/v1/sync/replicas/{id}/hello", {
     }),
     public_key: text({ max: 64, describe: "Public key for bundles (Ed25519, base64url); set once" })
   },
-  run: (input) =>
-    Effect.gen(function* () {
-      const { values, viewer, now } = input
-      const replica = yield* requireOwnReplica(input.rows.id.id, viewer, false)
-      if (
-        values.schema_version < parts_schema_min &&
-        !redactionFor((yield* CommandRuntime).catalogue, viewer, replica.id).whole
-      )
-        return tooOldToRead(values.schema_version)
-      const before = yield* Store.get(replica_devices, replica.id)
-      if (values.public_key !== undefined && !isPublicKey(values.public_key))
-        return yield* invalidField("public_key", "The public key must be an Ed25519 key: 32 bytes in base64url.")
-      const key = before?.public_key ?? values.public_key ?? null
-      yield* Store.transaction(
-        Effect.gen(function* () {
-          yield* Store.apply([update(replicas, replica.id, { seen_at: now, schema_version: values.schema_version })])
-          yield* saveDevice(replica.id, { public_key: key, position: values.position ?? 0 })
-        })
-      )
-      const copied = yield* isCopy(replica, values.last_n, values.pending ?? [])
-      return ok({
-        replica: { id: replica.id, name: replica.name, last_n: replica.last_n },
-        server: yield* serverView,
-        now,
-        copied,
-        leases: yield* countLeases(replica.id),
-        push: values.schema_version >= client_schema_min,
-        signs: key !== null && (values.public_key === undefined || key === values.public_key)
+  run: Effect.fnUntraced(function* (input) {
+    const { values, viewer, now } = input
+    const replica = yield* requireOwnReplica(input.rows.id.id, viewer, false)
+    if (
+      values.schema_version < parts_schema_min &&
+      !redactionFor((yield* CommandRuntime).catalogue, viewer, replica.id).whole
+    )
+      return tooOldToRead(values.schema_version)
+    const before = yield* Store.get(replica_devices, replica.id)
+    if (values.public_key !== undefined && !isPublicKey(values.public_key))
+      return yield* invalidField("public_key", "The public key must be an Ed25519 key: 32 bytes in base64url.")
+    const key = before?.public_key ?? values.public_key ?? null
+    yield* Store.transaction(
+      Effect.gen(function* () {
+        yield* Store.apply([update(replicas, replica.id, { seen_at: now, schema_version: values.schema_version })])
+        yield* saveDevice(replica.id, { public_key: key, position: values.position ?? 0 })
       })
+    )
+    const copied = yield* isCopy(replica, values.last_n, values.pending ?? [])
+    return ok({
+      replica: { id: replica.id, name: replica.name, last_n: replica.last_n },
+      server: yield* serverView,
+      now,
+      copied,
+      leases: yield* countLeases(replica.id),
+      push: values.schema_version >= client_schema_min,
+      signs: key !== null && (values.public_key === undefined || key === values.public_key)
     })
+  })
 })
 /** Inserts or updates the data of a device. */
 export const saveDevice = Effect.fnUntraced(function* (
@@ -265,15 +264,14 @@ const verdicts = postQuery("/api/v1/sync/replicas/{id}/verdicts", {
   ...writes,
   params: one,
   fields: { ids: list(text({ max: 64 }), { required: true, max_items: 10_000 }) },
-  run: (input) =>
-    Effect.gen(function* () {
-      if (input.rows.id.user_id !== input.viewer.user_id && !input.viewer.is_owner) return yield* noSuchReplica
-      const found = yield* Store.getMany(
-        replica_verdicts,
-        input.values.ids.map((id) => verdictKey(input.rows.id.id, id))
-      )
-      return ok({ verdicts: found.map(verdictOf) })
-    })
+  run: Effect.fnUntraced(function* (input) {
+    if (input.rows.id.user_id !== input.viewer.user_id && !input.viewer.is_owner) return yield* noSuchReplica
+    const found = yield* Store.getMany(
+      replica_verdicts,
+      input.values.ids.map((id) => verdictKey(input.rows.id.id, id))
+    )
+    return ok({ verdicts: found.map(verdictOf) })
+  })
 })
 
 const oneDevice = { replica: Shown.row(() => deviceResource) }

@@ -312,16 +312,15 @@ export const fillEndpoints: ReadonlyArray<Endpoint> = [
       replica_id,
       pending_from: integer({ default: 0, min: 0, describe: "Lowest command number without a verdict" })
     },
-    run: (input) =>
-      Effect.gen(function* () {
-        const { catalogue } = yield* CommandRuntime
-        yield* requireOwnReplica(input.values.replica_id, input.viewer, false)
-        return yield* planAnswer(catalogue, {
-          viewer: input.viewer,
-          replica_id: input.values.replica_id,
-          pending_from: input.values.pending_from ?? 0
-        })
+    run: Effect.fnUntraced(function* (input) {
+      const { catalogue } = yield* CommandRuntime
+      yield* requireOwnReplica(input.values.replica_id, input.viewer, false)
+      return yield* planAnswer(catalogue, {
+        viewer: input.viewer,
+        replica_id: input.values.replica_id,
+        pending_from: input.values.pending_from ?? 0
       })
+    })
   }),
   get("/api/v1/sync/snapshot/rows", {
     answer: { page: snapshotPage },
@@ -331,11 +330,10 @@ export const fillEndpoints: ReadonlyArray<Endpoint> = [
     summary: "List a snapshot's next rows, and changes to rows already sent",
     ...reads,
     fields: place,
-    run: (input) =>
-      Effect.gen(function* () {
-        const { catalogue } = yield* CommandRuntime
-        return yield* rowsAnswer(catalogue, yield* readerOf(input))
-      })
+    run: Effect.fnUntraced(function* (input) {
+      const { catalogue } = yield* CommandRuntime
+      return yield* rowsAnswer(catalogue, yield* readerOf(input))
+    })
   }),
   get("/api/v1/sync/checksums", {
     answer: { page: checksumPage },
@@ -345,10 +343,9 @@ export const fillEndpoints: ReadonlyArray<Endpoint> = [
     summary: "Checksum the next rows, for a device to compare with its own",
     ...reads,
     fields: place,
-    run: (input) =>
-      Effect.gen(function* () {
-        const { catalogue } = yield* CommandRuntime
-        return yield* checksumsAnswer(catalogue, yield* readerOf(input))
-      })
+    run: Effect.fnUntraced(function* (input) {
+      const { catalogue } = yield* CommandRuntime
+      return yield* checksumsAnswer(catalogue, yield* readerOf(input))
+    })
   })
 ]

@@ -87,8 +87,8 @@ export const sharedCommits: Share = (alone, transactionService, isTransaction) =
       current = group
       group.running = group.joined = 1
       let has_begun = false
-      const own = Effect.uninterruptibleMask((restore) =>
-        Effect.gen(function* () {
+      const own = Effect.uninterruptibleMask(
+        Effect.fnUntraced(function* (restore) {
           has_begun = true
           const shared = yield* Effect.context<never>()
           const result = yield* restore(Effect.provideContext(effect, Context.merge(services, shared)))

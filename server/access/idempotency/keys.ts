@@ -127,11 +127,10 @@ export const releaseKey = (id: string, attempt: number): Effect.Effect<void, Fai
   })
 
 /** Releases all keys in flight since before `now`. Only for a database without other servers. */
-export const releaseAbandoned = (now: number): Effect.Effect<void, Failure, Store> =>
-  Effect.gen(function* () {
-    const { sql } = yield* Store
-    yield* sql`delete from idempotency_keys where state = 'in_flight' and begun_at < ${instantOf(now)}`
-  })
+export const releaseAbandoned = Effect.fnUntraced(function* (now: number): Effect.fn.Return<void, Failure, Store> {
+  const { sql } = yield* Store
+  yield* sql`delete from idempotency_keys where state = 'in_flight' and begun_at < ${instantOf(now)}`
+})
 
 type Fingerprints = ReadonlyArray<string>
 /** Replaces status and body of a stored answer; does nothing if the key was used for another request meanwhile. */
@@ -156,12 +155,11 @@ export const forgetAnswer = (id: string, fingerprints: Fingerprints): Effect.Eff
   })
 
 /** Deletes keys whose retention has ended at `now` (milliseconds since 1970), with their results. */
-export const dropExpired = (now: number): Effect.Effect<void, Failure, Store> =>
-  Effect.gen(function* () {
-    const { sql } = yield* Store
-    yield* sql`delete from idempotency_keys where expires_at <= ${instantOf(now)}`
-    yield* sql`delete from idempotency_results where id not in (select id from idempotency_keys)`
-  })
+export const dropExpired = Effect.fnUntraced(function* (now: number): Effect.fn.Return<void, Failure, Store> {
+  const { sql } = yield* Store
+  yield* sql`delete from idempotency_keys where expires_at <= ${instantOf(now)}`
+  yield* sql`delete from idempotency_results where id not in (select id from idempotency_keys)`
+})
 
 /**
  * Removes the bodies of all stored answers after an erasure: any of them may contain the erased data. Successful

@@ -264,19 +264,18 @@ export const tokensSlice = (abilities: () => ReadonlySet<string>): ServerSlice =
     Effect.map(Store.find(journal, { type: tokenIssued.type }, { order: ["position"] }), (issued) =>
       issued.filter(({ data }) => data["user_id"] === user_id).map(({ stream }) => stream)
     ),
-  recorded: (events) =>
-    Effect.gen(function* () {
-      yield* Store.apply(
-        events.flatMap(({ data, recorded_at, type }): ReadonlyArray<RowChange> => {
-          // Deactivating an account revokes its tokens for good; until it is active again the refusal says why
-          // (rules/conventions 11).
-          if (type === userDeactivated.type || (type === userAccessReset.type && data["ends_sessions"] === true))
-            return [updateWhere(tokens, { user_id: Number(data["id"]), revoked_at: null }, { revoked_at: recorded_at })]
-          const erased = type === memberAnonymised.type ? data["user_id"] : null
-          return typeof erased === "number"
-            ? [updateWhere(tokens, { user_id: erased }, { name: anonymous_name, updated_at: recorded_at })]
-            : []
-        })
-      )
-    })
+  recorded: Effect.fnUntraced(function* (events) {
+    yield* Store.apply(
+      events.flatMap(({ data, recorded_at, type }): ReadonlyArray<RowChange> => {
+        // Deactivating an account revokes its tokens for good; until it is active again the refusal says why
+        // (rules/conventions 11).
+        if (type === userDeactivated.type || (type === userAccessReset.type && data["ends_sessions"] === true))
+          return [updateWhere(tokens, { user_id: Number(data["id"]), revoked_at: null }, { revoked_at: recorded_at })]
+        const erased = type === memberAnonymised.type ? data["user_id"] : null
+        return typeof erased === "number"
+          ? [updateWhere(tokens, { user_id: erased }, { name: anonymous_name, updated_at: recorded_at })]
+          : []
+      })
+    )
+  })
 })

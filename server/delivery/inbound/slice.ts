@@ -234,13 +234,12 @@ const add = command("POST", "/api/v1/inbound_sources", {
   },
   result: Shown.keys({ id, name, kind }),
   // Within the transaction that records the event.
-  respond: (source, input) =>
-    Effect.gen(function* () {
-      const { key } = yield* serverContext
-      const secret = input.values.secret ?? `whsec_${randomBytes(32).toString("base64")}`
-      const row = { ...source, sealed_secret: sourceSecrets(key).seal(secret) }
-      return created(yield* madeWithSecret(sourceResource, row, secret, input))
-    })
+  respond: Effect.fnUntraced(function* (source, input) {
+    const { key } = yield* serverContext
+    const secret = input.values.secret ?? `whsec_${randomBytes(32).toString("base64")}`
+    const row = { ...source, sealed_secret: sourceSecrets(key).seal(secret) }
+    return created(yield* madeWithSecret(sourceResource, row, secret, input))
+  })
 })
 
 const given_secret = /^[\x21-\x7e]{20,255}$/

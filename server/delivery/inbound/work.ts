@@ -79,37 +79,35 @@ export const deliveryWork = (handlers: () => ReadonlyArray<InboundHandler>): Del
     waits_seconds: [1, 30, 300, 1_800, 7_200],
     at_a_time: 2,
     counts_broken_off: false,
-    run: ({ delivery_id }) =>
-      Effect.gen(function* () {
-        const row = yield* Store.get(inbound_deliveries, delivery_id)
-        // Already processed by an attempt that ended before the queue recorded it, or the row is deleted.
-        if (row === undefined || row.status === "done") return { result: row?.result ?? null }
-        if (row.body === null)
-          return yield* new GivenUp({ message: "What was sent is no longer kept; record by hand what it was about." })
-        const now = instantOf(yield* Clock.currentTimeMillis)
-        return yield* Store.transaction(
-          Effect.gen(function* () {
-            const result = yield* handledBy(handlers(), row, row.body ?? "")
-            yield* Store.apply([
-              update(inbound_deliveries, row.id, {
-                status: "done",
-                result: inShort(result),
-                done_at: now,
-                updated_at: now
-              })
-            ])
-            return { result }
-          })
-        )
-      }),
-    ended: ({ delivery_id }, error) =>
-      Effect.gen(function* () {
-        const row = yield* Store.get(inbound_deliveries, delivery_id)
-        if (row === undefined || row.status === "done") return
-        const now = instantOf(yield* Clock.currentTimeMillis)
-        const failed = { status: "failed", result: inShort(error), done_at: now, updated_at: now } as const
-        yield* Store.apply([update(inbound_deliveries, row.id, failed)])
-      })
+    run: Effect.fnUntraced(function* ({ delivery_id }) {
+      const row = yield* Store.get(inbound_deliveries, delivery_id)
+      // Already processed by an attempt that ended before the queue recorded it, or the row is deleted.
+      if (row === undefined || row.status === "done") return { result: row?.result ?? null }
+      if (row.body === null)
+        return yield* new GivenUp({ message: "What was sent is no longer kept; record by hand what it was about." })
+      const now = instantOf(yield* Clock.currentTimeMillis)
+      return yield* Store.transaction(
+        Effect.gen(function* () {
+          const result = yield* handledBy(handlers(), row, row.body ?? "")
+          yield* Store.apply([
+            update(inbound_deliveries, row.id, {
+              status: "done",
+              result: inShort(result),
+              done_at: now,
+              updated_at: now
+            })
+          ])
+          return { result }
+        })
+      )
+    }),
+    ended: Effect.fnUntraced(function* ({ delivery_id }, error) {
+      const row = yield* Store.get(inbound_deliveries, delivery_id)
+      if (row === undefined || row.status === "done") return
+      const now = instantOf(yield* Clock.currentTimeMillis)
+      const failed = { status: "failed", result: inShort(error), done_at: now, updated_at: now } as const
+      yield* Store.apply([update(inbound_deliveries, row.id, failed)])
+    })
   })
 
 const handledBy = (handlers: ReadonlyArray<InboundHandler>, row: DeliveryRow, text: string): Handling<string> => {
@@ -141,21 +139,19 @@ export const forgetOld = timedWork({
   cron: "41 3 * * *",
   kind: "inbound.forget",
   meaning: "removes old inbound deliveries",
-  run: ({ due_at }) =>
-    Effect.gen(function* () {
-      const { sql } = yield* Store
-      const before = instantOf(Date.parse(due_at) - kept_days * 86_400_000)
-      yield* sql`
+  run: Effect.fnUntraced(function* ({ due_at }) {
+    const { sql } = yield* Store
+    const before = instantOf(Date.parse(due_at) - kept_days * 86_400_000)
+    yield* sql`
         delete from inbound_deliveries where created_at < ${before} and kind <> 'generic' and status <> 'queued'`
-      yield* forgetBodies(before)
-    })
+    yield* forgetBodies(before)
+  })
 })
 
 /** Removes the bodies of processed deliveries received before an instant. */
-export const forgetBodies = (before: string) =>
-  Effect.gen(function* () {
-    const { sql } = yield* Store
-    yield* sql`
+export const forgetBodies = Effect.fnUntraced(function* (before: string) {
+  const { sql } = yield* Store
+  yield* sql`
       update inbound_deliveries set body = null, body_excerpt = null where created_at < ${before}
       and body is not null and status <> 'queued'`
-  })
+})

@@ -133,13 +133,12 @@ const retry = (jobs: JobResource) =>
     result: jobId,
     facts: () => Effect.void,
     decide: (_facts, { rows: { id: job } }) => unlessRefused(job.id, refusalToRetry(job)),
-    respond: ({ id }, input) =>
-      Effect.gen(function* () {
-        const store = yield* Store
-        yield* requeue(store, id)
-        const job = (yield* store.get(system_jobs, id)) ?? input.rows.id
-        return ok(yield* renderOne(jobs, job, [], viewContext(input)))
-      })
+    respond: Effect.fnUntraced(function* ({ id }, input) {
+      const store = yield* Store
+      yield* requeue(store, id)
+      const job = (yield* store.get(system_jobs, id)) ?? input.rows.id
+      return ok(yield* renderOne(jobs, job, [], viewContext(input)))
+    })
   })
 
 const drop = command("DELETE", "/api/v1/system/jobs/{id}", {
@@ -150,12 +149,11 @@ const drop = command("DELETE", "/api/v1/system/jobs/{id}", {
   result: jobId,
   facts: () => Effect.void,
   decide: (_facts, { rows: { id: job } }) => unlessRefused(job.id, refusalToDrop(job)),
-  respond: ({ id }) =>
-    Effect.gen(function* () {
-      // A worker may have taken it meanwhile.
-      if (!(yield* dropJob(yield* Store, id))) return yield* invalidField("status", refused_while_running)
-      return noContent
-    })
+  respond: Effect.fnUntraced(function* ({ id }) {
+    // A worker may have taken it meanwhile.
+    if (!(yield* dropJob(yield* Store, id))) return yield* invalidField("status", refused_while_running)
+    return noContent
+  })
 })
 
 /** `kinds`: all kinds of the server, once the catalogue is complete. */
@@ -166,16 +164,15 @@ export const jobsSlice = (kinds: () => ReadonlyMap<string, AnyJobKind>): ServerS
     server_tables: [job_notes, timed_work],
     resources: [jobs],
     timed: [cleanup],
-    recorded: (events) =>
-      Effect.gen(function* () {
-        const { scrubs } = (yield* CommandRuntime).catalogue
-        if (!events.some(({ type }) => scrubs[type] !== undefined)) return
-        const about_people = [...kinds().values()].filter(({ names_people }) => names_people === true)
-        yield* emptyEnded(
-          yield* Store,
-          about_people.map(({ kind }) => kind)
-        )
-      }),
+    recorded: Effect.fnUntraced(function* (events) {
+      const { scrubs } = (yield* CommandRuntime).catalogue
+      if (!events.some(({ type }) => scrubs[type] !== undefined)) return
+      const about_people = [...kinds().values()].filter(({ names_people }) => names_people === true)
+      yield* emptyEnded(
+        yield* Store,
+        about_people.map(({ kind }) => kind)
+      )
+    }),
     later_seeds: [grantToSystemRoles({ "Admin": all, "Operations Manager": all })],
     endpoints: [list(jobs), show(jobs, kinds), retry(jobs), drop]
   }

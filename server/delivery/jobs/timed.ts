@@ -100,15 +100,14 @@ const setBack = Effect.fnUntraced(function* ({ kind }: Pick<TimedWork, "kind">, 
 })
 
 /** Last queued due time of each task; for a new task, now. */
-const lastQueued = (works: ReadonlyArray<Pick<TimedWork, "kind">>, now_millis: number) =>
-  Effect.gen(function* () {
-    const rows = yield* Store.find(timed_work, { kind: works.map(({ kind }) => kind.kind) })
-    const known = new Map(rows.map(({ due_at, kind }) => [kind, Date.parse(due_at)]))
-    const fresh = works.filter(({ kind }) => !known.has(kind.kind))
-    for (const { kind } of fresh)
-      yield* Store.apply([insert(timed_work, { kind: kind.kind, due_at: instantOf(now_millis) })])
-    return known
-  })
+const lastQueued = Effect.fnUntraced(function* (works: ReadonlyArray<Pick<TimedWork, "kind">>, now_millis: number) {
+  const rows = yield* Store.find(timed_work, { kind: works.map(({ kind }) => kind.kind) })
+  const known = new Map(rows.map(({ due_at, kind }) => [kind, Date.parse(due_at)]))
+  const fresh = works.filter(({ kind }) => !known.has(kind.kind))
+  for (const { kind } of fresh)
+    yield* Store.apply([insert(timed_work, { kind: kind.kind, due_at: instantOf(now_millis) })])
+  return known
+})
 
 /** Queues a due task unless another server did: only one of them advances the stored due time. */
 const queueOnce = (

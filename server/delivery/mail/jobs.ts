@@ -98,14 +98,13 @@ export const sendMail: JobKind<MailMessage> = jobKind({
   at_a_time: 2,
   names_people: true,
   counts_broken_off: false,
-  run: (message) =>
-    Effect.gen(function* () {
-      const whole = yield* withSecret(message)
-      if (whole === undefined) return { message_id: message.message_id, recipients: [...message.recipients] }
-      const { deliver } = yield* Effect.promise(() => import("./deliver.ts"))
-      const delivered = yield* Effect.provideService(deliver(whole), MailTransport, yield* mailTransport)
-      return yield* settle(message, delivered)
-    }),
+  run: Effect.fnUntraced(function* (message) {
+    const whole = yield* withSecret(message)
+    if (whole === undefined) return { message_id: message.message_id, recipients: [...message.recipients] }
+    const { deliver } = yield* Effect.promise(() => import("./deliver.ts"))
+    const delivered = yield* Effect.provideService(deliver(whole), MailTransport, yield* mailTransport)
+    return yield* settle(message, delivered)
+  }),
   // After earlier refusals a notice is already queued.
   ended: (message, error) => Effect.andThen(dropSecret(message), tellOfFailure(message, error))
 })
@@ -184,18 +183,17 @@ export const tellOfRefusal = jobKind<RefusedMessage>({
   at_a_time: 1,
   names_people: true,
   counts_broken_off: false,
-  run: (message) =>
-    Effect.gen(function* () {
-      const sender = yield* Store.get(users, message.sender_user_id)
-      const address = sender?.is_active === true ? sender.email : ""
-      // A notice to the refused address would be refused as well.
-      if (address === "" || message.refused.some((one) => one.address.toLowerCase() === address.toLowerCase()))
-        return { told: false }
-      const queued = yield* Store.transaction(
-        queueMail(noticeOf(message, { name: sender?.name ?? "", address }), yield* (yield* CommandRuntime).settings)
-      )
-      return { told: true, job_id: queued.job_id }
-    })
+  run: Effect.fnUntraced(function* (message) {
+    const sender = yield* Store.get(users, message.sender_user_id)
+    const address = sender?.is_active === true ? sender.email : ""
+    // A notice to the refused address would be refused as well.
+    if (address === "" || message.refused.some((one) => one.address.toLowerCase() === address.toLowerCase()))
+      return { told: false }
+    const queued = yield* Store.transaction(
+      queueMail(noticeOf(message, { name: sender?.name ?? "", address }), yield* (yield* CommandRuntime).settings)
+    )
+    return { told: true, job_id: queued.job_id }
+  })
 })
 
 const noticeOf = (

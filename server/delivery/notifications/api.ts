@@ -125,14 +125,13 @@ const list = get(path, {
   name: "notifications.list",
   summary: "List your notifications, newest first",
   ...reads,
-  run: (input: Input) =>
-    Effect.gen(function* () {
-      const { meta, ...page } = yield* listOf(notificationResource, input.query, viewContext(input), {
-        where: inboxOf(input.viewer)
-      })
-      const unread_count = yield* unread(input.viewer)
-      return ok({ ...page, meta: { ...(isJsonObject(meta) ? meta : {}), unread_count } } satisfies JsonObject)
+  run: Effect.fnUntraced(function* (input: Input) {
+    const { meta, ...page } = yield* listOf(notificationResource, input.query, viewContext(input), {
+      where: inboxOf(input.viewer)
     })
+    const unread_count = yield* unread(input.viewer)
+    return ok({ ...page, meta: { ...(isJsonObject(meta) ? meta : {}), unread_count } } satisfies JsonObject)
+  })
 })
 const show = get(`${path}/{id}`, {
   answer: shown,

@@ -128,10 +128,9 @@ export const tellingJob = (wrote: Wrote): JobKind<Range> =>
     waits_seconds: [1, 5, 30, 120, 600],
     at_a_time: 2,
     counts_broken_off: false,
-    run: (data) =>
-      Effect.gen(function* () {
-        return { told: yield* writeDown(yield* happeningsOf(data), wrote) }
-      })
+    run: Effect.fnUntraced(function* (data) {
+      return { told: yield* writeDown(yield* happeningsOf(data), wrote) }
+    })
   })
 
 export const notificationsServerSlice = (): ServerSlice => {
@@ -147,17 +146,16 @@ export const notificationsServerSlice = (): ServerSlice => {
     // The stream's path comes before `/notifications/{id}`, which would match it.
     endpoints: [streamEndpoint(hub), ...notificationEndpoints],
     around: withLastEventId,
-    recorded: (events) =>
-      Effect.gen(function* () {
-        yield* queue(events)
-        // Notifications are erased with their user.
-        for (const { data, type } of events)
-          if (type === "member.anonymised" && typeof data["user_id"] === "number")
-            yield* Store.apply([
-              removeWhere(notifications, { user_id: data["user_id"] }),
-              removeWhere(notification_mailings, { user_id: data["user_id"] })
-            ])
-      }),
+    recorded: Effect.fnUntraced(function* (events) {
+      yield* queue(events)
+      // Notifications are erased with their user.
+      for (const { data, type } of events)
+        if (type === "member.anonymised" && typeof data["user_id"] === "number")
+          yield* Store.apply([
+            removeWhere(notifications, { user_id: data["user_id"] }),
+            removeWhere(notification_mailings, { user_id: data["user_id"] })
+          ])
+    }),
     jobs: [telling, mailNotifications],
     timed: [offerLeftHourly, dropOldDaily],
     measured: counts.measured,

@@ -140,11 +140,10 @@ const unknownEvent = ({ all }: WebhookKinds, name: string): string => {
 
 const nextPosition = Effect.flatMap(Store, (store) => Effect.map(lastPosition(store), (last) => last + 1))
 /** In the transaction of a subscription's change: queues a scan for missed events; forgets the cache at commit. */
-const changed = (api: WebhookApi, id: number, from: number) =>
-  Effect.gen(function* () {
-    yield* api.fan_out.catchUp(id, from)
-    yield* (yield* Store).sql.afterCommit(Effect.sync(api.subscriptions.forget))
-  })
+const changed = Effect.fnUntraced(function* (api: WebhookApi, id: number, from: number) {
+  yield* api.fan_out.catchUp(id, from)
+  yield* (yield* Store).sql.afterCommit(Effect.sync(api.subscriptions.forget))
+})
 
 const list = get("/api/v1/webhooks", {
   answer: Shown.page(() => webhookResource),

@@ -118,44 +118,41 @@ export const makeFanOut = (kinds: WebhookKinds, subscriptions: Subscriptions, wa
     waits_seconds: [1, 5, 30, 120, 600],
     at_a_time: 2,
     counts_broken_off: false,
-    run: ({ from, to, webhook_id }) =>
-      Effect.gen(function* () {
-        const end = to ?? (yield* endOfJournal)
-        const subscribers = yield* Store.find(
-          webhooks,
-          { is_active: true, ...(webhook_id === null ? {} : { id: webhook_id }) },
-          { order: ["id"] }
-        )
-        const queued = yield* queueEvents(kinds, { from, to: end }, subscribers)
-        if (queued > 0) wake()
-        return { queued }
-      })
+    run: Effect.fnUntraced(function* ({ from, to, webhook_id }) {
+      const end = to ?? (yield* endOfJournal)
+      const subscribers = yield* Store.find(
+        webhooks,
+        { is_active: true, ...(webhook_id === null ? {} : { id: webhook_id }) },
+        { order: ["id"] }
+      )
+      const queued = yield* queueEvents(kinds, { from, to: end }, subscribers)
+      if (queued > 0) wake()
+      return { queued }
+    })
   })
   const causes = (names: ReadonlySet<string>, type: string): boolean =>
     kinds.causedBy(type).some(({ name }) => names.has(name) || names.has(every_event))
   return {
     job,
-    recorded: (events) =>
-      Effect.gen(function* () {
-        yield* forgetErased(events)
-        const names = yield* subscriptions.names
-        if (names.size === 0 || !events.some(({ type }) => causes(names, type))) return
-        const store = yield* Store
-        const subscribers = yield* store.find(webhooks, { is_active: true }, { order: ["id"] })
-        const causedBy = (type: string) =>
-          kinds.causedBy(type).filter(({ name }) => subscribers.some((one) => wants(one, name)))
-        const messages = messagesOf(events, causedBy)
-        let queued = 0
-        for (const page of chunked(messages, page_events)) queued += yield* writeMessages(page, subscribers)
-        if (queued > 0) yield* store.sql.afterCommit(Effect.sync(wake))
-      }),
-    catchUp: (webhook_id, from) =>
-      Effect.gen(function* () {
-        const { jobs } = yield* serverContext
-        const subject = `${webhook_id}:${from}:${yield* Clock.currentTimeMillis}`
-        const range = { from, to: null, webhook_id }
-        yield* jobs.offer(jobOffer(job, range, { subject, delay_seconds: catch_up_seconds }))
-      })
+    recorded: Effect.fnUntraced(function* (events) {
+      yield* forgetErased(events)
+      const names = yield* subscriptions.names
+      if (names.size === 0 || !events.some(({ type }) => causes(names, type))) return
+      const store = yield* Store
+      const subscribers = yield* store.find(webhooks, { is_active: true }, { order: ["id"] })
+      const causedBy = (type: string) =>
+        kinds.causedBy(type).filter(({ name }) => subscribers.some((one) => wants(one, name)))
+      const messages = messagesOf(events, causedBy)
+      let queued = 0
+      for (const page of chunked(messages, page_events)) queued += yield* writeMessages(page, subscribers)
+      if (queued > 0) yield* store.sql.afterCommit(Effect.sync(wake))
+    }),
+    catchUp: Effect.fnUntraced(function* (webhook_id, from) {
+      const { jobs } = yield* serverContext
+      const subject = `${webhook_id}:${from}:${yield* Clock.currentTimeMillis}`
+      const range = { from, to: null, webhook_id }
+      yield* jobs.offer(jobOffer(job, range, { subject, delay_seconds: catch_up_seconds }))
+    })
   }
 }
 

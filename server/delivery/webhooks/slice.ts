@@ -198,18 +198,17 @@ export const webhooksSlice = ({ attempted, lookup, timeout_millis }: WebhooksOpt
     events: webhookEvents,
     endpoints: [...webhookEndpoints(api), ...againEndpoints(api), eventsEndpoint(webhookKinds)],
     // Names are resolved before the command's transaction, so that it does not wait for name servers.
-    around: (call, next) =>
-      Effect.gen(function* () {
-        const target = targetIn(call)
-        if (target !== undefined) {
-          const { outside } = yield* ServerContext
-          const refusal = yield* Effect.promise(async () =>
-            (await guardOf(outside.webhooks_private)).refusal(target.hostname)
-          )
-          if (refusal !== undefined) refusals.set(target.body, refusal)
-        }
-        return yield* next
-      }),
+    around: Effect.fnUntraced(function* (call, next) {
+      const target = targetIn(call)
+      if (target !== undefined) {
+        const { outside } = yield* ServerContext
+        const refusal = yield* Effect.promise(async () =>
+          (await guardOf(outside.webhooks_private)).refusal(target.hostname)
+        )
+        if (refusal !== undefined) refusals.set(target.body, refusal)
+      }
+      return yield* next
+    }),
     recorded: (events) => Effect.andThen(turnOffOfLeavers(events, subscriptions.forget), fan_out.recorded(events)),
     jobs: [fan_out.job, dropOldDaily.kind],
     timed: [dropOldDaily],
@@ -230,12 +229,11 @@ export const webhooksSlice = ({ attempted, lookup, timeout_millis }: WebhooksOpt
             }),
             attempted?.(told) ?? Effect.void
           ),
-        disabled: (webhook, reason, at) =>
-          Effect.gen(function* () {
-            log.at("warn", "webhook turned off", { webhook_id: webhook.id, reason })
-            yield* (yield* Store).sql.afterCommit(Effect.sync(subscriptions.forget))
-            yield* mailOwner(webhook, reason, at)
-          })
+        disabled: Effect.fnUntraced(function* (webhook, reason, at) {
+          log.at("warn", "webhook turned off", { webhook_id: webhook.id, reason })
+          yield* (yield* Store).sql.afterCommit(Effect.sync(subscriptions.forget))
+          yield* mailOwner(webhook, reason, at)
+        })
       })
       yield* dispatcher.run
     })

@@ -90,12 +90,11 @@ const emailDocument = command("POST", `${path}/{id}/email`, {
   server_only: true,
   success_status: 202,
   fields: mail_fields,
-  facts: ({ rows: { id: document } }: Input<typeof one>) =>
-    Effect.gen(function* () {
-      const link = yield* linkOf(document.id)
-      const known = yield* customerOf(document)
-      return { document, link, token: freshToken(), known, mode: yield* mailMode } satisfies MailFacts
-    }),
+  facts: Effect.fnUntraced(function* ({ rows: { id: document } }: Input<typeof one>) {
+    const link = yield* linkOf(document.id)
+    const known = yield* customerOf(document)
+    return { document, link, token: freshToken(), known, mode: yield* mailMode } satisfies MailFacts
+  }),
   decide: (facts: MailFacts, { values, viewer }, context) =>
     Result.gen(function* () {
       const { document, known, link } = facts
@@ -132,15 +131,14 @@ const emailDocument = command("POST", `${path}/{id}/email`, {
   creates: [document_links],
   result: Schema.Struct({ ...documentMail.fields, mode: Schema.Literals(["smtp", "outbox"]) }),
   // Within the transaction that records the events.
-  respond: ({ mode, ...mail }) =>
-    Effect.gen(function* () {
-      const { jobs } = yield* serverContext
-      const id = `document.${mail.document_id}.${randomUUID()}`
-      const job_id = yield* jobs.offer(
-        jobOffer(mailDocument, { ...mail, id }, { uuid: randomUUID(), owner_id: mail.sender_user_id || null })
-      )
-      return accepted(job_id, queuedText("The document", mode, mail.to.join(", ")))
-    })
+  respond: Effect.fnUntraced(function* ({ mode, ...mail }) {
+    const { jobs } = yield* serverContext
+    const id = `document.${mail.document_id}.${randomUUID()}`
+    const job_id = yield* jobs.offer(
+      jobOffer(mailDocument, { ...mail, id }, { uuid: randomUUID(), owner_id: mail.sender_user_id || null })
+    )
+    return accepted(job_id, queuedText("The document", mode, mail.to.join(", ")))
+  })
 })
 
 // Jobs of public links: the certificate of an acceptance. Loaded with the first one.

@@ -130,14 +130,13 @@ const memberOf = ({ documentable_id, documentable_type }: DocumentRow): StoreRea
     }
   })
 /** The customer's or supplier's address: of billing documents the billing address, else the primary, else the first. */
-export const customerOf = (document: DocumentRow): StoreRead<string | undefined> =>
-  Effect.gen(function* () {
-    const member_id = yield* memberOf(document)
-    if (member_id === null || member_id === undefined) return undefined
-    const rows = yield* Store.find(emails, { member_id }, { order: ["id"] })
-    const is_bill = document.documentable_type === "Invoice" || document.documentable_type === "CreditNote"
-    return chosenContact(rows, is_bill ? yield* billingTypeIds : new Set())?.address
-  })
+export const customerOf = Effect.fnUntraced(function* (document: DocumentRow): Store.Reads<string | undefined> {
+  const member_id = yield* memberOf(document)
+  if (member_id === null || member_id === undefined) return undefined
+  const rows = yield* Store.find(emails, { member_id }, { order: ["id"] })
+  const is_bill = document.documentable_type === "Invoice" || document.documentable_type === "CreditNote"
+  return chosenContact(rows, is_bill ? yield* billingTypeIds : new Set())?.address
+})
 
 // Resolves a link's token to its document, and reads the parts of the document's page.
 

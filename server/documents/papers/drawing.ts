@@ -88,8 +88,10 @@ const draw = Effect.fnUntraced(function* (id: number, { job_id, limit_millis }: 
   const files = yield* keepSnapshot(prepared.file_name, JSON.stringify(pdf.document), pdf.pictures)
   const content = yield* keepBytes(pdf.bytes)
   return yield* Store.transaction(
-    recordIfPending(id, row.created_by, (now_pending, now) =>
-      Effect.gen(function* () {
+    recordIfPending(
+      id,
+      row.created_by,
+      Effect.fnUntraced(function* (now_pending, now) {
         const ids = yield* runtime.allocateIds(document_snapshots.name, files.length)
         return documentGenerated.make({
           ...documentChange(now_pending, {
@@ -221,8 +223,9 @@ type WithPdf = Pick<DocumentRow, "id" | "sha256">
 export const documentPdf = Effect.fnUntraced(function* ({ id, sha256 }: WithPdf) {
   if (sha256 === null) return yield* new DocumentLost({ message: "This document was not drawn yet." })
   return yield* contentOf(sha256).pipe(
-    Effect.catchTag("BlobMissing", () =>
-      Effect.gen(function* () {
+    Effect.catchTag(
+      "BlobMissing",
+      Effect.fnUntraced(function* () {
         const bytes = yield* drawnAgain(id)
         if (createHash("sha256").update(bytes).digest("hex") !== sha256)
           return yield* new DocumentLost({ message: "The PDF is lost, and what is drawn now would be another one." })

@@ -49,31 +49,30 @@ export const backupsSlice = (whole: () => Catalogue, database: BackedUpDatabase 
       attempts_max: 3,
       waits_seconds: [60, 600],
       limit_seconds: 6 * 3_600,
-      run: () =>
-        Effect.gen(function* () {
-          const { data_folder, outside } = yield* serverContext
-          const settings = (yield* (yield* CommandRuntime).settings)["backups"] ?? {}
-          const { folder, recipient, server } = yield* backupsOf(outside.backups)
-          if (folder === undefined || data_folder === undefined || database === undefined)
-            return yield* new GivenUp({
-              message: "There is no place for backups: set backups.folder, or FLIGHTCASE_BACKUPS."
-            })
-          const { createBackup, pruneBackups } = yield* Effect.promise(() => import("./backup.ts"))
-          const now = new Date(yield* Clock.currentTimeMillis)
-          const place = { database, data_folder, outside, catalogue: async () => whole() }
-          const keys = { recipient, passphrase: outside.backup_passphrase }
-          const tried = <A>(work: (signal: AbortSignal) => Promise<A>) =>
-            Effect.tryPromise({ try: work, catch: (cause) => cause })
-          const made = yield* tried((signal) => createBackup(place, folder, { now, server, keys, signal }))
-          // Another attempt would make another backup.
-          const pruned = yield* tried(() =>
-            pruneBackups(folder, Number(settings["keep"]), { now, server, aws: outside.aws })
-          ).pipe(
-            Effect.map((old) => ({ pruned: old.length })),
-            Effect.catch((cause) => Effect.succeed({ prune_error: String(cause) }))
-          )
-          return { file: made.file, size_bytes: made.size_bytes, position: made.position, ...pruned }
-        }),
+      run: Effect.fnUntraced(function* () {
+        const { data_folder, outside } = yield* serverContext
+        const settings = (yield* (yield* CommandRuntime).settings)["backups"] ?? {}
+        const { folder, recipient, server } = yield* backupsOf(outside.backups)
+        if (folder === undefined || data_folder === undefined || database === undefined)
+          return yield* new GivenUp({
+            message: "There is no place for backups: set backups.folder, or FLIGHTCASE_BACKUPS."
+          })
+        const { createBackup, pruneBackups } = yield* Effect.promise(() => import("./backup.ts"))
+        const now = new Date(yield* Clock.currentTimeMillis)
+        const place = { database, data_folder, outside, catalogue: async () => whole() }
+        const keys = { recipient, passphrase: outside.backup_passphrase }
+        const tried = <A>(work: (signal: AbortSignal) => Promise<A>) =>
+          Effect.tryPromise({ try: work, catch: (cause) => cause })
+        const made = yield* tried((signal) => createBackup(place, folder, { now, server, keys, signal }))
+        // Another attempt would make another backup.
+        const pruned = yield* tried(() =>
+          pruneBackups(folder, Number(settings["keep"]), { now, server, aws: outside.aws })
+        ).pipe(
+          Effect.map((old) => ({ pruned: old.length })),
+          Effect.catch((cause) => Effect.succeed({ prune_error: String(cause) }))
+        )
+        return { file: made.file, size_bytes: made.size_bytes, position: made.position, ...pruned }
+      }),
       ended: ({ due_at }, error) =>
         writeDown(
           [

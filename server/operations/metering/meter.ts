@@ -106,20 +106,19 @@ const add_sums = {
     `from json_each(?) where true ${adding}`
 }
 
-const write = (batch: Batch, addMonthUnits: AddMonthUnits | undefined) =>
-  Effect.gen(function* () {
-    const store = yield* Store
-    const { metered } = batch
-    if (batch.first_id !== undefined && (yield* store.exists(request_logs, { id: batch.first_id }))) return
-    const form = settingText(yield* (yield* CommandRuntime).settings, "metering", "ip_addresses")
-    const ids = yield* allocateIds(request_logs.name, metered.length)
-    batch.first_id = ids[0]
-    const rows = logRows(metered, ids, isForm(form) ? form : "shortened")
-    yield* insertLogs(store, rows)
-    const sums = hourSums(metered)
-    yield* store.run(add_sums[store.dialect], [JSON.stringify(sums)])
-    if (addMonthUnits !== undefined) for (const [month, units] of monthSums(sums)) yield* addMonthUnits(units, month)
-  })
+const write = Effect.fnUntraced(function* (batch: Batch, addMonthUnits: AddMonthUnits | undefined) {
+  const store = yield* Store
+  const { metered } = batch
+  if (batch.first_id !== undefined && (yield* store.exists(request_logs, { id: batch.first_id }))) return
+  const form = settingText(yield* (yield* CommandRuntime).settings, "metering", "ip_addresses")
+  const ids = yield* allocateIds(request_logs.name, metered.length)
+  batch.first_id = ids[0]
+  const rows = logRows(metered, ids, isForm(form) ? form : "shortened")
+  yield* insertLogs(store, rows)
+  const sums = hourSums(metered)
+  yield* store.run(add_sums[store.dialect], [JSON.stringify(sums)])
+  if (addMonthUnits !== undefined) for (const [month, units] of monthSums(sums)) yield* addMonthUnits(units, month)
+})
 
 /**
  * Writes a batch, completely or not at all. On SQLite the commit does not wait for the disk, so a power cut may lose

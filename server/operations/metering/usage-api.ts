@@ -344,22 +344,21 @@ export const exportUsage = jobKind({
   attempts_max: 5,
   waits_seconds: [5, 30],
   at_a_time: 1,
-  run: ({ asked, now_millis, owner_id }) =>
-    Effect.gen(function* () {
-      const whole = askedOf(asked, now_millis)
-      const { rows } = yield* usageOf(whole, now_millis)
-      const { from, to } = whole.window
-      const { uuid } = yield* keepDownload({
-        name: `usage-${asked.dimension}-${from.slice(0, 10)}-${to.slice(0, 10)}.csv`,
-        content: Stream.make(new TextEncoder().encode(csvOf(rows))),
-        owner_id,
-        mime_type: "text/csv",
-        kept_millis
-      })
-      const { file_url } = yield* CommandRuntime
-      // Valid as long as the file exists.
-      return { download_url: file_url?.(uuid, instantOf(yield* Clock.currentTimeMillis)) ?? null }
+  run: Effect.fnUntraced(function* ({ asked, now_millis, owner_id }) {
+    const whole = askedOf(asked, now_millis)
+    const { rows } = yield* usageOf(whole, now_millis)
+    const { from, to } = whole.window
+    const { uuid } = yield* keepDownload({
+      name: `usage-${asked.dimension}-${from.slice(0, 10)}-${to.slice(0, 10)}.csv`,
+      content: Stream.make(new TextEncoder().encode(csvOf(rows))),
+      owner_id,
+      mime_type: "text/csv",
+      kept_millis
     })
+    const { file_url } = yield* CommandRuntime
+    // Valid as long as the file exists.
+    return { download_url: file_url?.(uuid, instantOf(yield* Clock.currentTimeMillis)) ?? null }
+  })
 })
 
 export const exportEndpoint = (meter: Meter) =>

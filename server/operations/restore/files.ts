@@ -303,14 +303,13 @@ const bringFile = (owned: Draft, ownerOnly: OwnerOnly) =>
     upload_bytes_max: file_bytes_max,
     params: { id: { table: restores } },
     fields: { sha256: text({ required: true, max: 64, describe: "Expected SHA-256 of the content" }) },
-    run: ({ files, values }) =>
-      Effect.gen(function* () {
-        const file = files?.["file"]
-        if (file === undefined) return yield* invalidField("file", "Send the file in a form, as the field file.")
-        if (file.sha256 !== values.sha256)
-          return yield* invalidField("file", `The content comes to ${file.sha256}, not to the hash it was sent under.`)
-        return created({ file: { sha256: file.sha256, size_bytes: file.size_bytes } })
-      })
+    run: Effect.fnUntraced(function* ({ files, values }) {
+      const file = files?.["file"]
+      if (file === undefined) return yield* invalidField("file", "Send the file in a form, as the field file.")
+      if (file.sha256 !== values.sha256)
+        return yield* invalidField("file", `The content comes to ${file.sha256}, not to the hash it was sent under.`)
+      return created({ file: { sha256: file.sha256, size_bytes: file.size_bytes } })
+    })
   })
 
 /**

@@ -248,16 +248,15 @@ export const restoreSlice: ServerSlice = {
         }),
         limit: integer({ default: events_per_page_max, min: 1, max: events_per_page_max, describe: "Events per page" })
       },
-      run: ({ viewer, values }) =>
-        Effect.gen(function* () {
-          yield* ownerOnly({ viewer })
-          const store = yield* Store
-          const head = yield* lastPosition(store)
-          const events = (yield* eventsAfter(store, values.after ?? 0, values.limit ?? events_per_page_max)).filter(
-            ({ position }) => position <= head
-          )
-          return ok({ events: events, meta: { position: events.at(-1)?.position ?? head, head } })
-        })
+      run: Effect.fnUntraced(function* ({ viewer, values }) {
+        yield* ownerOnly({ viewer })
+        const store = yield* Store
+        const head = yield* lastPosition(store)
+        const events = (yield* eventsAfter(store, values.after ?? 0, values.limit ?? events_per_page_max)).filter(
+          ({ position }) => position <= head
+        )
+        return ok({ events: events, meta: { position: events.at(-1)?.position ?? head, head } })
+      })
     }),
     get("/api/v1/system/manifest", {
       answer: {
@@ -278,12 +277,11 @@ export const restoreSlice: ServerSlice = {
       name: "system.manifest",
       summary: "Show the counts and checksums that an export is verified against",
       ...owned,
-      run: ({ viewer }) =>
-        Effect.gen(function* () {
-          yield* ownerOnly({ viewer })
-          const { catalogue } = yield* CommandRuntime
-          return ok({ manifest: yield* Store.transaction(Effect.andThen(withoutTimeouts, ownManifest(catalogue))) })
-        })
+      run: Effect.fnUntraced(function* ({ viewer }) {
+        yield* ownerOnly({ viewer })
+        const { catalogue } = yield* CommandRuntime
+        return ok({ manifest: yield* Store.transaction(Effect.andThen(withoutTimeouts, ownManifest(catalogue))) })
+      })
     }),
     begin,
     get("/api/v1/system/restores/{id}", {
@@ -292,11 +290,10 @@ export const restoreSlice: ServerSlice = {
       summary: "Show the progress of a restore",
       ...owned,
       params: { id: { table: restores } },
-      run: ({ viewer, rows }) =>
-        Effect.gen(function* () {
-          yield* ownerOnly({ viewer })
-          return ok(yield* progressOf(rows.id))
-        })
+      run: Effect.fnUntraced(function* ({ viewer, rows }) {
+        yield* ownerOnly({ viewer })
+        return ok(yield* progressOf(rows.id))
+      })
     }),
     receive,
     finish,

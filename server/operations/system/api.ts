@@ -238,20 +238,19 @@ const description = get("/api/v1/openapi.json", {
   ...open_access,
   answer_headers: { ETag: "Changes with the description" },
   answer: Shown.map(Shown.anything("See https://spec.openapis.org/oas/v3.1.0")),
-  run: () =>
-    Effect.gen(function* () {
-      const { catalogue, public_url } = yield* CommandRuntime
-      // Known only once the server listens.
-      const url = public_url?.() ?? "/"
-      const cached = descriptions.get(catalogue)
-      if (cached?.url === url) return { ...ok(cached.body), headers: cached.headers }
-      const { openApi } = yield* Effect.promise(() => import("./openapi.ts"))
-      const body = yield* openApi(catalogue, url)
-      const etag = `W/"${hash("sha256", JSON.stringify(body), "base64url")}"`
-      const headers = { etag, "cache-control": "public, no-cache" }
-      descriptions.set(catalogue, { url, body, headers })
-      return { ...ok(body), headers }
-    })
+  run: Effect.fnUntraced(function* () {
+    const { catalogue, public_url } = yield* CommandRuntime
+    // Known only once the server listens.
+    const url = public_url?.() ?? "/"
+    const cached = descriptions.get(catalogue)
+    if (cached?.url === url) return { ...ok(cached.body), headers: cached.headers }
+    const { openApi } = yield* Effect.promise(() => import("./openapi.ts"))
+    const body = yield* openApi(catalogue, url)
+    const etag = `W/"${hash("sha256", JSON.stringify(body), "base64url")}"`
+    const headers = { etag, "cache-control": "public, no-cache" }
+    descriptions.set(catalogue, { url, body, headers })
+    return { ...ok(body), headers }
+  })
 })
 
 const endpoints = get("/api/v1/endpoints", {

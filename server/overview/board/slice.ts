@@ -206,13 +206,12 @@ const create = command("POST", path, {
     return Result.succeed({ events: [boardCreated.make(board)], result: board })
   },
   result: Shown.keys(made),
-  respond: (result, { now }) =>
-    Effect.gen(function* () {
-      const mark = randomBytes(18).toString("base64url")
-      const row: BoardRow = { ...result, mark, address_no: 1, created_at: now, updated_at: now, deleted_at: null }
-      yield* Store.apply([insert(boards, row)])
-      return created({ board: out(row, yield* serverContext) })
-    })
+  respond: Effect.fnUntraced(function* (result, { now }) {
+    const mark = randomBytes(18).toString("base64url")
+    const row: BoardRow = { ...result, mark, address_no: 1, created_at: now, updated_at: now, deleted_at: null }
+    yield* Store.apply([insert(boards, row)])
+    return created({ board: out(row, yield* serverContext) })
+  })
 })
 /** Rejection of a new board; undefined if allowed. A board must not show more than the token that creates it. */
 const refusalOf = (
@@ -250,13 +249,12 @@ const rotate = command("POST", `${path}/{id}/rotate`, {
       ? Result.succeed({ events: [boardReaddressed.make(which(board))], result: { id: board.id } })
       : Result.fail(not_theirs),
   result: Shown.keys({ id: shown.id }),
-  respond: ({ id }, { rows, viewer }) =>
-    Effect.gen(function* () {
-      const row = { ...rows.id, address_no: rows.id.address_no + 1 }
-      yield* Store.apply([update(boards, id, { address_no: row.address_no })])
-      yield* tellScreens
-      return ok({ board: toldTo(viewer, row, yield* serverContext) })
-    })
+  respond: Effect.fnUntraced(function* ({ id }, { rows, viewer }) {
+    const row = { ...rows.id, address_no: rows.id.address_no + 1 }
+    yield* Store.apply([update(boards, id, { address_no: row.address_no })])
+    yield* tellScreens
+    return ok({ board: toldTo(viewer, row, yield* serverContext) })
+  })
 })
 const which = ({ id, name, user_id }: BoardRow) => ({ id, name, user_id })
 

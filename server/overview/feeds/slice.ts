@@ -198,15 +198,14 @@ export const feedsSlice: ServerSlice = {
       metering_weight: 0,
       server_only: true,
       fields: { with: with_field },
-      run: ({ query, values, viewer }) =>
-        Effect.gen(function* () {
-          const kinds = chosenKinds(values.with)
-          yield* requireKinds(viewer, kinds)
-          const server = yield* serverContext
-          const user = yield* Store.get(users, viewer.user_id)
-          const feeds = user === undefined ? [] : (yield* feedsOf(user, kinds)).map((of) => entry(server, of, user))
-          return ok({ calendar_feeds: feeds, meta: unpagedMeta(feeds.length, query) })
-        })
+      run: Effect.fnUntraced(function* ({ query, values, viewer }) {
+        const kinds = chosenKinds(values.with)
+        yield* requireKinds(viewer, kinds)
+        const server = yield* serverContext
+        const user = yield* Store.get(users, viewer.user_id)
+        const feeds = user === undefined ? [] : (yield* feedsOf(user, kinds)).map((of) => entry(server, of, user))
+        return ok({ calendar_feeds: feeds, meta: unpagedMeta(feeds.length, query) })
+      })
     })
   ]
 }

@@ -67,8 +67,8 @@ const printHere = async (context: CommandContext, wanted: Wanted): Promise<void>
   const { prepareDocument } = await import("../../../../core/documents/content/prepare.ts")
   const { Store } = await import("../../../../core/kernel/store/store.ts")
   const { CommandRuntime } = await import("../../../../core/kernel/endpoints/endpoint.ts")
-  const prepared = await device.read((viewer) =>
-    Effect.gen(function* () {
+  const prepared = await device.read(
+    Effect.fnUntraced(function* (viewer) {
       if (!hasOnePermission(viewer, "documents.view"))
         throw new CliError(exit_codes.not_allowed, "You may not see documents.", {
           way_out: "Somebody who manages users can give a role documents.view."

@@ -101,46 +101,45 @@ export const activityAssigned: Cause = {
   on: [created, updated, joined],
   may: ({ data, type }) =>
     type === joined ? data["mute"] !== true : typeof data["owned_by"] === "number" || type === created,
-  happenings: (events) =>
-    Effect.gen(function* () {
-      const ids = [...new Set(events.map(activityOf))]
-      const rows = new Map((yield* Store.getMany(activities, ids)).map((row) => [row.id, row]))
-      const parts = yield* Store.find(activity_participants, { activity_id: ids, deleted_at: null })
-      const member_ids = [...new Set(parts.map(({ member_id }) => member_id))]
-      const accounts = yield* Store.find(users, { member_id: member_ids })
-      const user_of = new Map(accounts.map((user) => [user.member_id, user.id]))
-      const owners_before = yield* ownersBefore(events)
-      return [...Map.groupBy(events, activityOf)].flatMap(([id, changes]) => {
-        const row = rows.get(id)
-        const [event] = changes
-        if (row === undefined || event === undefined || !isToBeDone(row)) return []
-        const owner_changed = changes.some(({ type }) => type !== joined)
-        const new_parts = new Set(changes.filter(({ type }) => type === joined).map(({ data }) => data["id"]))
-        const userOf = (part: (typeof parts)[number]) => user_of.get(part.member_id)
-        const of_this = parts.filter((part) => part.activity_id === id)
-        const already = new Set<number | null | undefined>([
-          owner_changed ? owners_before.get(id) : row.owned_by,
-          ...of_this.filter((part) => !new_parts.has(part.id)).map(userOf)
-        ])
-        const newcomers = [
-          ...(owner_changed ? [row.owned_by] : []),
-          ...of_this.filter((part) => new_parts.has(part.id) && !part.mute).map(userOf)
-        ].filter((user_id) => typeof user_id === "number" && !already.has(user_id))
-        if (newcomers.length === 0) return []
-        return [
-          {
-            notification_type: assigned,
-            key: keyOf(event),
-            subject: { type: activities.name, id },
-            details: {},
-            seen_with: activities_permission,
-            to: { user_ids: newcomers.filter((user_id) => typeof user_id === "number") },
-            actor_id: event.actor_id,
-            command_id: event.command_id
-          }
-        ]
-      })
+  happenings: Effect.fnUntraced(function* (events) {
+    const ids = [...new Set(events.map(activityOf))]
+    const rows = new Map((yield* Store.getMany(activities, ids)).map((row) => [row.id, row]))
+    const parts = yield* Store.find(activity_participants, { activity_id: ids, deleted_at: null })
+    const member_ids = [...new Set(parts.map(({ member_id }) => member_id))]
+    const accounts = yield* Store.find(users, { member_id: member_ids })
+    const user_of = new Map(accounts.map((user) => [user.member_id, user.id]))
+    const owners_before = yield* ownersBefore(events)
+    return [...Map.groupBy(events, activityOf)].flatMap(([id, changes]) => {
+      const row = rows.get(id)
+      const [event] = changes
+      if (row === undefined || event === undefined || !isToBeDone(row)) return []
+      const owner_changed = changes.some(({ type }) => type !== joined)
+      const new_parts = new Set(changes.filter(({ type }) => type === joined).map(({ data }) => data["id"]))
+      const userOf = (part: (typeof parts)[number]) => user_of.get(part.member_id)
+      const of_this = parts.filter((part) => part.activity_id === id)
+      const already = new Set<number | null | undefined>([
+        owner_changed ? owners_before.get(id) : row.owned_by,
+        ...of_this.filter((part) => !new_parts.has(part.id)).map(userOf)
+      ])
+      const newcomers = [
+        ...(owner_changed ? [row.owned_by] : []),
+        ...of_this.filter((part) => new_parts.has(part.id) && !part.mute).map(userOf)
+      ].filter((user_id) => typeof user_id === "number" && !already.has(user_id))
+      if (newcomers.length === 0) return []
+      return [
+        {
+          notification_type: assigned,
+          key: keyOf(event),
+          subject: { type: activities.name, id },
+          details: {},
+          seen_with: activities_permission,
+          to: { user_ids: newcomers.filter((user_id) => typeof user_id === "number") },
+          actor_id: event.actor_id,
+          command_id: event.command_id
+        }
+      ]
     })
+  })
 }
 
 // Notifies the requesting user of rendered documents and finished batches that no request waited for.
@@ -198,26 +197,25 @@ export const documentGeneratedCause: Cause = {
   notification_type: generated,
   on: [documentGenerated.type, documentFailed.type],
   may: () => true,
-  happenings: (events) =>
-    Effect.gen(function* () {
-      const ids = events.map(({ data }) => Number(data["id"]))
-      const rows = new Map((yield* Store.getMany(documents, ids)).map((row) => [row.id, row]))
-      const requests = yield* requestsFor(ids)
-      const batches = yield* batchesOf(requests)
-      return events.flatMap((event): ReadonlyArray<Happening> => {
-        const row = rows.get(Number(event.data["id"]))
-        if (row === undefined) return []
-        const batch = batches.get(row.id)
-        if (batch === undefined)
-          return event.type === documentGenerated.type && !wasWaitedFor(event, requests)
-            ? [happening(row, event, keyOf(event), {})]
-            : []
-        const [first] = batch
-        if (first === undefined || batch.some(({ status }) => status === "pending")) return []
-        const failed = batch.filter(({ status }) => status === "failed").length
-        return [happening(first, event, `batch:${first.id}:${first.created_at}`, { count: batch.length, failed })]
-      })
+  happenings: Effect.fnUntraced(function* (events) {
+    const ids = events.map(({ data }) => Number(data["id"]))
+    const rows = new Map((yield* Store.getMany(documents, ids)).map((row) => [row.id, row]))
+    const requests = yield* requestsFor(ids)
+    const batches = yield* batchesOf(requests)
+    return events.flatMap((event): ReadonlyArray<Happening> => {
+      const row = rows.get(Number(event.data["id"]))
+      if (row === undefined) return []
+      const batch = batches.get(row.id)
+      if (batch === undefined)
+        return event.type === documentGenerated.type && !wasWaitedFor(event, requests)
+          ? [happening(row, event, keyOf(event), {})]
+          : []
+      const [first] = batch
+      if (first === undefined || batch.some(({ status }) => status === "pending")) return []
+      const failed = batch.filter(({ status }) => status === "failed").length
+      return [happening(first, event, `batch:${first.id}:${first.created_at}`, { count: batch.length, failed })]
     })
+  })
 }
 
 // Possible recipients: all active users with their roles' permissions. Two reads.

@@ -278,19 +278,18 @@ export const makeHub = (): Hub => {
         const refusal = refusalOf(listeners, who)
         if (needs === undefined || refusal !== undefined) return Effect.fail(refusal ?? tooManyHere)
         const stream = Stream.callback<Uint8Array>(
-          (queue) =>
-            Effect.gen(function* () {
-              // Other streams may have begun since the first check.
-              if (refusalOf(listeners, who) === undefined) {
-                const listener = yield* listening(who)
-                yield* Effect.raceFirst(sent(listener, reader.begun, queue), listener.ended.await).pipe(
-                  Effect.provideContext(needs),
-                  // The client reconnects and resumes after its last id.
-                  Effect.catchCause((cause) => Effect.logWarning("a stream of notifications ended", cause))
-                )
-              }
-              yield* Queue.end(queue)
-            }),
+          Effect.fnUntraced(function* (queue) {
+            // Other streams may have begun since the first check.
+            if (refusalOf(listeners, who) === undefined) {
+              const listener = yield* listening(who)
+              yield* Effect.raceFirst(sent(listener, reader.begun, queue), listener.ended.await).pipe(
+                Effect.provideContext(needs),
+                // The client reconnects and resumes after its last id.
+                Effect.catchCause((cause) => Effect.logWarning("a stream of notifications ended", cause))
+              )
+            }
+            yield* Queue.end(queue)
+          }),
           { bufferSize: 16, strategy: "suspend" }
         )
         return Effect.succeed(stream)
