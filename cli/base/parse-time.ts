@@ -1,5 +1,6 @@
 /** Parses dates and times as users type them, in the time zone of the store concerned. */
 import { dateAfter } from "../../core/values/period.ts"
+import { dayText } from "../../core/values/text.ts"
 import { dayOf, instantOfWall, isZone, offsetAt, startOfDay, wallOf } from "../../core/values/time.ts"
 import { type CliError, usageError } from "./exit-codes.ts"
 
@@ -153,17 +154,12 @@ export const formatIn = (instant: string, zone: string): string => {
     ? instant
     : new Date(at + offsetAt(at, zone)).toISOString().slice(0, 16).replace("T", " ")
 }
-const day_names = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
-const month_names = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 /** Formats a day for people: `Thu 3 Dec 2026`. */
-const dayText = (day: string): string => {
-  const at = new Date(`${day}T00:00:00Z`)
-  return `${day_names[at.getUTCDay()]} ${at.getUTCDate()} ${month_names[at.getUTCMonth()]} ${at.getUTCFullYear()}`
-}
+const datedText = (day: string): string => `${dayText(day)} ${day.slice(0, 4)}`
 /** Formats an instant for people, in a zone: `Thu 3 Dec 2026 09:00`. */
 const momentText = (instant: string, zone: string): string => {
   const wall = new Date(wallOf(Date.parse(instant), zone)).toISOString()
-  return `${dayText(wall.slice(0, 10))} ${wall.slice(11, 16)}`
+  return `${datedText(wall.slice(0, 10))} ${wall.slice(11, 16)}`
 }
 
 /**
@@ -175,7 +171,7 @@ export const understood = (typed: Typed, zone: string, flag: string): string | u
   const word = isEndFlag(flag) ? "until" : "from"
   if (typed.day === undefined) return `${word} ${momentText(typed.at, zone)}, ${zone}`
   return isEndFlag(flag)
-    ? `${word} ${dayText(typed.day)}, end of day, ${zone}`
+    ? `${word} ${datedText(typed.day)}, end of day, ${zone}`
     : `${word} ${momentText(typed.at, zone)}, ${zone}`
 }
 /** `parseMomentIn`, which also reports inferred times on standard error. `begins`: for an end, the start, as sent. */

@@ -1,17 +1,14 @@
 /** Formats days and times, and lists days. */
+import { dateAfter } from "../../core/values/period.ts"
 import { offsetAt } from "../../core/values/time.ts"
 
-const day_ms = 86_400_000
 const weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
-/** The day after a date. */
-export const nextDay = (day: string): string =>
-  new Date(Date.parse(`${day}T00:00:00Z`) + day_ms).toISOString().slice(0, 10)
 /** Days from first to last, both included, at most `max`. */
 export const daysThrough = (first: string, last: string, max: number): ReadonlyArray<string> => {
   const days: Array<string> = []
-  for (let day = first; day <= last && days.length < max; day = nextDay(day)) days.push(day)
+  for (let day = first; day <= last && days.length < max; day = dateAfter(day)) days.push(day)
   return days
 }
 export const weekdayOf = (day: string): string => weekdays[new Date(`${day}T00:00:00Z`).getUTCDay()] ?? ""

@@ -1,6 +1,7 @@
 /** Availability on a terminal: a grid of days, and bars of demands. */
+import { dateAfter } from "../../core/values/period.ts"
 import { dayOf, startOfDay } from "../../core/values/time.ts"
-import { daysThrough, monthOf as monthWithYear, nextDay, weekdayOf } from "./days.ts"
+import { daysThrough, monthOf as monthWithYear, weekdayOf } from "./days.ts"
 import { oneLine, padded, styled, type Terminal, type TextStyle, truncateToWidth, widthOf } from "./text.ts"
 
 interface GridProduct {
@@ -147,7 +148,7 @@ const stretchesOf = (days: ReadonlyArray<string>, per_column: number, zone: stri
   for (let at = 0; at < days.length; at += per_column) {
     const within = days.slice(at, at + per_column)
     const [first = "", last = ""] = [within[0], within.at(-1)]
-    stretches.push({ days: within, first, from: startOfDay(first, zone), to: startOfDay(nextDay(last), zone) })
+    stretches.push({ days: within, first, from: startOfDay(first, zone), to: startOfDay(dateAfter(last), zone) })
   }
   return stretches
 }

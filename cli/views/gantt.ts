@@ -1,6 +1,7 @@
 /** The chart of one product's demands as a page: a lane per unit, a bar per demand, and a table of the same. */
 import { html, isolated, type Markup, nothing, pageText, words } from "../../server/print/markup.ts"
 import { heading, palette, type Scene } from "./frame.ts"
+import { dateAfter } from "../../core/values/period.ts"
 import { dayOf, startOfDay } from "../../core/values/time.ts"
 import { usageError } from "../base/exit-codes.ts"
 import type { Axis, Demand, DemandOfBar, Group, Unit } from "./bars.ts"
@@ -14,7 +15,6 @@ import {
   momentIn,
   momentText,
   monthOf,
-  nextDay,
   runsOf,
   weekdayOf
 } from "../output/days.ts"
@@ -172,7 +172,7 @@ export const ganttPage = (facts: GanttFacts, scene: Scene): string => {
   const dates = daysThrough(first, last, 400)
   const axis: Axis = {
     from: startOfDay(first, scene.zone),
-    to: startOfDay(nextDay(last), scene.zone),
+    to: startOfDay(dateAfter(last), scene.zone),
     width: dates.length * dayWidth(dates.length),
     zone: scene.zone,
     now: scene.now
@@ -209,7 +209,7 @@ const shortText = (shortages: Gantt["shortages"]): string => {
   const stretches: Array<{ readonly from: string; to: string; worst: number }> = []
   for (const { from, severity } of shortages) {
     const open = stretches.at(-1)
-    if (open !== undefined && nextDay(open.to) === from) {
+    if (open !== undefined && dateAfter(open.to) === from) {
       open.to = from
       open.worst = Math.max(open.worst, severity)
     } else stretches.push({ from, to: from, worst: severity })
@@ -280,7 +280,7 @@ const rowBars = (row: Row, axis: Axis, facts: GanttFacts): Markup =>
 const backdrop = (dates: ReadonlyArray<string>, axis: Axis, height: number, { chart }: GanttFacts): Markup => {
   const short = new Map(chart.shortages.map((one) => [one.from, one]))
   return html`${dates.map((date) => {
-    const [x, to] = [xOf(axis, startOfDay(date, axis.zone)), xOf(axis, startOfDay(nextDay(date), axis.zone))]
+    const [x, to] = [xOf(axis, startOfDay(date, axis.zone)), xOf(axis, startOfDay(dateAfter(date), axis.zone))]
     const missing = short.get(date)
     return html`${isWeekend(date) ? html`<rect class="we" x="${x}" y="0" width="${to - x}" height="${height}"/>` : nothing}${missing === undefined ? nothing : html`<rect class="missing" x="${x}" y="0" width="${to - x}" height="${height}"><title>${dayText(date)}: ${missing.severity} missing${missing.in_buffer_zone ? ", in preparation or turnaround only" : ""}</title></rect>`}${date.endsWith("-01") || to - x >= 15 || weekdayOf(date) === "Mon" ? html`<line class="${date.endsWith("-01") ? "month" : "day"}" x1="${x}" x2="${x}" y1="0" y2="${height}"/>` : nothing}`
   })}`
@@ -293,10 +293,10 @@ const axisDrawing = (dates: ReadonlyArray<string>, axis: Axis, facts: GanttFacts
   const at = (date: string): number => xOf(axis, startOfDay(date, axis.zone))
   const free = new Map(facts.days.map((day) => [day.date, day]))
   return html`<svg viewBox="0 0 ${axis.width} ${height}" width="${axis.width}" height="${height}" aria-hidden="true">
-${runsOf(dates, monthOf).map(({ first, last, members }) => html`<line class="month" x1="${at(first)}" x2="${at(first)}" y1="0" y2="${height}"/><svg x="${at(first)}" y="0" width="${at(nextDay(last)) - at(first)}" height="22"><text class="of-month" x="6" y="16">${members.length * width < 60 ? monthOf(first).slice(0, 3) : monthOf(first)}</text></svg>`)}
+${runsOf(dates, monthOf).map(({ first, last, members }) => html`<line class="month" x1="${at(first)}" x2="${at(first)}" y1="0" y2="${height}"/><svg x="${at(first)}" y="0" width="${at(dateAfter(last)) - at(first)}" height="22"><text class="of-month" x="6" y="16">${members.length * width < 60 ? monthOf(first).slice(0, 3) : monthOf(first)}</text></svg>`)}
 ${dates.map((date) => {
   const x = at(date),
-    wide = at(nextDay(date)) - x,
+    wide = at(dateAfter(date)) - x,
     middle = Math.round((x + wide / 2) * 10) / 10
   const day = free.get(date)
   const level = day === undefined ? "" : day.available < 0 ? "short" : day.available === 0 ? "none" : "free"

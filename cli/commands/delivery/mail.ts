@@ -1,10 +1,10 @@
 /** `mail`: tests the server's mail settings. */
-import { setTimeout as sleep } from "node:timers/promises"
 import type { Command } from "commander"
 import { Schema } from "effect"
-import { decodeAnswer, decoderOf, type Row, rowIn } from "../../base/answers.ts"
+import { decodeAnswer, decoderOf } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
+import { endedJob } from "../../context/print.ts"
 import { type CommandAction, type Flags, textFlag, withAction } from "../../context/program.ts"
 
 export const declare = (program: Command): void => {
@@ -48,7 +48,7 @@ const testMail: CommandAction = async (context, [to], flags) => {
     else context.print(`${told.job_id}\n`)
     return exit_codes.ok
   }
-  const row = await ended(context, told.job_id, wait_millis)
+  const row = await endedJob(context, told.job_id, { wait_millis })
   if (context.options.json === true) context.printJson({ job: row })
   const read = decodeAnswer(job, row)
   if (context.options.json !== true) context.print(`${outcomeOf(read)}\n`)
@@ -66,17 +66,6 @@ const waitOf = (flags: Flags): number | undefined => {
   const seconds = Number(textFlag(flags, "wait") ?? 60)
   if (!(seconds >= 1 && seconds <= 86_400)) throw usageError("--wait takes a number of seconds.")
   return seconds * 1_000
-}
-
-/** Waits for a job; returns it once done or failed, or as it is at the timeout. */
-const ended = async (context: CommandContext, job_id: string, wait_millis: number): Promise<Row<"job">> => {
-  const path = `/api/v1/system/jobs/${encodeURIComponent(job_id)}`
-  const until = performance.now() + wait_millis
-  for (;;) {
-    const row = rowIn((await context.askServer({ method: "GET", path })).body, "job")
-    if (row.status === "done" || row.status === "failed" || performance.now() > until) return row
-    await sleep(250)
-  }
 }
 
 const outcomeOf = ({ status, error, next_attempt_at, result }: Job): string => {

@@ -10,7 +10,7 @@ import { objectBody, type Row, rowIn, rowsIn } from "../../base/answers.ts"
 import type { ApiRequest, CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
 import { idFlag, present } from "../../context/pages.ts"
-import { printAnswer, progressOf } from "../../context/print.ts"
+import { endedJob, printAnswer } from "../../context/print.ts"
 import { recordText } from "../../output/table.ts"
 import { resolveId } from "../../context/resolve-id.ts"
 import { printBrief } from "../../briefs/documents.ts"
@@ -152,27 +152,13 @@ const generateBatch = async (context: CommandContext, flags: Flags): Promise<voi
 
 /** Prints progress until the batch has ended, then its result. Exit 1 if it failed. */
 const batchDone = async (context: CommandContext, job_id: string, total: number): Promise<void> => {
-  const progress = progressOf(context)
-  const path = `/api/v1/system/jobs/${encodeURIComponent(job_id)}`
-  try {
-    for (;;) {
-      const job = rowIn(await context.read(path), "job")
-      const { status } = job
-      if (status === "done" || status === "failed") {
-        progress.end()
-        if (context.options.json === true) context.printJson({ job })
-        else context.print(recordText(job.result ?? { status }, context.terminal))
-        if (status === "done") return
-        throw new CliError(exit_codes.failed, `The batch failed: ${String(job.error)}`, {
-          way_out: `flightcase jobs retry ${job_id} goes on where it stopped.`
-        })
-      }
-      progress.at("Drawing", Math.round((job.progress ?? 0) * total), total)
-      await setTimeout(500)
-    }
-  } finally {
-    progress.end()
-  }
+  const job = await endedJob(context, job_id, { doing: "Drawing", total })
+  if (context.options.json === true) context.printJson({ job })
+  else context.print(recordText(job.result ?? { status: job.status }, context.terminal))
+  if (job.status === "failed")
+    throw new CliError(exit_codes.failed, `The batch failed: ${String(job.error)}`, {
+      way_out: `flightcase jobs retry ${job_id} goes on where it stopped.`
+    })
 }
 
 const getDocument = async (context: CommandContext, named: string, flags: Flags): Promise<void> => {

@@ -1,8 +1,8 @@
 /** `usage`: API calls and their weight by token, endpoint, resource, day or status; always from the server. */
 import type { Command } from "commander"
 import { type Flags, listFlag, repeatable, textFlag, withAction } from "../../context/program.ts"
-import type { Json, JsonObject, Query } from "../../../core/kernel/index.ts"
-import { decodeAnswer, decoderOf, objectBody, rowIn, rowsIn } from "../../base/answers.ts"
+import type { Json, Query } from "../../../core/kernel/index.ts"
+import { decodeAnswer, decoderOf, objectBody, rowsIn } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
 import { parseDay, typedMoment } from "../../base/parse-time.ts"
@@ -10,9 +10,8 @@ import { Schema } from "effect"
 import { daysThrough } from "../../output/days.ts"
 import { type Column, tableText } from "../../output/table.ts"
 import { styled, type Terminal } from "../../output/text.ts"
-import { printAnswer, progressOf } from "../../context/print.ts"
+import { endedJob, printAnswer } from "../../context/print.ts"
 import { listQuery, queryOf, queryPart, wholeList } from "../../context/pages.ts"
-import { setTimeout } from "node:timers/promises"
 import { signedFile, writeAs } from "../../context/signed-file.ts"
 
 /** Adds the flags that select calls, for tables and files. */
@@ -314,7 +313,11 @@ const exportUsage = async (context: CommandContext, flags: Flags): Promise<void>
   const given = textFlag(flags, "output")
   const query = await usageQuery(context, flags)
   const job_id = String(objectBody(await askServer(context, "/api/v1/usage/export", query)).job_id)
-  const { download_url } = await doneJob(context, job_id)
+  const { download_url, error, status } = await endedJob(context, job_id, { doing: "Exporting" })
+  if (status === "failed")
+    throw new CliError(exit_codes.failed, `The export failed: ${String(error ?? "no reason is known")}`, {
+      way_out: "Try it again with a shorter window."
+    })
   if (typeof download_url !== "string")
     throw new CliError(exit_codes.failed, "The file is not kept any more.", { way_out: "Ask for it again." })
   const { content, name } = await signedFile(context, download_url)
@@ -322,24 +325,4 @@ const exportUsage = async (context: CommandContext, flags: Flags): Promise<void>
   const file = await writeAs(name ?? "usage.csv", content, given)
   if (context.options.json === true) return context.printJson({ usage_export: { job_id, file, bytes: content.length } })
   context.note(`Wrote ${file}, ${content.length} bytes.`)
-}
-
-/** Waits for the job and returns it once done. */
-const doneJob = async (context: CommandContext, job_id: string): Promise<JsonObject> => {
-  const progress = progressOf(context)
-  try {
-    for (let wait = 100; ; wait = Math.min(2_000, wait * 2)) {
-      const job = rowIn(await askServer(context, `/api/v1/system/jobs/${encodeURIComponent(job_id)}`, []), "job")
-      const { error, status } = job
-      if (status === "done") return job
-      if (status === "failed")
-        throw new CliError(exit_codes.failed, `The export failed: ${String(error ?? "no reason is known")}`, {
-          way_out: "Try it again with a shorter window."
-        })
-      progress.at("Exporting", Math.round((job.progress ?? 0) * 100), 100)
-      await setTimeout(wait)
-    }
-  } finally {
-    progress.end()
-  }
 }

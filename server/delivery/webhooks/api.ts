@@ -3,7 +3,7 @@
  * secret is returned once, on creation or rotation.
  */
 import { Effect, Result, Schema } from "effect"
-import { boolean, command, created, eventType, forbidden, get, insert, invalid } from "../../../core/kernel/index.ts"
+import { boolean, command, created, eventType, forbidden, get, invalid } from "../../../core/kernel/index.ts"
 import { lastPosition, listOf, noContent, ok, remove, removeWhere, renderById } from "../../../core/kernel/index.ts"
 import { resource, Shown, Store, update, viewContext } from "../../../core/kernel/index.ts"
 import type { AnyEventType, Endpoint, Failure, JsonObject, Rejection, Viewer } from "../../../core/kernel/index.ts"
@@ -17,7 +17,7 @@ import {
   webhooks,
   webhookSecrets
 } from "./schema.ts"
-import { shownWithSecret, withSecret } from "../../ports/secret-box.ts"
+import { madeWithSecret, shownWithSecret, withSecret } from "../../ports/secret-box.ts"
 import { serverContext } from "../../ports/server-context.ts"
 import { every_event, type FanOut, type Subscriptions } from "./fan-out.ts"
 import type { WebhookKinds } from "./payloads.ts"
@@ -189,29 +189,25 @@ const create = (api: WebhookApi) =>
         const secret = newSecret()
         const { key } = yield* serverContext
         const told_from = yield* nextPosition
-        yield* Store.apply([
-          insert(webhooks, {
-            id,
-            told_from,
-            url: input.values.url ?? "",
-            events: input.values.events ?? [],
-            is_active: true,
-            consecutive_failures: 0,
-            disabled_at: null,
-            user_id: input.viewer.user_id,
-            disabled_reason: null,
-            last_success_at: null,
-            failing_since: null,
-            secret_sealed: webhookSecrets(key).seal(secret),
-            previous_secret_sealed: null,
-            previous_secret_until: null,
-            created_at: input.now,
-            updated_at: input.now,
-            deleted_at: null
-          })
-        ])
+        const row = {
+          id,
+          told_from,
+          url: input.values.url ?? "",
+          events: input.values.events ?? [],
+          is_active: true,
+          consecutive_failures: 0,
+          disabled_at: null,
+          user_id: input.viewer.user_id,
+          disabled_reason: null,
+          last_success_at: null,
+          failing_since: null,
+          secret_sealed: webhookSecrets(key).seal(secret),
+          previous_secret_sealed: null,
+          previous_secret_until: null
+        }
+        const shown = yield* madeWithSecret(webhookResource, row, secret, input)
         yield* changed(api, id, told_from)
-        return created(yield* shownWithSecret(webhookResource, id, secret, input))
+        return created(shown)
       })
   })
 

@@ -1,7 +1,6 @@
 /** Declared fields as JSON Schema (2020-12, as in OpenAPI 3.1): bodies and query strings. */
-import { meaningOf, paramNames, predicates } from "../../../core/kernel/index.ts"
-import type { Endpoint, Field, Fields, FieldType, JsonObject } from "../../../core/kernel/index.ts"
-import type { TextFormat } from "../../../core/kernel/index.ts"
+import type { Endpoint, FieldType, JsonObject, TextFormat } from "../../../core/kernel/index.ts"
+import { type Field, type Fields, meaningOf, paramNames, predicates } from "../../../core/kernel/index.ts"
 import { subjectOf } from "../../../core/kernel/endpoints/ignored.ts"
 import { kindOf, type ShownResource } from "../../../core/kernel/lists/answer-schema.ts"
 import { title, words } from "./responses.ts"

@@ -3,9 +3,8 @@
  * compensating commands, which the server decides like any other (rules/undo 2).
  */
 import { Clock, Effect } from "effect"
-import { bodyOf, isJsonObject, Rejection, statusOf } from "../../../core/kernel/index.ts"
-import type { Catalogue, CommandRuntime, Failure, Json } from "../../../core/kernel/index.ts"
-import type { JsonObject, Request } from "../../../core/kernel/index.ts"
+import { type Catalogue, type CommandRuntime, isJsonObject, type JsonObject } from "../../../core/kernel/index.ts"
+import { bodyOf, type Failure, type Json, Rejection, type Request, statusOf } from "../../../core/kernel/index.ts"
 import { itemAt } from "../../../core/values/text.ts"
 import { cannot, sentence, type Undoing, type UndoRequest } from "../../../core/offline/undo/compensation.ts"
 import type { WireCommand } from "../../protocol/wire.ts"

@@ -5,6 +5,7 @@ import type { Command } from "commander"
 import type { CommandContext } from "../../../context/context.ts"
 import { shellWord } from "../../../../core/values/text.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
+import { standardInput } from "../../../base/input.ts"
 import { columnsNamed, tableText } from "../../../output/table.ts"
 import { type Flags, repeatable, textFlag, withAction } from "../../../context/program.ts"
 import { example, type House, houseFrom, houseOfFlags, plainHouse, withFlags } from "./house.ts"
@@ -85,12 +86,11 @@ const setup = async (context: CommandContext, flags: Flags): Promise<void> => {
     if (!(error instanceof CliError)) throw error
     throw new CliError(error.code, error.message, {
       errors: error.errors,
-      way_out: [error.way_out, await kept(asked)].filter((one) => one !== undefined).join(" "),
+      way_out: [error.way_out, keepAnswers(asked)].filter((one) => one !== undefined).join(" "),
       cause: error
     })
   }
 }
-const kept = async (house: House): Promise<string> => keepAnswers(house)
 
 const setUp = async (context: CommandContext, house: House, present: Present, asks_first = false): Promise<void> => {
   const [{ refuseWrong }, { stepsFor }] = await Promise.all([import("./rules.ts"), import("./steps.ts")])
@@ -101,7 +101,7 @@ const setUp = async (context: CommandContext, house: House, present: Present, as
   if (asks_first && due.length > 0) {
     showSteps(context, steps)
     const { confirm } = await import("../../../output/prompt.ts")
-    if (!(await confirm("Set it up like this?"))) return context.note(`Left as it is. ${await kept(house)}`)
+    if (!(await confirm("Set it up like this?"))) return context.note(`Left as it is. ${keepAnswers(house)}`)
   }
   for (const [at, one] of due.entries()) await carriedOut(one, at, due)
   told(context, steps, "done")
@@ -183,7 +183,7 @@ const houseOfFile = async (path: string): Promise<House> => {
   const is_input = path === "-"
   let content: string
   try {
-    content = is_input ? await textOfInput() : await readFile(path, "utf8")
+    content = is_input ? await standardInput() : await readFile(path, "utf8")
   } catch (cause) {
     throw usageError(
       `The file ${path} cannot be read (${cause instanceof Error ? cause.message : String(cause)}).`,
@@ -193,11 +193,6 @@ const houseOfFile = async (path: string): Promise<House> => {
   const house = houseFrom(path, content)
   // Path of a logo, relative to the file that names it.
   return house.logo === undefined || is_input ? house : { ...house, logo: resolve(dirname(path), house.logo) }
-}
-const textOfInput = async (): Promise<string> => {
-  const parts: Array<Buffer> = []
-  for await (const part of process.stdin) parts.push(Buffer.from(part))
-  return Buffer.concat(parts).toString("utf8")
 }
 
 const rowsOf = (steps: ReadonlyArray<SetupStep>, as: "plan" | "done") =>
