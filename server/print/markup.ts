@@ -1,6 +1,6 @@
 /** HTML by tagged templates, as self-contained pages. */
 import { createHash } from "node:crypto"
-import { escaped } from "../../core/pricing/print/escape.ts"
+import { escaped } from "../../core/pricing/print/html.ts"
 
 // Tagged templates for HTML: values are escaped, except markup made by other templates.
 

@@ -19,9 +19,22 @@ import {
   type Table,
   type Totals
 } from "./blocks.ts"
-import { escaped } from "./escape.ts"
 import { type Look, type Looks, looksFor, narrow } from "./html-style.ts"
 import { type Pictures, readPicture } from "./picture.ts"
+
+const signs: { readonly [sign: string]: string } = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;"
+}
+/** Text escaped for content and quoted attributes; control characters and lone surrogates become U+FFFD. */
+export const escaped = (text: string): string =>
+  text
+    .toWellFormed()
+    .replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\ufffe\uffff]/g, "\ufffd")
+    .replace(/[&<>"']/g, (sign) => signs[sign] ?? "")
 
 // Renders blocks, with one function for each kind.
 

@@ -5,7 +5,7 @@
 import { boolean, CommandRuntime, integer, later, ref, Store, table, text } from "../../../core/kernel/index.ts"
 import { timestamp } from "../../../core/kernel/index.ts"
 import { addColumn, type TableMigration } from "../../../core/kernel/store/table-migration.ts"
-import { escaped } from "../../../core/pricing/print/escape.ts"
+import { escaped } from "../../../core/pricing/print/html.ts"
 import type { OrderList } from "../../../core/overview/today/words.ts"
 import { leftText, order_list_names, order_lists, replaceText } from "../../../core/overview/today/words.ts"
 import type { Today } from "../../../core/overview/today/today.ts"

@@ -1,5 +1,5 @@
 /** Composes the mail of a user's notifications, as text and as HTML for small screens. */
-import { escaped } from "../../../../core/pricing/print/escape.ts"
+import { escaped } from "../../../../core/pricing/print/html.ts"
 import type { NotificationCategory } from "../../../../core/office/notifications/types.ts"
 import { notification_categories, notificationType } from "../../../../core/office/notifications/types.ts"
 import { wallOf } from "../../../../core/values/time.ts"
