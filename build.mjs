@@ -107,6 +107,30 @@ const compiled_with_file = {
 }
 const isExternal = (id) => /^node:|^pg-native$/.test(id)
 
+/**
+ * Loads `core/slices.ts` when the catalogue first needs it, although `core/catalogue.ts` imports it at once. Properties
+ * of the catalogue are read by functions that are not async, so this takes Node's `require`, which loads modules too.
+ */
+const loaded_later = {
+  name: "loaded-later",
+  transform: (code, id) =>
+    id === `${root}core/catalogue.ts`
+      ? {
+          code: code
+            .replace('import { slices } from "./slices.ts"', "")
+            .replace("catalogueOf(slices)", 'catalogueOf(import("./slices.ts").slices)'),
+          map: null
+        }
+      : null,
+  renderChunk: (code) => ({
+    code: code.replaceAll(
+      /import\((["'`]\.\/[^"'`]*["'`])\)\.slices/g,
+      `${ofNode("node:module")}.createRequire(import.meta.url)($1).slices`
+    ),
+    map: null
+  })
+}
+
 // Modules of Node taken when a function of theirs is called: each loads dozens of others, and most commands call none.
 const taken_later = ["node:child_process", "node:crypto"]
 const ofNode = (name) => `globalThis.process.getBuiltinModule("${name}")`
@@ -161,18 +185,19 @@ const parts = {
   derived: ["cli/derived/command.ts"]
 }
 /**
- * Ids of the modules a read needs: those that `parts` imports and of which code is left without unused exports. Dynamic
+ * Ids of the modules that these files need: those they import and of which code is left without unused exports. Dynamic
  * imports are left out.
  */
-const modulesOfRead = async () => {
+const modulesOf = async (files) => {
   const bundle = await rolldown({
     ...options,
-    input: Object.values(parts)
-      .flat()
-      .map((file) => root + file),
+    input: files.map((file) => root + file),
     logLevel: "silent",
     external: isExternal,
-    plugins: [{ name: "without-later", resolveDynamicImport: (id) => ({ id: String(id), external: true }) }]
+    plugins: [
+      loaded_later,
+      { name: "without-later", resolveDynamicImport: (id) => ({ id: String(id), external: true }) }
+    ]
   })
   const { output } = await bundle.generate({ format: "esm" })
   await bundle.close()
@@ -182,7 +207,8 @@ const modulesOfRead = async () => {
       .flatMap(([id, { renderedLength }]) => (renderedLength > 0 ? [id] : []))
   )
 }
-const of_read = await modulesOfRead()
+const of_read = await modulesOf(Object.values(parts).flat())
+const of_slices = await modulesOf(["core/slices.ts"])
 const isShared = (id) => isOwnShared(id) || /node_modules[\\/](effect|decimal\.js|ical\.js)[\\/]/.test(id)
 
 const partOf = new Map()
@@ -195,6 +221,7 @@ const bundle = await rolldown({
     without_ajv,
     without_cron,
     own_copies,
+    loaded_later,
     compiled_with_file,
     without_facades,
     {
@@ -228,7 +255,8 @@ const { output } = await bundle.write({
       { name: "words", priority: 3, test: (id) => partOf.get(id) === "words" },
       { name: "core", priority: 2, test: (id) => of_read.has(id) && isShared(id) && !isOfDevice(id) },
       { name: "read", priority: 1, test: (id) => partOf.get(id) === "read" && isOfCommands(id) },
-      { name: "derived", test: (id) => partOf.get(id) === "derived" && isOfCommands(id) }
+      { name: "derived", test: (id) => partOf.get(id) === "derived" && isOfCommands(id) },
+      { name: "slices", test: (id) => of_slices.has(id) && isShared(id) && !of_read.has(id) }
     ]
   },
   entryFileNames: "[name].js",
@@ -259,6 +287,18 @@ const node =
     : `${root}node_modules/node-${process.platform}-${process.arch}/bin/node`
 if (existsSync(node)) execFileSync(node, [`${root}client.mjs`], { stdio: "inherit" })
 else console.warn("There is no Node 24, so flightcase/client could not be written.")
+
+// What a device compares its tables with when it opens. Without the file it is worked out of all slices.
+const of_tables = `
+  import { Effect } from "effect"
+  import { catalogue } from "./core/catalogue.ts"
+  import { fingerprintOf } from "./core/kernel/runtime/schema.ts"
+  process.stdout.write(Effect.runSync(fingerprintOf(catalogue, { dialect: "sqlite", keeps_counts: false })))
+`
+if (existsSync(node)) {
+  const text = execFileSync(node, ["--input-type=module", "--eval", of_tables], { cwd: root, encoding: "utf8" })
+  writeFileSync(`${root}out/tables.sql`, text)
+}
 
 // The worker that renders documents in threads: a program of its own in out/print. Its libraries find their data by
 // CommonJS's `__dirname`, which the banner defines.

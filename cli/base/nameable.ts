@@ -1,6 +1,10 @@
 /** Names that users may use for rows instead of ids, as declared by resources. */
 import { catalogue } from "../../core/catalogue.ts"
-import type { Catalogue, Query } from "../../core/kernel/index.ts"
+import type { Catalogue, Query, Resource } from "../../core/kernel/index.ts"
+
+/** The first resource that `holds`, among those loaded, or else among all. */
+export const resourceWhere = (holds: (resource: Resource) => boolean): Resource | undefined =>
+  catalogue.loaded.resources.find(holds) ?? catalogue.resources.find(holds)
 
 export interface NameableTable {
   /** Word for a single row in messages. */
@@ -14,15 +18,31 @@ export interface NameableTable {
 }
 
 type Named = Pick<Catalogue, "endpoints" | "resources">
-const nameableIn = ({ endpoints, resources }: Named): ReadonlyArray<readonly [table: string, NameableTable]> =>
-  resources.flatMap(({ called, plural, table: { name, word } }) => {
-    const list = endpoints.find((endpoint) => endpoint.name === `${plural}.list`)
-    return called === undefined || list === undefined ? [] : [[name, { ...called, word, path: list.path, plural }]]
-  })
-/** Tables whose rows users can name, by table. */
-export const nameable_tables = new Map<string, NameableTable>(nameableIn(catalogue))
+type NamedTables = ReadonlyMap<string, NameableTable>
+const nameableIn = ({ endpoints, resources }: Named): NamedTables =>
+  new Map(
+    resources.flatMap(({ called, plural, table: { name, word } }) => {
+      const list = endpoints.find((endpoint) => endpoint.name === `${plural}.list`)
+      return called === undefined || list === undefined
+        ? []
+        : [[name, { ...called, word, path: list.path, plural }] as const]
+    })
+  )
+let of_server: NamedTables = new Map()
 /** Adds tables of server-only resources, once their endpoints are loaded. */
-export const alsoNameable = (of_server: Named): void => {
-  for (const [table, how] of nameableIn(of_server)) nameable_tables.set(table, how)
+export const alsoNameable = (named: Named): void => {
+  of_server = nameableIn(named)
 }
-export const isNameableTable = (table: string): boolean => nameable_tables.has(table)
+const known = new WeakMap<Catalogue, NamedTables>()
+const namedIn = (loaded: Catalogue): NamedTables => {
+  const tables = known.get(loaded) ?? nameableIn(loaded)
+  known.set(loaded, tables)
+  return tables
+}
+const isTableOf = ({ resources }: Catalogue, table: string): boolean =>
+  resources.some((one) => one.table.name === table)
+/** How users name rows of a table; undefined if they cannot. */
+export const nameableTable = (table: string): NameableTable | undefined =>
+  of_server.get(table) ?? namedIn(isTableOf(catalogue.loaded, table) ? catalogue.loaded : catalogue.whole).get(table)
+/** All tables whose rows users can name. */
+export const nameableTables = (): NamedTables => new Map([...namedIn(catalogue.whole), ...of_server])

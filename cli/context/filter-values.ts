@@ -10,7 +10,7 @@ import { parseTimestamp } from "../../core/values/time.ts"
 import type { CommandContext } from "./context.ts"
 import { usageError } from "../base/exit-codes.ts"
 import { resourceCalled } from "../base/ignored.ts"
-import { isNameableTable } from "../base/nameable.ts"
+import { nameableTable } from "../base/nameable.ts"
 import { parseDay, readMoment } from "../base/parse-time.ts"
 import { looksLikeId, resolveId, resolveStore } from "./resolve-id.ts"
 
@@ -84,7 +84,7 @@ const valueRead = async (context: CommandContext, flag: string, { type }: Field,
       return labelled(flag, type.labels, value)
     case "ref":
       if (looksLikeId(value)) return value
-      if (!isNameableTable(type.table)) throw usageError(`${flag}: ${quoted} is no id.`)
+      if (nameableTable(type.table) === undefined) throw usageError(`${flag}: ${quoted} is no id.`)
       return String(await resolveId(context, type.table, value))
     case "integer":
     case "decimal":

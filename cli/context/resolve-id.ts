@@ -6,11 +6,11 @@ import { spokenNumber } from "../../core/values/text.ts"
 import { type Row, rowIn, rowsIn } from "../base/answers.ts"
 import type { CommandContext } from "./context.ts"
 import { CliError, exit_codes, usageError } from "../base/exit-codes.ts"
-import { nameable_tables, type NameableTable } from "../base/nameable.ts"
+import { nameableTable, nameableTables, type NameableTable } from "../base/nameable.ts"
 import { zoneOr } from "../base/parse-time.ts"
 
 const nameable = (table: string): NameableTable => {
-  const found = nameable_tables.get(table)
+  const found = nameableTable(table)
   if (found === undefined) throw new Error(`rows of ${table} have no names`)
   return found
 }
@@ -59,7 +59,7 @@ export const findIdByName = async (
   table: string,
   text: string
 ): Promise<number | undefined> => {
-  const among = nameable_tables.get(table)
+  const among = nameableTable(table)
   if (among === undefined || text.trim() === "") return undefined
   // Document numbers are displayed without leading zeros.
   const as_number = /^#?\d{1,9}$/.test(text.trim()) ? text.trim().replace(/^#/, "").padStart(10, "0") : undefined
@@ -163,7 +163,7 @@ const other_words: { readonly [word: string]: string } = {
 export const tableOfNoun = (word: string): string | undefined => {
   const name = word.replace(/^--/, "").replace(/-id$/, "").replaceAll("-", " ")
   const called = other_words[name] ?? name
-  return [...nameable_tables].find(([, { word: own }]) => own === called)?.[0]
+  return [...nameableTables()].find(([, { word: own }]) => own === called)?.[0]
 }
 
 const names_max = 50

@@ -5,8 +5,6 @@ import { alsoNameable } from "../base/nameable.ts"
 
 // Endpoints from which the nouns are derived: those of core, and those that only servers have.
 
-export const coreEndpoints: ReadonlyArray<Endpoint> = catalogue.endpoints
-
 /** Endpoints that only servers have, such as tokens; loaded for a noun or path that core does not have. */
 const serverEndpoints = async (): Promise<ReadonlyArray<Endpoint>> => {
   const { serverSlices } = await import("../../server/host/slices.ts")
@@ -16,7 +14,7 @@ const serverEndpoints = async (): Promise<ReadonlyArray<Endpoint>> => {
   return endpoints
 }
 export const allEndpoints = async (): Promise<ReadonlyArray<Endpoint>> => [
-  ...coreEndpoints,
+  ...catalogue.endpoints,
   ...(await serverEndpoints())
 ]
 

@@ -5,6 +5,7 @@ import { document_types } from "../../core/documents/schema.ts"
 import { paramNames, resourceOf, type Endpoint } from "../../core/kernel/index.ts"
 import { withAction, repeatable } from "../context/program.ts"
 import { type Flag, flagsOf, isList, kebab, placeholder, valuesFor, type Verb, verb_aliases } from "./names.ts"
+import { resourceWhere } from "../base/nameable.ts"
 import { withValues } from "../output/program.ts"
 import { runDerivedCommand } from "./run.ts"
 
@@ -48,12 +49,12 @@ const childOf = (parent: Command, word: string): Command => {
 }
 
 /** Path parameters that are one of a few words instead of an id. */
-const path_words: { readonly [path: string]: ReadonlyArray<string> | undefined } = {
-  "/api/v1/settings/{group}": Object.keys(catalogue.settings),
-  "/api/v1/document_types/{type}": Object.keys(document_types)
+const path_words: { readonly [path: string]: (() => ReadonlyArray<string>) | undefined } = {
+  "/api/v1/settings/{group}": () => Object.keys(catalogue.settings),
+  "/api/v1/document_types/{type}": () => Object.keys(document_types)
 }
 const listsArchived = (endpoint: Endpoint): boolean =>
-  catalogue.resources.some((resource) => resource.lists_archived && resource.plural === resourceOf(endpoint))
+  resourceWhere(({ plural }) => plural === resourceOf(endpoint))?.lists_archived === true
 /** Name of a path parameter in usage: its own, for `{id}` the row's table, or `id` if the path has several. */
 const argumentName = (endpoint: Endpoint, param: string): string => {
   const table = endpoint.params[param]?.table
@@ -65,7 +66,7 @@ const addVerb = (command: Command, verb: Verb): ReadonlyArray<Flag> => {
   const { endpoint } = verb
   command.description(`${endpoint.summary} (${endpoint.method} ${endpoint.path})`).summary(endpoint.summary)
   for (const param of verb.params) {
-    const words = path_words[`${endpoint.path.split(`{${param}}`)[0]}{${param}}`]
+    const words = path_words[`${endpoint.path.split(`{${param}}`)[0]}{${param}}`]?.()
     const argument = new Argument(`<${argumentName(endpoint, param)}>`)
     command.addArgument(words === undefined ? argument : withValues(argument, { words }))
   }

@@ -5,7 +5,7 @@ import type { QueryResult } from "../../sync/device/device.ts"
 import { type Row, rowIn, rowsIn } from "../base/answers.ts"
 import type { ApiRequest, CommandContext } from "../context/context.ts"
 import { missingFlagError, usageError } from "../base/exit-codes.ts"
-import { isNameableTable } from "../base/nameable.ts"
+import { nameableTable } from "../base/nameable.ts"
 import {
   idSaid,
   noteOtherNumber,
@@ -238,7 +238,7 @@ const askNamed = async (
   const ids: Array<string> = []
   for (const [at, text] of args.entries()) {
     const table = tables[at]
-    if (table === undefined || !isNameableTable(table) || looksLikeId(text)) {
+    if (table === undefined || nameableTable(table) === undefined || looksLikeId(text)) {
       if (table !== undefined && verb.endpoint.method !== "GET") await noteOtherNumber(context, table, text)
       ids.push(text)
       continue
@@ -258,7 +258,7 @@ const askNamed = async (
   if (answer.status === 404) {
     for (const [at, text] of args.entries()) {
       const table = tables[at]
-      if (table === undefined || !isNameableTable(table) || ids[at] !== text) continue
+      if (table === undefined || nameableTable(table) === undefined || ids[at] !== text) continue
       const found = await findIdByName(context, table, text)
       if (found === undefined) continue
       const named = pathWith(verb, ids.with(at, String(found)))
@@ -321,7 +321,7 @@ const flagContext = (context: CommandContext, verb: Verb, args: ReadonlyArray<st
     },
     idOf: async (table, text, flag) => {
       if (looksLikeId(text)) return Number(text)
-      if (!isNameableTable(table)) throw usageError(`${flag}: ${JSON.stringify(text)} is no id.`)
+      if (nameableTable(table) === undefined) throw usageError(`${flag}: ${JSON.stringify(text)} is no id.`)
       return resolveId(context, table, text)
     },
     currency: async (field) => {

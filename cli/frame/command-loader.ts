@@ -1,7 +1,8 @@
 /** Declares the command of a word: handwritten, a noun of the API, or both. */
 import type { Command } from "commander"
 import { nearest } from "../../core/values/nearest.ts"
-import { allEndpoints, coreEndpoints } from "../context/routing.ts"
+import { catalogue } from "../../core/catalogue.ts"
+import { allEndpoints } from "../context/routing.ts"
 import { exitCodeOf } from "../context/program.ts"
 import { kebab, nounOf, nounsIn, normalizeFlags, type Verb, verbsOf } from "../derived/names.ts"
 import { makeProgram } from "../output/program.ts"
@@ -80,19 +81,20 @@ const verbsFor = async (
   word: string,
   argv: ReadonlyArray<string>
 ): Promise<{ readonly noun: string; readonly verbs: ReadonlyArray<Verb> }> => {
-  const among = (endpoints: typeof coreEndpoints) => {
+  const among = (endpoints: typeof catalogue.endpoints) => {
     const noun = nounOf(named, nounsIn(endpoints))
     return { noun, verbs: verbsOf(endpoints).filter((verb) => verb.words[0] === noun) }
   }
-  const in_core = among(coreEndpoints)
   const typed = argv
     .slice(argv.indexOf(word) + 1)
     .filter((one) => !one.startsWith("-"))
     .map(kebab)
   const wants_help = argv.includes("--help") || argv.includes("-h")
-  const is_enough =
-    !wants_help && in_core.verbs.some(({ words }) => words.slice(1).every((one, at) => one === typed[at]))
-  if (!is_enough) return among(await allEndpoints())
+  const isEnough = ({ verbs }: ReturnType<typeof among>): boolean =>
+    !wants_help && verbs.some(({ words }) => words.slice(1).every((one, at) => one === typed[at]))
+  const loaded = among(catalogue.loaded.endpoints)
+  const in_core = isEnough(loaded) ? loaded : among(catalogue.endpoints)
+  if (!isEnough(in_core)) return among(await allEndpoints())
   // Only what is below the next word, each verb having an option for every field.
   const below = in_core.verbs.filter(({ words }) => words[1] === typed[0])
   return below.length === 0 ? in_core : { ...in_core, verbs: below }

@@ -1,11 +1,11 @@
 /** Labels of numeric codes in responses, such as statuses, as declared by the tables. */
-import { catalogue } from "../../core/catalogue.ts"
 import { isJsonObject, type JsonObject } from "../../core/kernel/index.ts"
 import { spokenNumber } from "../../core/values/text.ts"
+import { resourceWhere } from "../base/nameable.ts"
 
 /** Rows of a response with labels instead of codes, for rows under this key. */
 export const inWords = <R extends JsonObject>(key: string, rows: ReadonlyArray<R>): ReadonlyArray<JsonObject> => {
-  const resource = catalogue.resources.find(({ plural, singular }) => plural === key || singular === key)
+  const resource = resourceWhere(({ plural, singular }) => plural === key || singular === key)
   if (resource === undefined) return key === "shortages" ? rows.map(withSpokenOrder) : rows
   const codes = Object.entries(resource.table.columns).flatMap(([name, { type }]) =>
     type.kind === "code" ? [[name, type.labels] as const] : []

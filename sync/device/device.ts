@@ -3,7 +3,7 @@
  * SQLite's lock serialises writers, and one sync runs at a time.
  */
 import { createHash } from "node:crypto"
-import { chmodSync, mkdirSync, readdirSync, rmSync } from "node:fs"
+import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { Context, Effect, Layer, ManagedRuntime, References } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
@@ -106,6 +106,12 @@ export const enrolDevice = async (
   return device
 }
 
+/** A file that the build writes beside the program; undefined when this runs from its sources. */
+const builtText = (name: string): string | undefined => {
+  const file = new URL(`../${name}`, import.meta.url)
+  return existsSync(file) ? readFileSync(file, "utf8") : undefined
+}
+
 /** Opens the folder's device. Cheap, without network. Completes work that a crash interrupted. */
 export const openDevice = async (
   folder: string,
@@ -127,6 +133,7 @@ export const openDevice = async (
   const runId = (): string => (run_id ??= uuidv7())
   const replica = makeReplica({
     catalogue,
+    tables: builtText("tables.sql"),
     outbox,
     replica_id: profile.replica_id,
     commandId: () => uuidv7(),

@@ -13,7 +13,7 @@ import { fileGraph, folderCircles } from "./circles.ts"
 /** Each may import those before it, and none after it. */
 const districts = {
   core: words(
-    "values kernel pricing setup people products orders billing purchasing warehouse documents imports office overview catalogue.ts offline"
+    "values kernel pricing setup people products orders billing purchasing warehouse documents imports office overview slices.ts catalogue.ts offline"
   ),
   server: words(
     "print ports pg http access files delivery documents billing operations orders overview people purchasing host main.ts"

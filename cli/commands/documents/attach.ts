@@ -11,7 +11,7 @@ import { oneLine } from "../../output/text.ts"
 import { type CommandAction, type Flags, textFlag, withAction } from "../../context/program.ts"
 import { attachables } from "../../../core/office/attachments/attachables.ts"
 import { findAsset } from "../../context/codes.ts"
-import { isNameableTable } from "../../base/nameable.ts"
+import { nameableTable } from "../../base/nameable.ts"
 import { looksLikeId, resolveId } from "../../context/resolve-id.ts"
 
 export const declare = (program: Command): void => {
@@ -146,7 +146,7 @@ const idOf = async (context: CommandContext, table: string, word: string, name: 
       way_out: "flightcase stock-levels list shows asset numbers, serial numbers and barcodes; any of them is a code."
     })
   }
-  if (isNameableTable(table)) return resolveId(context, table, name)
+  if (nameableTable(table) !== undefined) return resolveId(context, table, name)
   if (!looksLikeId(name))
     throw usageError(`${JSON.stringify(name)} is no id.`, `Name the ${word} by its id: ${word}:12.`)
   return Number(name)

@@ -311,14 +311,15 @@ export interface Slice {
   readonly react?: ReadonlyArray<Reaction>
   /** Includes that this slice adds to other slices' resources, by plural: its rows that refer to theirs. */
   readonly includes?: { readonly [resource: string]: Includes }
-  /**
-   * Streams of its rows that contain a user's text, such as names of tokens: they are scrubbed when that user is
-   * anonymised.
-   */
+  /** Streams of its rows with a user's text, such as names of tokens: scrubbed when that user is anonymised. */
   readonly streams_of_user?: (user_id: number) => StoreRead<ReadonlyArray<string>>
 }
 
 export interface Catalogue {
+  /** The catalogue of the slices loaded so far: itself, if all are. */
+  readonly loaded: Catalogue
+  /** The catalogue of all slices, which are loaded for it. */
+  readonly whole: Catalogue
   readonly slices: ReadonlyArray<Slice>
   readonly tables: ReadonlyArray<Table>
   readonly server_tables: ReadonlyArray<Table>
@@ -350,7 +351,7 @@ export interface SecretBox {
   readonly open: (sealed: string) => string | undefined
 }
 
-/** Where commands are decided: on the server, finally, or on a replica, provisionally. */
+/** Where commands are decided: finally on the server, provisionally on a replica. */
 interface CommandRuntimeShape {
   readonly role: "server" | "replica"
   readonly catalogue: Catalogue

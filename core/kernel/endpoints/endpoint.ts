@@ -316,6 +316,12 @@ export const catalogueOf = (slices: ReadonlyArray<Slice>): Catalogue => {
   let reactions: Catalogue["reactions"] | undefined
   let scrubs: Catalogue["scrubs"] | undefined
   return {
+    get loaded() {
+      return this
+    },
+    get whole() {
+      return this
+    },
     get references() {
       return allReferences()
     },

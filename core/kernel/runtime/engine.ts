@@ -259,9 +259,15 @@ const decodedSegments = (path: string): ReadonlyArray<string> | undefined => {
 
 /**
  * The endpoint for a method and path; literal segments take precedence over parameters. 404 if no path matches, 405
- * with Allow if the method does not.
+ * with Allow if the method does not. Reads of the loaded slices load no others; commands do, as any slice may react.
  */
 export const match = (catalogue: Catalogue, method: string, path: string): Matched | Rejection => {
+  const { loaded } = catalogue
+  const found = matchIn(loaded, method, path)
+  const is_read = !(found instanceof Rejection) && found.endpoint.kind === "query"
+  return is_read || catalogue.whole === loaded ? found : matchIn(catalogue.whole, method, path)
+}
+const matchIn = (catalogue: Catalogue, method: string, path: string): Matched | Rejection => {
   const segments = decodedSegments(path)
   if (segments === undefined) return notFound()
   const leaves: Array<{ readonly at: Branch; readonly values: ReadonlyArray<string> }> = []

@@ -142,20 +142,24 @@ export const nonProjectedTables = (catalogue: Catalogue, role: RuntimeRole): Rea
 ]
 
 /** The statements that create the projected tables. */
-const createTables = Effect.fnUntraced(function* (catalogue: Catalogue, { dialect, keeps_counts }: StoreShape) {
+const createTables = Effect.fnUntraced(function* (
+  catalogue: Catalogue,
+  { dialect, keeps_counts }: Parameters<typeof fingerprintOf>[1]
+) {
   const counts = keeps_counts ? yield* Effect.promise(() => import("../store/kept-counts.ts")) : undefined
   return catalogue.tables.flatMap((table) => [
     ...createTable(table, dialect),
     ...(counts?.countStatements(table, dialect) ?? [])
   ])
 })
-const fingerprintOf = (catalogue: Catalogue, store: StoreShape) =>
+/** Text of the statements that create the projected tables: a database keeps the one by which it was made. */
+export const fingerprintOf = (catalogue: Catalogue, store: Pick<StoreShape, "dialect" | "keeps_counts">) =>
   Effect.map(createTables(catalogue, store), (statements) => statements.join(";\n"))
 
-/** Whether the projected tables are as this release declares them. */
-export const tablesAreCurrent = Effect.fnUntraced(function* (catalogue: Catalogue) {
+/** Whether the projected tables are as this release declares them. `declared`: the fingerprint, if known already. */
+export const tablesAreCurrent = Effect.fnUntraced(function* (catalogue: Catalogue, declared?: string) {
   const store = yield* Store
-  return (yield* storedMeta(store, "tables")) === (yield* fingerprintOf(catalogue, store))
+  return (yield* storedMeta(store, "tables")) === (declared ?? (yield* fingerprintOf(catalogue, store)))
 })
 
 /** Creates or upgrades everything in one transaction, or changes nothing. Returns whether the database was empty. */

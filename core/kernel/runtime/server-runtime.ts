@@ -17,10 +17,10 @@ interface ServerRuntimeOptions {
   readonly secrets?: SecretBox
 }
 
-/** The settings: stored values over the defaults. */
+/** The settings of the loaded slices: stored values over the defaults. */
 export const storedSettings = (catalogue: Catalogue) =>
   Effect.gen(function* () {
-    return settingsFrom(catalogue.settings, yield* Store.find(settings_table, {}))
+    return settingsFrom(catalogue.loaded.settings, yield* Store.find(settings_table, {}))
   })
 
 export const serverRuntime = ({ catalogue, commandId, secrets }: ServerRuntimeOptions): Layer.Layer<CommandRuntime> =>

@@ -4,7 +4,7 @@ import { at_server, baseCurrency, command, CommandRuntime, get, insert, isJsonOb
 import { json, mapValues, notFound, ok, readFields, reject, Rejection, remove, sameJson } from "../../kernel/index.ts"
 import { settings_table, settingsUpdated, Shown, Store, text, unpagedMeta } from "../../kernel/index.ts"
 import type { FieldErrors, Fields, Input, Json, JsonObject, RowChange, SettingGroups } from "../../kernel/index.ts"
-import type { Slice, Table } from "../../kernel/index.ts"
+import type { Settings, Slice, Table } from "../../kernel/index.ts"
 import { nearest } from "../../values/nearest.ts"
 import { settingGroups } from "./groups.ts"
 import type { KnownSecrets, SecretChanges } from "./secrets.ts"
@@ -19,6 +19,17 @@ const values = Shown.map(Shown.anything(), {
 const declaredGroups = Effect.map(CommandRuntime, ({ catalogue }) => catalogue.settings)
 const fieldsOf = (groups: SettingGroups, group: string): Fields | undefined =>
   Object.hasOwn(groups, group) ? groups[group] : undefined
+/** Fields of a group; those of slices that are not loaded yet are looked for last. */
+const declaredFields = (group: string) =>
+  Effect.map(
+    CommandRuntime,
+    ({ catalogue }) => fieldsOf(catalogue.loaded.settings, group) ?? fieldsOf(catalogue.settings, group)
+  )
+/** Settings with these groups: a request is prepared with those of the slices that are loaded by then. */
+const settingsWith = (groups: ReadonlyArray<string>, prepared: Settings) =>
+  groups.every((group) => group in prepared)
+    ? Effect.succeed(prepared)
+    : Effect.flatMap(CommandRuntime, ({ settings }) => settings)
 /** Secrets of these groups in answers: a placeholder, or null if not set; absent on a device. */
 const shownSecrets = Effect.fnUntraced(function* (groups: {
   readonly [group: string]: Fields
@@ -47,8 +58,9 @@ const list = get("/api/v1/settings", {
   permission: "settings.view",
   run: ({ query, settings }) =>
     Effect.gen(function* () {
-      const secrets = yield* shownSecrets(yield* declaredGroups)
-      const rows = Object.entries(settings).map(([group, values]) => ({
+      const groups = yield* declaredGroups
+      const secrets = yield* shownSecrets(groups)
+      const rows = Object.entries(yield* settingsWith(Object.keys(groups), settings)).map(([group, values]) => ({
         group,
         settings: { ...values, ...secrets[group] }
       }))
@@ -64,9 +76,10 @@ const show = get("/api/v1/settings/{group}", {
   run: (input: Input) =>
     Effect.gen(function* () {
       const group = groupOf(input)
-      const fields = fieldsOf(yield* declaredGroups, group)
+      const fields = yield* declaredFields(group)
       if (fields === undefined) return yield* unknownGroup
-      return ok({ settings: { ...input.settings[group], ...(yield* shownSecrets({ [group]: fields }))[group] } })
+      const settings = yield* settingsWith([group], input.settings)
+      return ok({ settings: { ...settings[group], ...(yield* shownSecrets({ [group]: fields }))[group] } })
     })
 })
 

@@ -44,6 +44,8 @@ export const readReplicaPosition = Effect.gen(function* () {
 
 export interface ReplicaOptions {
   readonly catalogue: Catalogue
+  /** Fingerprint of its tables (`fingerprintOf`), if the build has worked it out. */
+  readonly tables?: string | undefined
   readonly outbox: Outbox
   readonly replica_id: number
   readonly commandId: () => string

@@ -8,8 +8,7 @@ import { answer as answerRead, at_server, body_depth_max, bodyOf, checkPermissio
 import { findUnstorableText, includesOf, invalidField, isJsonObject, isLongerThan } from "../../../core/kernel/index.ts"
 import { json_body_bytes_max, later, match, Rejection, resourceOf, statusOf } from "../../../core/kernel/index.ts"
 import { Store, streamOf, visibleColumnsOf, wordsOf } from "../../../core/kernel/index.ts"
-import type { Catalogue, CommandRuntime, Endpoint, Failure, Request } from "../../../core/kernel/index.ts"
-import type { Viewer } from "../../../core/kernel/index.ts"
+import type { Catalogue, CommandRuntime, Endpoint, Failure, Request, Viewer } from "../../../core/kernel/index.ts"
 import {
   decodeError,
   decodeOutcome,
@@ -104,8 +103,13 @@ const requireReferencedRows = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, Rejection> {
   // A missing permission is reported first, by the read itself.
   if ((yield* Effect.result(checkPermission(endpoint, viewer)))._tag === "Failure") return
-  const includes = catalogue.resources.find(({ plural }) => plural === resourceOf(endpoint))?.includes ?? {}
-  const missing = includesOf(query).find((name) => {
+  const named = includesOf(query)
+  const includesIn = ({ resources }: Catalogue) =>
+    resources.find(({ plural }) => plural === resourceOf(endpoint))?.includes ?? {}
+  const loaded = includesIn(catalogue.loaded)
+  // Slices that are not loaded yet may add the others.
+  const includes = named.every((name) => name in loaded) ? loaded : includesIn(catalogue.whole)
+  const missing = named.find((name) => {
     const include = includes[name]
     const table = include?.kind === "one" ? include.resource().table : undefined
     return (
@@ -191,7 +195,7 @@ const redactOutbox = ({ catalogue, outbox, replica_id, viewer }: ReplicaParts) =
 const open = Effect.fnUntraced(function* (parts: ReplicaParts) {
   const { catalogue, outbox } = parts
   yield* ensureLocalTables
-  if (!(yield* tablesAreCurrent(catalogue))) yield* (yield* pulling).migrateTables(catalogue)
+  if (!(yield* tablesAreCurrent(catalogue, parts.tables))) yield* (yield* pulling).migrateTables(catalogue)
   yield* settleOutbox(parts)
   yield* purge(redactOutbox(parts))
   yield* rebase(parts)

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { commands } from "../../../cli/frame/command-list.ts"
-import { coreEndpoints } from "../../../cli/context/routing.ts"
+import { catalogue } from "../../../core/catalogue.ts"
 import { verbsOf } from "../../../cli/derived/names.ts"
 import { escapeForTerminal } from "../../../cli/output/out.ts"
 import { styled } from "../../../cli/output/text.ts"
@@ -56,24 +56,26 @@ const looks: ReadonlyArray<readonly [name: string, env: { readonly [name: string
   ["in colours", { FLIGHTCASE_TTY: "1", CLICOLOR_FORCE: "1", COLUMNS: "60" }]
 ]
 /** Endpoint by endpoint, as a noun's verb: what is read, and what is planned with odd values. */
-const derived: ReadonlyArray<ReadonlyArray<string>> = verbsOf(coreEndpoints).flatMap(({ words, endpoint, params }) => {
-  const args = [...words, ...params.map(() => "1")]
-  if (endpoint.method === "GET")
-    return params.length === 0 ? [args] : [args, [...words, ...params.map(() => `no ${odd_text}`)]]
-  return [
-    [
-      ...args,
-      "--plan",
-      "--no-input",
-      "-d",
-      JSON.stringify(
-        Object.fromEntries(
-          ["name", "subject", "label", "reason", "status", "barcode", "settings"].map((key) => [key, odd_text])
+const derived: ReadonlyArray<ReadonlyArray<string>> = verbsOf(catalogue.endpoints).flatMap(
+  ({ words, endpoint, params }) => {
+    const args = [...words, ...params.map(() => "1")]
+    if (endpoint.method === "GET")
+      return params.length === 0 ? [args] : [args, [...words, ...params.map(() => `no ${odd_text}`)]]
+    return [
+      [
+        ...args,
+        "--plan",
+        "--no-input",
+        "-d",
+        JSON.stringify(
+          Object.fromEntries(
+            ["name", "subject", "label", "reason", "status", "barcode", "settings"].map((key) => [key, odd_text])
+          )
         )
-      )
+      ]
     ]
-  ]
-})
+  }
+)
 const window = ["--from", "2026-06-28", "--to", "2026-07-08"]
 const by_hand = (): ReadonlyArray<ReadonlyArray<string>> => [
   ["login", place.url, "--token", owner_token],

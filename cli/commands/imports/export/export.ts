@@ -10,7 +10,7 @@ import { type Progress, progressOf } from "../../../context/print.ts"
 import { closeOut, openOut, writeLine, writeRows, writeTables } from "./tables.ts"
 import type { Command } from "commander"
 import { declareAccounting, leftBehind, leftBehindText } from "./accounting.ts"
-import { coreEndpoints } from "../../../context/routing.ts"
+import { catalogue } from "../../../../core/catalogue.ts"
 import { type Cells, cellsFor } from "../../../../core/values/csv.ts"
 import { guardText } from "../../../output/table.ts"
 import { everyRow } from "../../../context/pages.ts"
@@ -223,7 +223,7 @@ const writeLists = async (
   tell: Tell,
   cells: Cells
 ): Promise<ReadonlyArray<JsonObject>> => {
-  const lists = coreEndpoints.filter(
+  const lists = catalogue.endpoints.filter(
     (endpoint) => operationOf(endpoint) === "list" && endpoint.path.startsWith("/api/v1/")
   )
   const nameOf = (path: string): string =>

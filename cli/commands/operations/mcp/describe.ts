@@ -5,12 +5,13 @@ import { bodySchema, pathParameters, queryParameters } from "../../../../server/
 import { plainJson } from "../../../base/answers.ts"
 import { CliError, exit_codes } from "../../../base/exit-codes.ts"
 import { resourceCalled } from "../../../base/ignored.ts"
-import { allEndpoints, coreEndpoints } from "../../../context/routing.ts"
+import { catalogue } from "../../../../core/catalogue.ts"
+import { allEndpoints } from "../../../context/routing.ts"
 import { wordsOf } from "../../../derived/names.ts"
 
 /** Whether a query may change something without an event, as redeeming a login code and restoring a journal do. */
 const hasEffects = (one: Endpoint): boolean =>
-  one.kind === "query" && one.method !== "GET" && !coreEndpoints.includes(one)
+  one.kind === "query" && one.method !== "GET" && !catalogue.endpoints.includes(one)
 /** Operations by resource: those that the command line has, so no sync protocol and feeds, without `hasEffects`. */
 const operationsOf = async (): Promise<ReadonlyMap<string, ReadonlyArray<Endpoint>>> =>
   Map.groupBy(

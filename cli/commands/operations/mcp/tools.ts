@@ -6,7 +6,7 @@ import { bodySchema } from "../../../../server/operations/system/schema-of.ts"
 import { metaIn, objectBody, plainJson, rowIn, rowsOr } from "../../../base/answers.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
 import { refuseIgnored } from "../../../base/ignored.ts"
-import { isNameableTable } from "../../../base/nameable.ts"
+import { nameableTable } from "../../../base/nameable.ts"
 import { readMoment } from "../../../base/parse-time.ts"
 import { responseError } from "../../../base/response-errors.ts"
 import { type ApiRequest, type CommandContext, openContext } from "../../../context/context.ts"
@@ -55,7 +55,7 @@ const pathFor = async (context: CommandContext, endpoint: Endpoint, given: JsonO
       })
     const param: Param | undefined = endpoint.params[name]
     const table = param?.table.name
-    const is_name = table !== undefined && isNameableTable(table) && !looksLikeId(String(value))
+    const is_name = table !== undefined && nameableTable(table) !== undefined && !looksLikeId(String(value))
     const id = is_name ? await resolveId(context, table, String(value)) : value
     path = path.replace(`{${name}}`, encodeURIComponent(String(id)))
   }

@@ -1,0 +1,73 @@
+/** The catalogue before all slices are loaded: what it answers by the first slices is what all of them answer. */
+import { describe, expect, it } from "vitest"
+import { nounOf, nounsIn, type Verb, verbsOf } from "../../cli/derived/names.ts"
+import { catalogue } from "../../core/catalogue.ts"
+import { catalogueOf } from "../../core/kernel/endpoints/endpoint.ts"
+import { match } from "../../core/kernel/runtime/engine.ts"
+import { Rejection } from "../../core/kernel/fields/rejection.ts"
+import { slices } from "../../core/slices.ts"
+
+const first = catalogue.loaded
+const whole = catalogueOf(slices)
+const pathOf = (path: string): string => path.replaceAll(/\{\w+\}/g, "1")
+const nameAt = (of: typeof first, method: string, path: string): string | undefined => {
+  const found = match(of, method, path)
+  return found instanceof Rejection ? undefined : found.endpoint.name
+}
+
+describe("the first slices", () => {
+  it("are some of all, and answer only a part", () => {
+    expect(first.endpoints.length).toBeGreaterThan(30)
+    expect(first.endpoints.length).toBeLessThan(whole.endpoints.length / 2)
+    expect(first.tables.filter((table) => whole.table(table.name) !== table)).toEqual([])
+    expect(first.endpoints.filter(({ name }) => whole.endpoint(name) === undefined)).toEqual([])
+  })
+  it("match a path with the endpoint that all slices match it with, or with none", () => {
+    const paths = whole.endpoints.flatMap((one) => whole.pathsOf(one).map(pathOf))
+    const wrong = paths.filter((path) => {
+      const name = nameAt(first, "GET", path)
+      return name !== undefined && name !== nameAt(whole, "GET", path)
+    })
+    expect(wrong).toEqual([])
+  })
+  it("declare their resources as all slices do, but for includes that are rendered only on request", () => {
+    const different = first.resources.flatMap((resource) => {
+      const { includes, ...declared } = resource
+      const of_all = whole.resources.find(({ plural }) => plural === resource.plural)!
+      const added = Object.entries(of_all.includes).filter(([name]) => !(name in includes))
+      return [
+        ...Object.entries(declared).flatMap(([key, value]) =>
+          Object.entries(of_all).some(([name, other]) => name === key && other === value) ? [] : [key]
+        ),
+        ...Object.entries(includes).flatMap(([name, one]) => (of_all.includes[name] === one ? [] : [name])),
+        ...added.flatMap(([name, { kind }]) => (kind === "always" ? [name] : []))
+      ]
+    })
+    expect(different).toEqual([])
+  })
+  it("give the command line the same verbs of the same nouns", () => {
+    const [nouns, all_nouns] = [nounsIn(first.endpoints), nounsIn(whole.endpoints)]
+    const nounsOf = (noun: string) => [nounOf(noun, nouns), nounOf(noun, all_nouns)] as const
+    expect(all_nouns.map(nounsOf).filter(([noun, of_all]) => nouns.includes(noun) && noun !== of_all)).toEqual([])
+    const lineOf = ({ endpoint, words }: Verb): string => `${words.join(" ")}: ${endpoint.name}`
+    const lines = verbsOf(first.endpoints).map(lineOf)
+    const begins = verbsOf(first.endpoints).map(({ words }) => `${words.join(" ")} `)
+    // A verb that continues another would be taken for an argument of it.
+    const continued = verbsOf(whole.endpoints).filter(({ words }) =>
+      begins.some((begin) => words.join(" ").startsWith(begin))
+    )
+    expect([...lines, ...continued.map(lineOf)].filter((line) => !lines.includes(line))).toEqual([])
+    expect(lines.filter((line) => !verbsOf(whole.endpoints).map(lineOf).includes(line))).toEqual([])
+  })
+})
+
+describe("the catalogue", () => {
+  it("keeps to the first slices for a read of theirs, and loads all for anything else", () => {
+    expect(nameAt(catalogue, "GET", "/api/v1/products/1")).toBe("products.show")
+    expect(catalogue.table("products")).toBe(first.table("products"))
+    expect(catalogue.loaded).toBe(first)
+    expect(nameAt(catalogue, "PUT", "/api/v1/products/1")).toBe("products.update")
+    expect(catalogue.loaded.endpoints).toHaveLength(whole.endpoints.length)
+    expect(catalogue.loaded).toBe(catalogue.whole)
+  })
+})
