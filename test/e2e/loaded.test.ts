@@ -88,18 +88,44 @@ describe("the built command line", () => {
     expect(sources.filter((source) => !/^(cli|core\/values)\/|commander/.test(source))).toEqual([])
     expect(bytes).toBeLessThan(70_000)
   })
-  it.each([
-    [["products", "list", "--offline"]],
-    [["quote", "show", "1", "--offline"]],
-    [["api", "GET", "/api/v1/products", "--offline"]]
-  ])("reads from its replica without loading the server: %s", async (words) => {
-    const { bytes, count, of_node, sources } = await loadedBy(...words)
+  const reads = {
+    first: [
+      ["products", "list"],
+      ["stores", "show", "1"],
+      ["api", "GET", "/api/v1/products"]
+    ],
+    others: [
+      ["quote", "show", "1"],
+      ["settings", "show", "invoicing"]
+    ]
+  }
+  const ofReplica = async (words: ReadonlyArray<string>) => {
+    const loaded = await loadedBy(...words, "--offline")
+    const { of_node, sources } = loaded
     expect(sources).toContain("core/catalogue.ts")
     expect(sources.filter((source) => source.startsWith("server/"))).toEqual([])
     expect(among(seldom, sources)).toEqual([])
     expect(ofServer(sources)).toEqual([])
     expect(of_node.filter((name) => of_networks.test(name))).toEqual([])
+    return loaded
+  }
+  it.each(reads.first)("reads rows of the first slices without loading all slices: %s %s", async (...words) => {
+    const { bytes, count, sources } = await ofReplica(words)
+    expect(sources).not.toContain("core/slices.ts")
+    expect(count).toBeLessThan(13)
+    expect(bytes).toBeLessThan(860_000)
+  })
+  it.each(reads.others)("reads from its replica without loading the server: %s %s %s", async (...words) => {
+    const { bytes, count, sources } = await ofReplica(words)
+    expect(sources).toContain("core/slices.ts")
     expect(count).toBeLessThan(18)
     expect(bytes).toBeLessThan(1_259_800)
+  })
+  it("reads settings of all slices", async () => {
+    const cli = commandLine(join(folder, "home"))
+    const list = await cli("settings", "list", "--offline", "--json")
+    expect(list.out).toMatch(/"group": "company".*"group": "invoicing".*"group": "documents"/s)
+    const invoicing = await cli("settings", "show", "invoicing", "--offline", "--json")
+    expect(Object.keys(JSON.parse(invoicing.out).settings).length).toBeGreaterThan(3)
   })
 })

@@ -285,6 +285,14 @@ const reactionsOf = (all: ReadonlyArray<Reaction>): Reactions => ({
   types: new Set(all.flatMap(({ types }) => types))
 })
 
+const scrubsOf = (events: Catalogue["events"]): Catalogue["scrubs"] =>
+  Object.fromEntries(
+    [...events.values()].flatMap((kind) => {
+      const { scrub } = kind
+      return scrub === undefined ? [] : [[kind.type, (data: JsonObject) => scrub(decodeData(kind, data))]]
+    })
+  )
+
 /**
  * Composes a catalogue. What only writes need (events, projection, reactions, references) is put together on first use,
  * and with it the check that no two events share a type.
@@ -355,12 +363,7 @@ export const catalogueOf = (slices: ReadonlyArray<Slice>): Catalogue => {
     settings: Object.assign({}, ...slices.map((slice) => slice.settings ?? {})),
     permissions: slices.flatMap((slice) => slice.permissions ?? []),
     get scrubs() {
-      return (scrubs ??= Object.fromEntries(
-        [...allEvents().values()].flatMap((kind) => {
-          const { scrub } = kind
-          return scrub === undefined ? [] : [[kind.type, (data: JsonObject) => scrub(decodeData(kind, data))]]
-        })
-      ))
+      return (scrubs ??= scrubsOf(allEvents()))
     }
   }
 }
