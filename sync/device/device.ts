@@ -106,12 +106,6 @@ export const enrolDevice = async (
   return device
 }
 
-/** A file that the build writes beside the program; undefined when this runs from its sources. */
-const builtText = (name: string): string | undefined => {
-  const file = new URL(`../${name}`, import.meta.url)
-  return existsSync(file) ? readFileSync(file, "utf8") : undefined
-}
-
 /** Opens the folder's device. Cheap, without network. Completes work that a crash interrupted. */
 export const openDevice = async (
   folder: string,
@@ -133,7 +127,7 @@ export const openDevice = async (
   const runId = (): string => (run_id ??= uuidv7())
   const replica = makeReplica({
     catalogue,
-    tables: builtText("tables.sql"),
+    tables: existsSync(built_tables) ? readFileSync(built_tables, "utf8") : undefined,
     outbox,
     replica_id: profile.replica_id,
     commandId: () => uuidv7(),
@@ -181,6 +175,8 @@ interface DeviceParts extends SessionParts {
 }
 /** Default time to wait while another process syncs this profile. */
 const lock_patience_millis = 30_000
+/** Written by the build; not there when this runs from its sources. */
+const built_tables = new URL("../tables.sql", import.meta.url)
 
 type Session = ReturnType<typeof openSession>
 const missingIn = ({ outbox, run }: DeviceParts): Promise<MissingCommands | undefined> => run(missingNow(outbox))

@@ -3,7 +3,10 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
+import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { catalogue } from "../../core/catalogue.ts"
+import { fingerprintOf } from "../../core/kernel/runtime/schema.ts"
 import { freePort } from "../free-port.ts"
 import { words } from "../words.ts"
 import { commandLine, startServer, token } from "./processes.ts"
@@ -87,6 +90,10 @@ describe("the built command line", () => {
     expect(sources).toContain("cli/frame/built-commands.ts")
     expect(sources.filter((source) => !/^(cli|core\/values)\/|commander/.test(source))).toEqual([])
     expect(bytes).toBeLessThan(70_000)
+  })
+  it("compares a device's tables with those that the sources declare", () => {
+    const declared = Effect.runSync(fingerprintOf(catalogue, { dialect: "sqlite", keeps_counts: false }))
+    expect(readFileSync(new URL("../../out/tables.sql", import.meta.url), "utf8")).toBe(declared)
   })
   const reads = {
     first: [
