@@ -1,7 +1,9 @@
 import { globSync } from "node:fs"
 import { defineConfig } from "vitest/config"
+import { BaseSequencer, type TestSpecification } from "vitest/node"
 import { leftOut, parts } from "./test/share.ts"
 import { makeTemporaryFolder } from "./test/temporary-folder.ts"
+import { words } from "./test/words.ts"
 
 const tests = "test/**/*.test.ts"
 /** Tests that say of themselves, by their file's name, that they take long: they stand beside their short brothers. */
@@ -15,15 +17,30 @@ const on_sqlite =
   parts > 1 && process.env["FLIGHTCASE_TEST_ENGINES"] === "both"
     ? leftOut(globSync(tests, { exclude: [long_tests] }).toSorted())
     : []
-// Short ones share what they import: loading it anew for each file takes as long as the tests do. So none may leave
+// Files share what they import: loading it again for each file takes as long as the short tests do. So none may leave
 // anything of the process changed: its environment, its clock, what it spies on.
 const sharing_imports = { isolate: false, maxWorkers: 2, sequence: { groupOrder: 1 } }
+
+/** Files that take longest, the longest first; without a record of an earlier run, vitest would start the largest first. */
+const longest = words(
+  `/sim/seeds- /e2e/leaving. /cli/sessions. /week/week. /core/any-request. /api/races.long /server/pages. /api/fuzz.
+   /api/metering- /webhooks/races. /jobs/jobs. /opportunity-scenarios. /output/out.`
+)
+class LongestFirst extends BaseSequencer {
+  override async sort(files: Array<TestSpecification>): Promise<Array<TestSpecification>> {
+    const placeOf = ({ moduleId }: TestSpecification): number =>
+      [...longest, ""].findIndex((name) => moduleId.includes(name))
+    const projects = Map.groupBy(await super.sort(files), ({ project }) => project)
+    return [...projects.values()].flatMap((some) => some.toSorted((one, other) => placeOf(one) - placeOf(other)))
+  }
+}
 
 makeTemporaryFolder()
 
 export default defineConfig({
   test: {
     globalSetup: ["test/setup-postgres.ts"],
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         extends: true,
@@ -54,6 +71,7 @@ export default defineConfig({
           name: "long",
           include: [long_tests],
           exclude: leftOut(seeds),
+          isolate: false,
           maxWorkers: 4,
           sequence: { groupOrder: 0 },
           testTimeout: 600_000,
