@@ -48,80 +48,86 @@ describe.skipIf(path === undefined)("a page of the server", () => {
     await page.fill("#pin", pin)
     await page.click("button[type=submit]")
   }
-  const accept = async (page: Page): Promise<void> => {
-    await page.fill("#name", "Ann Arbor")
-    await page.check("#accept")
-    await page.click("form > button[type=submit]")
-    await page.waitForSelector(".done")
-  }
   const goes = (address: string) => async (page: Page) => void (await page.goto(house.url + address))
-  const pages: { readonly [name: string]: (page: Page) => Promise<void> } = {
-    "/": goes("/"),
-    "an unknown path": goes("/nowhere"),
-    "/docs": async (page) => {
-      await goes("/docs")(page)
-      await page.waitForSelector("text=Authentication", { timeout: 180_000 })
-    },
-    "an operation of /docs": async (page) => {
-      await goes("/docs#tag/vehicles/POST/api/v1/vehicles")(page)
-      await page.waitForSelector("[id$='POST/api/v1/vehicles']", { timeout: 180_000 })
-    },
+  /** Steps on one page, which is looked at after each. */
+  const visits: { readonly [name: string]: ReadonlyArray<(page: Page) => Promise<void>> } = {
+    "/": [goes("/")],
+    "an unknown path": [goes("/nowhere")],
+    "/docs, then an operation there,": [
+      async (page) => {
+        await goes("/docs")(page)
+        await page.waitForSelector("text=Authentication", { timeout: 180_000 })
+      },
+      async (page) => {
+        await goes("/docs#tag/vehicles/POST/api/v1/vehicles")(page)
+        await page.waitForSelector("[id$='POST/api/v1/vehicles']", { timeout: 180_000 })
+      }
+    ],
     ...Object.fromEntries(
       guide.map((address) => [
         address,
-        async (page: Page) => {
-          await goes(address)(page)
-          await page.waitForSelector(".VPDoc h1")
-        }
+        [
+          async (page: Page) => {
+            await goes(address)(page)
+            await page.waitForSelector(".VPDoc h1")
+          }
+        ]
       ])
     ),
-    "a link that is gone": goes("/d/nothing"),
-    "the question for a PIN": async (page) => void (await page.goto(await shared({ pin: "1234" }))),
-    "a wrong PIN": async (page) => {
-      await page.goto(await shared({ pin: "1234" }))
-      await tryPin(page, "9999")
-      await page.waitForSelector(".wrong")
-    },
-    "too many wrong PINs": async (page) => {
-      await page.goto(await shared({ pin: "1234" }))
-      while ((await page.$("#pin")) !== null) await tryPin(page, "9999")
-    },
-    "a quotation": async (page) => {
-      await page.goto(await shared())
-      await page.waitForSelector("#board:visible")
-    },
-    "a form that is refused": async (page) => {
-      await page.goto(await shared())
-      await page.fill("#name", " ")
-      await page.check("#accept")
-      await page.click("form > button[type=submit]")
-      await page.waitForSelector(".wrong")
-    },
-    "an accepted quotation": async (page) => {
-      await page.goto(await shared())
-      await accept(page)
-    },
-    "a board that has ended": async (page) => {
-      const { board } = await house.did("POST", "/boards", { name: "Passing", store_id: 1 })
-      await house.did("DELETE", `/boards/${board.id}`)
-      await page.goto(board.url)
-      await page.waitForSelector(".nothing")
-    }
+    "a link that is gone": [goes("/d/nothing")],
+    "the question for a PIN, a wrong PIN, then too many,": [
+      async (page) => void (await page.goto(await shared({ pin: "1234" }))),
+      async (page) => {
+        await tryPin(page, "9999")
+        await page.waitForSelector(".wrong")
+      },
+      async (page) => {
+        while ((await page.$("#pin")) !== null) await tryPin(page, "9999")
+      }
+    ],
+    "a quotation, a form that is refused, then an accepted quotation,": [
+      async (page) => {
+        await page.goto(await shared())
+        await page.waitForSelector("#board:visible")
+      },
+      async (page) => {
+        await page.fill("#name", " ")
+        await page.check("#accept")
+        await page.click("form > button[type=submit]")
+        await page.waitForSelector(".wrong")
+      },
+      async (page) => {
+        await page.fill("#name", "Ann Arbor")
+        await page.check("#accept")
+        await page.click("form > button[type=submit]")
+        await page.waitForSelector(".done")
+      }
+    ],
+    "a board that has ended": [
+      async (page) => {
+        const { board } = await house.did("POST", "/boards", { name: "Passing", store_id: 1 })
+        await house.did("DELETE", `/boards/${board.id}`)
+        await page.goto(board.url)
+        await page.waitForSelector(".nothing")
+      }
+    ]
   }
 
-  it.each(Object.keys(pages))("%s is accessible, and logs nothing to the console", async (name) => {
+  it.each(Object.keys(visits))("%s is accessible, and logs nothing to the console", async (name) => {
     const complaints: Array<string> = []
     for (const { scheme, width } of views) {
       const context = await browser.newContext({ viewport: { width, height: 844 }, colorScheme: scheme })
       const page = await context.newPage()
-      const say = (text: string): void => void complaints.push(`${width} ${scheme}: ${text}`)
+      const say = (text: string): void => void complaints.push(`${width} ${scheme}: ${page.url()}: ${text}`)
       listenToPage(page, house.url, (text) => {
         // The browser itself notes a status that is no 200, and Scalar its version.
         if (!/Failed to load resource|^console: @scalar\/api-reference@/.test(text)) say(text)
       })
-      await pages[name]!(page)
-      for (const wrong of await page.evaluate<ReadonlyArray<string>>(too_wide)) say(wrong)
-      for (const wrong of await axeFaults(page)) say(wrong)
+      for (const step of visits[name]!) {
+        await step(page)
+        for (const wrong of await page.evaluate<ReadonlyArray<string>>(too_wide)) say(wrong)
+        for (const wrong of await axeFaults(page)) say(wrong)
+      }
       await context.close()
     }
     expect(complaints).toEqual([])
