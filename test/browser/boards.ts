@@ -3,6 +3,7 @@ import { join } from "node:path"
 import type { Browser, Page } from "playwright-core"
 import { axeFaults } from "./axe.ts"
 import { type House, listenToPage, too_wide } from "./house.ts"
+import { share } from "../share.ts"
 
 const hour = 3_600_000
 const inHours = (hours: number): string => new Date(Date.now() + hours * hour).toISOString()
@@ -69,11 +70,13 @@ export const busyDay = async ({ ordered }: BoardHouse): Promise<void> => {
   for (let n = 0; n < 8; n++) await ordered({ subject: `Too many ${n}`, from: 30, to: 60, quantity: 190 })
 }
 
-const views = [
-  { width: 390, height: 844 },
-  { width: 1280, height: 800 },
-  { width: 1920, height: 1080 }
-].flatMap((size) => (["light", "dark"] as const).map((scheme) => ({ ...size, scheme })))
+const views = share(
+  [
+    { width: 390, height: 844 },
+    { width: 1280, height: 800 },
+    { width: 1920, height: 1080 }
+  ].flatMap((size) => (["light", "dark"] as const).map((scheme) => ({ ...size, scheme })))
+)
 type View = (typeof views)[number]
 
 /**
@@ -133,8 +136,8 @@ const measured = (view: View): string => `(() => {
 export interface Looking {
   readonly house: BoardHouse
   readonly browser: Browser
-  /** For pictures. */
-  readonly folder: string
+  /** For pictures; none are taken without it. */
+  readonly folder?: string
   readonly say: (text: string) => void
 }
 const opened = async (
@@ -156,11 +159,14 @@ const opened = async (
     await context.close()
   }
 }
+const take = async (page: Page, folder: string | undefined, name: string, fullPage = false): Promise<void> => {
+  if (folder !== undefined) await page.screenshot({ path: join(folder, `board-${name}.png`), fullPage })
+}
 const seen = async (page: Page, { folder }: Looking, name: string, view: View, say: (text: string) => void) => {
   for (const wrong of await page.evaluate<ReadonlyArray<string>>(measured(view))) say(`${name}: ${wrong}`)
   for (const wrong of await axeFaults(page)) say(`${name}: ${wrong}`)
   const fullPage = view.width < 1280
-  await page.screenshot({ path: join(folder, `board-${name}-${view.width}-${view.scheme}.png`), fullPage })
+  await take(page, folder, `${name}-${view.width}-${view.scheme}`, fullPage)
 }
 
 let changes = 0
@@ -197,14 +203,14 @@ export const loseAndEnd = async (
     await page.clock.fastForward(3 * 60_000)
     await page.waitForSelector("#lost:visible")
     const lost = (await page.textContent("#lost")) ?? ""
-    await page.screenshot({ path: join(folder, "board-lost.png") })
+    await take(page, folder, "lost")
     await context.setOffline(false)
     await house.did("DELETE", `/boards/${board.id}`)
     for (let n = 0; n < 100 && !((await page.textContent("body")) ?? "").includes("has ended"); n++) {
       await page.clock.fastForward(5_000)
       await new Promise((resume) => setTimeout(resume, 100))
     }
-    await page.screenshot({ path: join(folder, "board-ended.png") })
+    await take(page, folder, "ended")
     return { lost, ended: (await page.textContent("#day")) ?? "" }
   } finally {
     await context.close()

@@ -6,6 +6,7 @@ import { decoded, pixelsOfSvg } from "../../browser/decode.ts"
 import { all, classed, faultsOf, readPage, textOf } from "../../browser/page.ts"
 import { pagesOf, writePages } from "../../browser/pages.ts"
 import { dayFrom, hostile, makeSample } from "../../browser/sample.ts"
+import { share } from "../../share.ts"
 import { placeOfSuite } from "../place.ts"
 import { run } from "../session.ts"
 
@@ -35,9 +36,8 @@ describe("HTML pages of the command line", () => {
       return expect(files.every((file) => readFileSync(file, "utf8").includes("default-src 'none'"))).toBe(true)
     const browser = await openBrowser(path)
     try {
-      for (const file of files)
-        for (const view of views)
-          expect([file, view, (await look(browser, file, view)).complaints]).toEqual([file, view, []])
+      for (const [file, view] of share(files.flatMap((file) => views.map((view) => [file, view] as const))))
+        expect([file, view, (await look(browser, file, view)).complaints]).toEqual([file, view, []])
     } finally {
       await browser.close()
     }

@@ -25,7 +25,7 @@ describe.skipIf(path === undefined)("a board at 390, 1280 and 1920 pixels, light
   const made = async (json: object) => (await house.did("POST", "/boards", json)).board
   const complaintsOf = async (look: typeof lookAtOnce, url: string): Promise<ReadonlyArray<string>> => {
     const said: Array<string> = []
-    await look({ house, browser, folder, say: (text) => void said.push(text) }, url, "board")
+    await look({ house, browser, say: (text) => void said.push(text) }, url, "board")
     return said
   }
 
@@ -43,7 +43,7 @@ describe.skipIf(path === undefined)("a board at 390, 1280 and 1920 pixels, light
   }, 600_000)
   it("shows its age without a connection, and that it was removed", async () => {
     const board = await made({ name: "Passing", store_id: 1 })
-    const { ended, lost } = await loseAndEnd({ house, browser, folder, say: () => {} }, board)
+    const { ended, lost } = await loseAndEnd({ house, browser, say: () => {} }, board)
     expect(lost).toMatch(/^No connection\. As of \d\d:\d\d, 3 minutes ago$/)
     expect(ended).toMatch(/^This board has ended\./)
   }, 600_000)
