@@ -72,7 +72,8 @@ const load = async (
   urls: ReadonlyArray<string>,
   clients: ReadonlyArray<Client>,
   many: number,
-  answered: Array<Answered> = []
+  answered: Array<Answered> = [],
+  millis_between = 0
 ): Promise<ReadonlyArray<Answered>> => {
   const run = async (client: Client, lane: number): Promise<void> => {
     for (let at = 0; at < many; at++) {
@@ -80,6 +81,7 @@ const load = async (
       try {
         const { status } = await ask(urls[(at + lane) % urls.length]!, client.secret, method, path, json)
         answered.push({ token: client.id, route, status, at: Date.now() })
+        if (millis_between > 0) await pause(millis_between)
       } catch {
         // The server was killed.
         return
@@ -188,7 +190,7 @@ describe.each(share(engines))("a server under load on %s", (engine) => {
     for (let round = 0; round < 3; round++) {
       const server = await started(env)
       if (clients.length === 0) clients.push(await made(server.url, {}), await made(server.url, {}))
-      const loading = load([server.url], clients, 100_000, answered)
+      const loading = load([server.url], clients, 100_000, answered, 30)
       await pause(4_000)
       const killed_at = Date.now()
       await server.kill("SIGKILL")
