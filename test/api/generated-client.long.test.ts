@@ -10,11 +10,28 @@ import { type Listening, listenOn } from "../../server/host/http.ts"
 import { silentLog } from "../../server/ports/log.ts"
 import { installedTools, runProgram } from "../installed-tools.ts"
 import { owner_token, serve, type Serving } from "../server/serving.ts"
+import { share } from "../share.ts"
 
 const here = fileURLToPath(new URL("./client-tools/", import.meta.url))
 const install_millis = 300_000
 
 const tools = await installedTools(here)
+const makers = [
+  {
+    maker: "openapi-typescript",
+    program: "openapi-typescript",
+    args: ["openapi.json", "-o", "client.ts"],
+    calls: "calls",
+    prints: (out: string) => expect(Number(out.trim().split("\n").at(-1))).toBeGreaterThanOrEqual(30)
+  },
+  {
+    maker: "hey-api",
+    program: "openapi-ts",
+    args: ["--file", "openapi-ts.config.mjs"],
+    calls: "hey-calls",
+    prints: (out: string) => expect(out).toBe("all\n")
+  }
+] as const
 
 describe.skipIf(tools === undefined)("clients generated from the OpenAPI description", () => {
   let server: Serving
@@ -39,36 +56,42 @@ describe.skipIf(tools === undefined)("clients generated from the OpenAPI descrip
   const tool = (name: string, ...args: ReadonlyArray<string>) =>
     runProgram(join(tools ?? "", "node_modules", ".bin", name), args, work)
 
-  it("come from a description that passes strict linters, except for paths the API prescribes", async () => {
-    const { out } = await tool("redocly", "lint", "--extends=recommended-strict", "--format=json", "openapi.json")
-    const { problems } = JSON.parse(out.slice(out.indexOf("{"), out.lastIndexOf("}") + 1)) as {
-      readonly problems: ReadonlyArray<{ readonly ruleId: string; readonly message: string }>
+  const linters: { readonly [name: string]: () => Promise<void> } = {
+    spectral: async () => {
+      const spectral = await tool("spectral", "lint", "--fail-severity=hint", "--quiet", "openapi.json")
+      expect(spectral).toEqual({ code: 0, out: "" })
+    },
+    redocly: async () => {
+      const { out } = await tool("redocly", "lint", "--extends=recommended-strict", "--format=json", "openapi.json")
+      const { problems } = JSON.parse(out.slice(out.indexOf("{"), out.lastIndexOf("}") + 1)) as {
+        readonly problems: ReadonlyArray<{ readonly ruleId: string; readonly message: string }>
+      }
+      // Ids are numbers, so `inbound` is none of them; the rule looks at the paths alone.
+      const told = problems.map(({ message, ruleId }) => `${ruleId}: ${message}`)
+      const ambiguous = told.filter((one) => one.startsWith("no-ambiguous-paths: "))
+      expect(ambiguous.filter((one) => one.includes("/webhooks/inbound/{source}")).length).toBe(4)
+      expect(told.filter((one) => !ambiguous.slice(0, 4).includes(one))).toEqual([])
     }
-    // Ids are numbers, so `inbound` is none of them; the rule looks at the paths alone.
-    const told = problems.map(({ message, ruleId }) => `${ruleId}: ${message}`)
-    const ambiguous = told.filter((one) => one.startsWith("no-ambiguous-paths: "))
-    expect(ambiguous.filter((one) => one.includes("/webhooks/inbound/{source}")).length).toBe(4)
-    expect(told.filter((one) => !ambiguous.slice(0, 4).includes(one))).toEqual([])
-    const spectral = await tool("spectral", "lint", "--fail-severity=hint", "--quiet", "openapi.json")
-    expect(spectral).toEqual({ code: 0, out: "" })
-  })
-  it("type-check strictly without a cast, made by openapi-typescript and hey-api", async () => {
-    const made = await Promise.all([
-      tool("openapi-typescript", "openapi.json", "-o", "client.ts"),
-      tool("openapi-ts", "--file", "openapi-ts.config.mjs")
-    ])
-    for (const one of made) expect(one).toMatchObject({ code: 0 })
-    for (const file of ["calls.ts", "hey-calls.ts"])
-      expect(readFileSync(join(work, file), "utf8")).not.toMatch(/\bas (?!api\b)|\bany\b/)
-    expect(await tool("tsc", "-p", ".")).toEqual({ code: 0, out: "" })
-  })
-  it("get responses that match their types", async () => {
-    const { code, out } = await runProgram(process.execPath, ["calls.ts", http.url, owner_token], work)
-    expect(code, out).toBe(0)
-    expect(Number(out.trim().split("\n").at(-1))).toBeGreaterThanOrEqual(30)
-    expect(await runProgram(process.execPath, ["hey-calls.ts", http.url, owner_token], work)).toEqual({
-      code: 0,
-      out: "all\n"
+  }
+  it.each(share(Object.keys(linters)))(
+    "come from a description that passes %s with its strictest rules, except for paths the API prescribes",
+    (name) => linters[name]!()
+  )
+
+  describe.each(share(makers))("made by $maker", ({ args, calls, prints, program }) => {
+    it("type-check strictly without a cast", async () => {
+      expect(await tool(program, ...args)).toMatchObject({ code: 0 })
+      expect(readFileSync(join(work, `${calls}.ts`), "utf8")).not.toMatch(/\bas (?!api\b)|\bany\b/)
+      writeFileSync(
+        join(work, `${calls}.json`),
+        JSON.stringify({ extends: "./tsconfig.json", files: [`${calls}.ts`, "node.d.ts"] })
+      )
+      expect(await tool("tsc", "-p", `${calls}.json`)).toEqual({ code: 0, out: "" })
+    })
+    it("get responses that match their types", async () => {
+      const { code, out } = await runProgram(process.execPath, [`${calls}.ts`, http.url, owner_token], work)
+      expect(code, out).toBe(0)
+      prints(out)
     })
   })
 })
