@@ -1,7 +1,17 @@
 // Bundles the server, the command line, the client and the site into out/. Runs on any Node that rolldown runs on; the
-// result needs Node 24.
+// result needs Node 24. With --if-changed only if a source is newer than the last build.
 import { execFileSync } from "node:child_process"
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import {
+  copyFileSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync
+} from "node:fs"
 import { basename, isAbsolute } from "node:path"
 import { fileURLToPath } from "node:url"
 import { brotliCompressSync, constants } from "node:zlib"
@@ -10,6 +20,16 @@ import { parseSync, Visitor } from "rolldown/utils"
 import { buildSite } from "./site.mjs"
 
 const root = fileURLToPath(new URL(".", import.meta.url))
+const written_last = `${root}out/sbom.cdx.json`
+const sources = ["{cli,client,core,server,sync}/**/*.*", "docs/**/*.*", "docs/.vitepress/**/*.*", "*.{mjs,json}"]
+const isNewer = (file) => statSync(root + file).mtimeMs > statSync(written_last).mtimeMs
+if (
+  process.argv.includes("--if-changed") &&
+  existsSync(written_last) &&
+  !globSync(sources, { cwd: root }).some(isNewer)
+)
+  process.exit()
+
 const entries = { server: "server/main.ts", cli: "cli/main.ts" }
 const input = Object.fromEntries(Object.entries(entries).filter(([, file]) => existsSync(root + file)))
 
@@ -408,4 +428,4 @@ sbom.dependencies = sbom.dependencies
   .filter(({ ref }) => shipped.has(ref))
   .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((one) => shipped.has(one)) }))
 if (sbom.components.length !== shipped.size - 1) throw new Error("package-lock.json does not list all that ships")
-writeFileSync(`${root}out/sbom.cdx.json`, JSON.stringify(sbom) + "\n")
+writeFileSync(written_last, JSON.stringify(sbom) + "\n")

@@ -29,7 +29,10 @@ const is_whole = positionals.length === 0
 if (run !== "short") process.env["FLIGHTCASE_TEST_ENGINES"] ??= "both"
 
 // Some tests run the built programs, as people do.
-const built = spawnSync(process.execPath, ["build.mjs"], { cwd: root, stdio: ["ignore", "inherit", "inherit"] })
+const built = spawnSync(process.execPath, ["build.mjs", "--if-changed"], {
+  cwd: root,
+  stdio: ["ignore", "inherit", "inherit"]
+})
 
 // How fast this machine is, now and while it works.
 const references = [referenceSeconds(), referenceSeconds()]
