@@ -1,15 +1,28 @@
-/** The sessions once more, each command in a process of its own, as people start them. */
+/**
+ * The sessions once more, each command in a process of its own, as people start them. Where a share of them is played,
+ * commands of a kind that ran in a process before run in this one, as in `sessions.test.ts`.
+ */
 import { describe, it } from "vitest"
-import { share } from "../share.ts"
-import { openPlace, play, run, sessions } from "./session.ts"
+import { parts, share } from "../share.ts"
+import { openPlace, play, run, type Run, runHere, sessions } from "./session.ts"
 
-describe("sessions at the command line, a process each", () => {
+const played = new Set<string>()
+const runOnce: Run = (place, args, given) => {
+  const at = args.findIndex((word) => !/^[a-z][a-z-]*$/.test(word))
+  const words = args.slice(0, at < 0 ? args.length : at)
+  const kind = [...words, args.includes("--json"), given?.input ?? ""].join(" ")
+  const is_new = parts === 1 || !played.has(kind)
+  played.add(kind)
+  return (is_new ? run : runHere)(place, args, given)
+}
+
+describe("sessions at the command line, a process for each kind of command", () => {
   it.each(share(sessions))(
     "each command prints what the script says, $file: $title",
     async ({ text }) => {
       const place = await openPlace()
       try {
-        await play(place, text, run)
+        await play(place, text, runOnce)
       } finally {
         await place.close()
       }
