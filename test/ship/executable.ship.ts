@@ -44,9 +44,9 @@ describe("the executable", () => {
   })
 })
 
-describe.skipIf(!hasProgram("systemd-analyze"))("the systemd unit of the server", () => {
-  const unit = join(root, "deploy/systemd/flightcase.service")
-  it("is rated at most 1.5 of 10 by systemd-analyze security", () => {
+describe.skipIf(!hasProgram("systemd-analyze"))("the systemd units", () => {
+  it.each(["flightcase", "flightcase-backup"])("%s.service is rated at most 1.5 of 10 by systemd-analyze", (name) => {
+    const unit = join(root, `deploy/systemd/${name}.service`)
     const report = execFileSync("systemd-analyze", ["security", "--offline=true", unit], { encoding: "utf8" })
     expect(Number(/Overall exposure level for \S+: (\S+)/.exec(report)?.[1])).toBeLessThan(1.5)
   })
