@@ -91,7 +91,7 @@ const debianPackage = (executable) => {
   copyFileSync(executable, at("usr/bin/flightcase"))
   chmodSync(at("usr/bin/flightcase"), 0o755)
   cpSync(join(root, "deploy/debian/control"), at("DEBIAN"), { recursive: true })
-  for (const script of ["postinst", "prerm", "postrm"]) chmodSync(at("DEBIAN", script), 0o755)
+  for (const script of ["preinst", "postinst", "prerm", "postrm"]) chmodSync(at("DEBIAN", script), 0o755)
   for (const unit of readdirSync(join(root, "deploy/systemd")))
     write(at("usr/lib/systemd/system", unit), readFileSync(join(root, "deploy/systemd", unit)))
   write(at("etc/flightcase/env"), readFileSync(join(root, "deploy/debian/env")), 0o640)

@@ -61,8 +61,17 @@ describe.skipIf(!hasProgram("debootstrap") || process.getuid?.() !== 0)("the Deb
       env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", HOME: "/root", DEBIAN_FRONTEND: "noninteractive" }
     })
   const data = join(bare, "var/lib/flightcase")
+  const calls = join(bare, "root/systemctl-calls")
+  /** Calls of systemctl that start or stop the server, since this was last read. */
+  const systemctlCalls = (): ReadonlyArray<string> => {
+    const lines = readFileSync(calls, "utf8").trim().split("\n")
+    rmSync(calls)
+    return lines.filter((line) => line.includes("flightcase"))
+  }
   beforeAll(() => {
     execFileSync("debootstrap", ["--variant=minbase", "bookworm", bare], { stdio: "ignore" })
+    mkdirSync(join(bare, "run/systemd/system"), { recursive: true })
+    writeFileSync(join(bare, "bin/systemctl"), '#!/bin/sh\necho "$*" >> /root/systemctl-calls\n', { mode: 0o755 })
     writeFileSync(join(bare, "root/flightcase.deb"), readFileSync(made(/_amd64\.deb$/)))
   })
   it("installs with its dependencies", () => {
@@ -71,6 +80,7 @@ describe.skipIf(!hasProgram("debootstrap") || process.getuid?.() !== 0)("the Deb
     expect(statSync(join(bare, "etc/flightcase/env")).mode & 0o777).toBe(0o640)
     for (const file of ["usr/lib/systemd/system/flightcase.service", "usr/share/man/man1/flightcase.1.gz"])
       expect(existsSync(join(bare, file))).toBe(true)
+    expect(systemctlCalls()).toEqual(["enable --now flightcase.service"])
   })
   it("serves, and quotes while its server is stopped", () => {
     const bin = join(folder, "in-bare")
@@ -92,6 +102,15 @@ describe.skipIf(!hasProgram("debootstrap") || process.getuid?.() !== 0)("the Deb
     expect(inside("dpkg-query", "-W", "-f", "${Version}", "flightcase")).toBe("99.0.0")
     expect(readFileSync(join(bare, "etc/flightcase/env"), "utf8")).toBe("FLIGHTCASE_PORT=4481\n")
     expect(existsSync(join(data, "kept"))).toBe(true)
+    expect(systemctlCalls()).toEqual(["try-restart flightcase.service"])
+  })
+  it("starts again when it is installed after a removal", () => {
+    inside("apt-get", "remove", "-y", "-q", "flightcase")
+    inside("apt-get", "install", "-y", "-q", "--no-install-recommends", "/root/next.deb")
+    expect(systemctlCalls()).toEqual([
+      "disable --now flightcase.service flightcase-backup.timer",
+      "enable --now flightcase.service"
+    ])
   })
   it("leaves data when it is removed, and nothing when it is purged", () => {
     inside("apt-get", "remove", "-y", "-q", "flightcase")
