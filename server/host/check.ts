@@ -111,9 +111,14 @@ const database = async ({ DATABASE_URL: url }: Values, folder: string): Promise<
   if (url === undefined) return existsSync(path) ? path : `${path}, to be made`
   const ask = Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const [row] = yield* sql<{ readonly version: string; readonly may_create: boolean; readonly name: string }>`
+    const [row] = yield* sql<{
+      readonly version: string
+      readonly may_create: boolean
+      readonly name: string
+      readonly encoding: string
+    }>`
       select current_setting('server_version_num') as version, current_database() as name,
-        has_schema_privilege('public', 'create') as may_create`
+        has_schema_privilege('public', 'create') as may_create, current_setting('server_encoding') as encoding`
     return row
   })
   const row = await Effect.runPromise(
@@ -121,6 +126,10 @@ const database = async ({ DATABASE_URL: url }: Values, folder: string): Promise<
   )
   if (Number(row?.version) < least_postgres) throw new Error("This Postgres is older than 15.")
   if (row?.may_create !== true) throw new Error("Its user may not create tables in the schema public.")
+  if (row.encoding !== "UTF8")
+    throw new Error(
+      `Its encoding is ${row.encoding}; make the database with the encoding UTF8 and the template template0.`
+    )
   return `${row.name} on Postgres ${Math.floor(Number(row.version) / 10_000)}`
 }
 

@@ -4,6 +4,7 @@ import { DatabaseSync } from "node:sqlite"
 import { once } from "node:events"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import pg from "pg"
 import { describe, expect, it } from "vitest"
 import { checkConfiguration } from "../../server/host/check.ts"
 import type { Environment } from "../../server/host/environment.ts"
@@ -53,6 +54,20 @@ describe("serve --check", () => {
     const { url } = await freshDatabase()
     const found = await checked({ DATABASE_URL: url, FLIGHTCASE_KEY: key })
     expect(found).toMatchObject({ key: "set", database: expect.stringMatching(/^\S+ on Postgres \d+$/) })
+  })
+  it("reports a database whose encoding is not UTF8", async () => {
+    const url = new URL((await freshDatabase()).url)
+    const client = new pg.Client({ connectionString: url.href })
+    await client.connect()
+    const name = `${url.pathname.slice(1)}_ascii`
+    await client.query(
+      `create database ${name} template template0 encoding 'SQL_ASCII' lc_collate 'C' lc_ctype 'C' locale_provider libc`
+    )
+    await client.end()
+    url.pathname = name
+    expect(await checked({ DATABASE_URL: url.href, FLIGHTCASE_KEY: key })).toMatchObject({
+      database: "bad: Its encoding is SQL_ASCII; make the database with the encoding UTF8 and the template template0."
+    })
   })
   it("reports a port that is taken", async () => {
     const other = createServer().listen(0, "127.0.0.1")
