@@ -246,8 +246,8 @@ export const choiceOf = (
   { profile: named, remote, token, url }: Asked["flags"],
   env: Environment,
   profile: string
-): ServerChoice =>
-  chooseServer(
+): ServerChoice => {
+  const choice = chooseServer(
     {
       flags: { url, token, remote, profile: named },
       environment: { url: env["FLIGHTCASE_URL"] || undefined, token: env["FLIGHTCASE_TOKEN"] || undefined },
@@ -255,3 +255,7 @@ export const choiceOf = (
     },
     (text) => createHash("sha256").update(text).digest("hex")
   )
+  // A header cannot hold it, and the error of fetch would print it.
+  if (/\s/.test(choice.token)) throw usageError("The token holds a space or a line break; give the token alone.")
+  return choice
+}

@@ -115,6 +115,14 @@ it("a command says that a token of the environment is not used on a device", asy
   expect(remote.code).toBe(4)
 })
 
+it("a command refuses a token with a line break, and does not print it", async () => {
+  const read = await production.type("products list --remote", {
+    env: { FLIGHTCASE_URL: production.url, FLIGHTCASE_TOKEN: `${owner_token}\n{"level":"info"}` }
+  })
+  expect([read.code, read.err]).toEqual([2, expect.stringContaining("The token holds a space or a line break")])
+  expect(read.err).not.toContain(owner_token)
+})
+
 it("a plan of several writes is not made on the replica for another server", async () => {
   const { opportunity } = JSON.parse((await asTrial("opportunities create --subject Gala --json")).out)
   const planned = await asTrial(`quote convert ${opportunity.id} --to order --plan`)
