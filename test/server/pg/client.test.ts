@@ -42,8 +42,8 @@ const isRunning = (sql: SqlClient.SqlClient, text: string) =>
     (rows) => rows.length > 0
   )
 
-describe("Postgres values", () => {
-  it.live("reads times in UTC, dates and decimals as text, and JSON parsed", () =>
+describe("the Postgres client, reading values,", () => {
+  it.live("gives times in UTC, dates and decimals as text, and JSON parsed", () =>
     Effect.gen(function* () {
       const sql = yield* makeClient
       const rows = yield* sql`select
@@ -66,7 +66,7 @@ describe("Postgres values", () => {
     })
   )
 
-  it.live("reads the elements of arrays with their types", () =>
+  it.live("gives the elements of arrays with their types", () =>
     Effect.gen(function* () {
       const sql = yield* makeClient
       const rows = yield* sql`select array[1, null, 9007199254740993] as large, array[numeric '1.50'] as amounts,
@@ -118,7 +118,7 @@ const twoRows = Effect.gen(function* () {
   return { sql, touch }
 })
 
-describe("Postgres errors", () => {
+describe("the Postgres client, on errors,", () => {
   it.live("reports a connection error when no server listens or the database is missing", () =>
     Effect.gen(function* () {
       const url = new URL(yield* databaseUrl)
@@ -205,7 +205,7 @@ describe("Postgres errors", () => {
 
 const shape = ({ _tag, isRetryable }: SqlErrorReason) => ({ _tag, isRetryable })
 
-describe("Postgres connections", () => {
+describe("the Postgres client, managing connections,", () => {
   it.live("cancels an interrupted query on the server, inside and outside a transaction", () =>
     Effect.gen(function* () {
       const { sql, touch } = yield* twoRows

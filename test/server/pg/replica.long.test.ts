@@ -56,7 +56,7 @@ describe("reads of servers with a replica", () => {
     await client.end()
   }
 
-  it("show at each server what the other has just recorded", async () => {
+  it("show at one server what the other has just recorded", async () => {
     const before = await reads(other)
     for (let at = 0; at < 40; at++) {
       const id = await make(one, `Lamp ${at}`)
@@ -138,7 +138,7 @@ describe("reads of servers with a replica", () => {
       "\nflightcase_replica_up 1\n"
     )
   })
-  it("stay with the primary where the setting names another Postgres, as serve --check says", async () => {
+  it("stay with the primary where the setting names no replica of it, which serve --check reports", async () => {
     const wrong = { database: { kind: "pg", url: primary.url, replica_url: primary.url, connections_max: 4 } } as const
     const server = await serve("pg", wrong)
     expect((await server.ask("/api/v1/products")).status).toBe(200)

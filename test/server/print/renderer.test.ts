@@ -145,7 +145,7 @@ describe("a document as PDF", () => {
     const font = { name: "Our Own", normal: new Uint8Array([1, 2, 3]), use: "first" as const }
     expect((await refused(of([]), { fonts: [font] })).message).toMatch(/^The font Our Own cannot be used/)
   })
-  it("uses the store's own font", async () => {
+  it("is set in the font it is given", async () => {
     const path = join(import.meta.dirname, "../../../node_modules/dejavu-fonts-ttf/ttf/DejaVuSerif.ttf")
     const font = { name: "Serif", normal: new Uint8Array(readFileSync(path)), use: "first" as const }
     const { bytes } = await Effect.runPromise(

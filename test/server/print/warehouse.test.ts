@@ -91,12 +91,12 @@ describe("warehouse documents as PDF", () => {
     expect(printed.length).toBeGreaterThan(7)
     for (const code of [...printed, "0000000001"]) expect(read).toContain(code)
   })
-  it("repeat their heads and number every page, for any number of lines", async () => {
+  it("repeat their heads and number every page, with one line or many", async () => {
     for (const lines of [1, 40, plays_everything ? 1_000 : 120]) {
       const document = await paperOf(app, await orderOfLines(app, lines), "pick_list")
       const pages = pagesOfPdf(await pdf(document))
       const all = pages.join("\n")
-      expect(all).toContain(`Page ${pages.length} of ${pages.length}`)
+      for (const [at, page] of pages.entries()) expect(page).toContain(`Page ${at + 1} of ${pages.length}`)
       const tabled = pages.filter((page) => /SKU-/.test(page))
       for (const page of tabled) expect(page).toMatch(/Item.*Qty.*Weight.*Code/)
       for (const { cells } of rowsOf(document))
@@ -106,7 +106,7 @@ describe("warehouse documents as PDF", () => {
 })
 
 const cellRow = (text: string): Row => ({ kind: "row", cells: [{ runs: plain(text) }] })
-describe("a table in a PDF", () => {
+describe("a printed table", () => {
   const of = (rows: number, together: boolean): PrintDocument => ({
     format: "flightcase.document",
     version: 2,
@@ -129,15 +129,15 @@ describe("a table in a PDF", () => {
     Array.from({ length: 12 }, (_, at) => pages.filter((page) => page.includes(`Piece ${at}/`)).length).filter(
       (count) => count > 1
     ).length
-  it("keeps a case's contents on one page where declared", async () => {
+  it("keeps a case's contents on one page of a PDF where declared", async () => {
     expect(split(pagesOfPdf(await pdf(of(9, false))))).toBeGreaterThan(0)
     expect(split(pagesOfPdf(await pdf(of(9, true))))).toBe(0)
   })
-  it("has every row of a case longer than a page", async () => {
+  it("has every row of a case longer than a page of a PDF", async () => {
     const text = pagesOfPdf(await pdf(of(80, true))).join("\n")
     for (let at = 0; at < 12; at++) for (let row = 0; row < 80; row++) expect(text).toContain(`Piece ${at}/${row}`)
   })
-  it("shows a cell's code, or its value alone if the code cannot be drawn", () => {
+  it("shows a cell's code in HTML, or its value alone if the code cannot be drawn", () => {
     const document: PrintDocument = {
       ...of(0, false),
       blocks: [

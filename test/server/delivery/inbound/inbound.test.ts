@@ -65,7 +65,7 @@ describe.each(engines)("inbound webhooks on %s", (engine: Engine) => {
   afterAll(() => server?.close())
 
   describe("their sources", () => {
-    it("show their secret and URL on creation only, and store the secret encrypted", async () => {
+    it("show their secret on creation only, and store it encrypted and outside the journal", async () => {
       const { secret, url } = sourceOf("bank")
       expect(Buffer.from(secret.replace(/^whsec_/, ""), "base64")).toHaveLength(32)
       expect(url).toBe("https://hire.example/api/v1/webhooks/inbound/bank")
@@ -115,7 +115,7 @@ describe.each(engines)("inbound webhooks on %s", (engine: Engine) => {
     })
   })
 
-  it("answer 202 and run their handler afterwards", async () => {
+  it("are answered 202 and handled afterwards", async () => {
     const got = await sendSigned(payment("first"))
     expect([got.status, got.body]).toEqual([202, { message: "Accepted" }])
     await settled("bank", "payment.noted").toBe("done")
@@ -163,7 +163,7 @@ describe.each(engines)("inbound webhooks on %s", (engine: Engine) => {
     ])
   })
 
-  it("answer 403 with an invalid signature, and are not stored", async () => {
+  it("are answered 403 with an invalid signature, and are not stored", async () => {
     const before = await logs("bank")
     const body = payment("forged")
     for (const [at, headers] of [
@@ -180,7 +180,7 @@ describe.each(engines)("inbound webhooks on %s", (engine: Engine) => {
     expect((await send("nobody", body, {})).status).toBe(404)
   })
 
-  it("answer 422 if they are signed but not a JSON object, and 413 if they are too long", async () => {
+  it("are answered 422 if they are signed but not a JSON object or without an id, and 413 if they are too long", async () => {
     const { secret } = sourceOf("bank")
     for (const bytes of [
       Buffer.from(""),
@@ -220,7 +220,7 @@ describe.each(engines)("inbound webhooks on %s", (engine: Engine) => {
     expect((await send("bank", body, headers)).status).toBe(202)
   })
 
-  it("are retried after a temporary failure, and fail at once for an invalid form", async () => {
+  it("are retried after a temporary failure, and fail with an invalid body", async () => {
     failures.set("later", 1)
     expect((await sendSigned(payment("later"))).status).toBe(202)
     const wrong = JSON.stringify({ type: "payment.noted", data: { amount: "much" } })
@@ -234,7 +234,7 @@ describe.each(engines)("inbound webhooks on %s", (engine: Engine) => {
       .toBe(1)
   })
 
-  it("are listed newest first, in pages, by status", async () => {
+  it("are listed newest first, in pages, and filtered by status", async () => {
     const got = await server.ask(`/api/v1/inbound_sources/${sourceOf("bank").id}/logs?per_page=2&page=2`)
     const all = (await logs("bank", "?per_page=100")).map(({ id }) => id)
     expect(all).toEqual(all.toSorted((a, b) => b - a))

@@ -43,7 +43,7 @@ describe.each(kinds)("a signature of a source of kind %s", (kind) => {
   it("is invalid if it was made with another secret", () => {
     expect(checked(kind, sign(other, now, body))).toBeUndefined()
   })
-  it("counts as missing if one of its headers is absent or empty", () => {
+  it("is invalid if all its headers are absent, or one is empty", () => {
     expect(checked(kind, {})).toBeUndefined()
     for (const name of Object.keys(sign(secret, now, body)))
       expect(checked(kind, { ...sign(secret, now, body), [name]: "" }), name).toBeUndefined()

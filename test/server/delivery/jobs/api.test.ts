@@ -45,7 +45,7 @@ describe.each(both_engines)("jobs over the API on %s", (engine) => {
     expect(text).toContain(`flightcase_job_failures_total{kind="test.word",final="true"} 1\n`)
   })
 
-  it("are visible to their owner and to users who manage the system", async () => {
+  it("are visible to their owner, and retried and deleted only by users who manage the system", async () => {
     const [mine, other] = [await failed("mine", user_id), await failed("other")]
     const ids = async (as?: string) =>
       (await server.ask("/api/v1/system/jobs", as === undefined ? {} : { token: as })).body.jobs.map(({ id }) => id)

@@ -128,7 +128,7 @@ describe.each(both_engines)("background jobs on %s", (engine) => {
     await expect.poll(() => done, within).toEqual(["new"])
   })
 
-  it("show progress and result to their owner", async () => {
+  it("have their progress while they run, and their result and its download URL when done", async () => {
     let finish = (): void => {}
     const finished = new Promise<void>((resolve) => (finish = resolve))
     const kind = wordKind((word, { progress }) =>
@@ -205,7 +205,7 @@ describe.each(both_engines)("background jobs on %s", (engine) => {
     expect(erased.status, erased.text).toBe(200)
   }
 
-  it("are emptied once a person they name is erased, unless they are still pending", async () => {
+  it("are emptied when anyone is erased, if their kind names people and they are not pending", async () => {
     const kind = wordKind(
       (word) =>
         word === "Ann refused" ? Effect.fail(new GivenUp({ message: "Ann refused" })) : Effect.succeed({ to: word }),
@@ -245,7 +245,7 @@ describe.each(both_engines)("background jobs on %s", (engine) => {
     expect(await job(server, hanging)).toMatchObject({ status: "failed", error: "It did not end within 2 seconds." })
   })
 
-  describe("that end for good", () => {
+  describe("after their last or an interrupted attempt", () => {
     /** A job after servers were killed in each of its attempts. */
     const brokenOff = async (server: Serving, kind: WordKind, word: string, attempts: number): Promise<string> => {
       const id = await queueWord(server, kind, word, { delay_seconds: 3_600 })
@@ -258,7 +258,7 @@ describe.each(both_engines)("background jobs on %s", (engine) => {
       return id
     }
 
-    it("fail, with their kind's follow-up, if the server ended during the last attempt", async () => {
+    it("fail and run their kind's follow-up if the server ended during the last attempt", async () => {
       const ended: Array<readonly [string, string]> = []
       const run: Array<string> = []
       const kind = wordKind((word) => Effect.sync(() => void run.push(word)), {

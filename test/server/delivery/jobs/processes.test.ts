@@ -32,10 +32,13 @@ const slice: ServerSlice = {
     events.some(({ data }) => data["name"] === "Forbidden fruit") ? Effect.die(new Error("not this one")) : Effect.void
 }
 
-it("events without a subscriber queue no job", () => {
-  const asked: Array<unknown> = []
-  const follow = whatFollows([], { offer: (offer) => Effect.sync(() => (asked.push(offer), "")) })
-  expect(follow([])).toBe(Effect.void)
+it("an event without a process for its type queues no job", () => {
+  const event = {
+    ...{ stream: "store:1", type: "store.created", data: { name: "North" }, position: 1, version: 1 },
+    ...{ command_id: "test", actor_id: null, replica_id: null, recorded_at: "2026-07-01T09:00:00.000Z" }
+  }
+  for (const processes of [[], slice.processes ?? []])
+    expect(whatFollows(processes, { offer: () => Effect.die("a job is queued") })([event])).toBe(Effect.void)
 })
 
 describe.each(both_engines)("jobs that follow from events on %s", (engine) => {

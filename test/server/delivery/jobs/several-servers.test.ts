@@ -71,8 +71,8 @@ describe("two servers that start at once on an empty Postgres", () => {
   })
 })
 
-describe("jobs on a Postgres that becomes unreachable", () => {
-  it("continue once it is reachable again", async () => {
+describe("jobs on a Postgres that closes all connections", () => {
+  it("are run on new ones", async () => {
     const fresh = await freshDatabase()
     open.push(() => fresh.drop())
     const done: Array<string> = []

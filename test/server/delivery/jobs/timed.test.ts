@@ -35,7 +35,7 @@ afterEach(async () => {
 })
 
 describe.each(both_engines)("scheduled work on %s", (engine) => {
-  it("is queued once by all servers, and once after a downtime", async () => {
+  it("is queued once for all times missed while no server ran, and goes on after a clock years ahead is set right", async () => {
     const done: Array<string> = []
     const sweep: TimedWork = {
       cron: "0 4 * * *",
@@ -91,7 +91,7 @@ describe.each(both_engines)("scheduled work on %s", (engine) => {
     await expect.poll(() => done.at(-1), { timeout: 20_000 }).toBe("2026-07-05T04:00:00.000Z")
   })
 })
-it("overdue invoices are notified at start-up, too", async () => {
+it("an overdue invoice is recorded as overdue when the server starts, before the next scheduled time", async () => {
   const path = `${await folderOfItsOwn()}/server.sqlite`
   const openedAt = async (instant: string) => {
     const app = await openServerApp({

@@ -75,7 +75,7 @@ describe("an e-mail message", () => {
       "a_b_c\ufffd.pdf"
     ])
   })
-  it("is sent at most once to each address", async () => {
+  it("has each address at most once among its recipients", async () => {
     const { recipients } = await composed({
       to: ["a@b.example", "a@b.example"],
       cc: ["a@b.example"],
@@ -92,7 +92,7 @@ describe("an e-mail message", () => {
   ])("has its own Message-ID for the id %j", async (id, expected) => {
     expect((await composed({ id })).message_id).toBe(expected)
   })
-  it("names the setting that holds an invalid address", async () => {
+  it("is refused for an invalid sender address in the settings, by the setting's name", async () => {
     await serving.ask("/api/v1/settings/mail", {
       method: "PUT",
       json: { settings: { sender_address: "a..b@house.example" } }
@@ -105,7 +105,7 @@ describe("an e-mail message", () => {
   })
 })
 
-it("invalid recipients of a message are reported by field", () => {
+it("invalid addresses of a message are reported by field", () => {
   expect(mailAddressErrors({ to: ["ann@customer.example"] })).toEqual({})
   expect(Object.keys(mailAddressErrors({ to: ["ann"], cc: ["x"], reply_to: "y" }))).toEqual(["to", "cc", "reply_to"])
 })

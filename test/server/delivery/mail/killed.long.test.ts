@@ -14,8 +14,8 @@ afterEach(async () => {
 
 const token = "owner-token-of-the-tests"
 
-describe.each(share(engines))("mail when the server is killed while sending, on %s", (engine: Engine) => {
-  it("a message accepted by the mail server as its sender dies is resent under the same Message-ID", async () => {
+describe.each(share(engines))("a mail whose server is killed while sending it, on %s,", (engine: Engine) => {
+  it("is sent again with the same bytes and Message-ID, and its job is done at the second attempt", async () => {
     const seen: Array<Taken> = []
     let first = true
     let died: () => Promise<unknown> = () => Promise.resolve()

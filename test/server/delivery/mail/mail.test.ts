@@ -28,7 +28,7 @@ describe.each(engines)("mail on %s", (engine) => {
     return { smtp, app }
   }
 
-  it("arrives with its parts, headers and attachments unchanged", async () => {
+  it("arrives with its texts, headers and attachments, and no sign of blind copies", async () => {
     const { smtp, app } = await opened()
     const every_byte = Uint8Array.from({ length: 70_000 }, (_, at) => (at * 7 + (at >> 8)) % 256)
     const line = "A very long line. ".repeat(200).trim()
@@ -79,7 +79,7 @@ describe.each(engines)("mail on %s", (engine) => {
     expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(998)
   })
 
-  it("is sent once per id, and never when its command was refused", async () => {
+  it("is sent once per id, and not at all with an invalid address", async () => {
     const { smtp, app } = await opened()
     await app.mail({ id: "quote.1" })
     await app.mail({ id: "quote.1" })
@@ -158,7 +158,7 @@ describe.each(engines)("mail on %s", (engine) => {
       })
   })
 
-  it("fails at once after a 550, and notifies its sender once", async () => {
+  it("fails at once after a 550, with one notice to its sender even if that is refused, too", async () => {
     const { smtp, app } = await opened({ recipient: () => replies(550, "No such mailbox") })
     await app.mail({ id: "invoice.10" })
     await expect

@@ -56,8 +56,8 @@ const host = async (talk: (socket: Socket) => void): Promise<string> => {
   return `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-describe("a later attempt to send an e-mail", () => {
-  it("happens when no mail server listens at the address", async () => {
+describe("sending an e-mail is to be tried again later", () => {
+  it("when no mail server listens at the address", async () => {
     const smtp = await mailServer()
     await smtp.close()
     expect(await sender()(smtp.url)).toEqual({
@@ -68,13 +68,13 @@ describe("a later attempt to send an e-mail", () => {
   it.each([
     ["never greets", () => {}],
     ["says nothing after its greeting", (socket: Socket) => void socket.write("220 here\r\n")]
-  ])("happens when the mail server %s", async (_what, talk) => {
+  ])("when the mail server %s", async (_what, talk) => {
     expect(await sender()(await host(talk))).toEqual({
       kind: "later",
       text: expect.stringMatching(/did not answer in time|could not be reached/)
     })
   })
-  it("happens when the mail server sends an endless response", async () => {
+  it("when the mail server sends an endless response", async () => {
     const url = await host((socket) => {
       socket.write("220 here\r\n")
       const dribbling = setInterval(() => socket.write("250-more\r\n"), 200)
@@ -85,7 +85,7 @@ describe("a later attempt to send an e-mail", () => {
       text: "The mail server did not take the message in time."
     })
   })
-  it("happens when the connection breaks in the middle of the message", async () => {
+  it("when the connection breaks in the middle of the message", async () => {
     const url = await host((socket) => {
       socket.write("220 here\r\n")
       socket.on("data", (data) => {
@@ -98,7 +98,7 @@ describe("a later attempt to send an e-mail", () => {
     })
     expect(await sender()(url)).toMatchObject({ kind: "later" })
   })
-  it("happens when the password is wrong, with an error that does not repeat it", async () => {
+  it("when the password is wrong or a login is missing, with an error that does not repeat the password", async () => {
     const smtp = await opened({
       disabledCommands: ["STARTTLS"],
       allowInsecureAuth: true,
@@ -117,12 +117,12 @@ describe("a later attempt to send an e-mail", () => {
       text: expect.stringContaining("The mail server wants a login or encryption")
     })
   })
-  it("happens when a login is set and the mail server supports none", async () => {
+  it("when a login is set and the mail server supports none", async () => {
     const smtp = await opened({ disabledCommands: ["STARTTLS", "AUTH"] })
     expect(await sender()(smtp.url.replace("//", "//me:secret@"))).toMatchObject({ kind: "later" })
     expect(smtp.taken).toEqual([])
   })
-  it.each([421, 450, 451, 452, 503])("happens when the mail server answers %i", async (code) => {
+  it.each([421, 450, 451, 452, 503])("when the mail server answers %i", async (code) => {
     const smtp = await opened({ message: () => replies(code, "Not now") })
     expect(await sender()(smtp.url)).toMatchObject({ kind: "later", text: expect.stringContaining("Not now") })
   })
@@ -132,7 +132,7 @@ describe("an encrypted connection", () => {
   // The certificate of smtp-server is its own.
   const encrypted: Behaviour = { disabledCommands: [] }
 
-  it("needs a valid certificate for a remote mail server", async () => {
+  it("needs a valid certificate where certificates are checked", async () => {
     const smtp = await opened(encrypted)
     const transport = makeMailTransport(short)
     open.push(() => Effect.runPromise(transport.close))
@@ -149,7 +149,7 @@ describe("an encrypted connection", () => {
     })
     expect(smtp.taken).toEqual([])
   })
-  it("is required even if the server does not offer it", async () => {
+  it("is required with ?tls=unchecked, even if the server does not offer it", async () => {
     const smtp = await opened()
     expect(await sender()(`${smtp.url}?tls=unchecked`)).toEqual({
       kind: "later",
@@ -157,7 +157,7 @@ describe("an encrypted connection", () => {
     })
     expect(smtp.taken).toEqual([])
   })
-  it("accepts any certificate where configured, and on this machine", async () => {
+  it("accepts any certificate with ?tls=unchecked, and on this machine", async () => {
     const smtp = await opened(encrypted)
     expect(await sender()(`${smtp.url}?tls=unchecked`)).toMatchObject({ kind: "taken" })
     expect(await sender()(smtp.url)).toMatchObject({ kind: "taken" })

@@ -105,7 +105,7 @@ describe.each(engines)("the notifications on %s", (engine) => {
     expect(await titles(technician, "inspection.due", inspection.id)).toHaveLength(1)
     expect(await of(keeper, "inspection.due")).toEqual([])
   })
-  it("include goods from another store that have not arrived, once", async () => {
+  it("include a late transfer from another store, once", async () => {
     const porter = await house.person("Pat Porter", ["stock.view"])
     const store = await yard.made("/stores", { name: "Leeds" })
     const product = await yard.made("/products", { name: "Cable", stock_method: 1 })

@@ -52,7 +52,7 @@ describe.each(engines)("the inbox on %s", (engine) => {
     expect(await server.inbox(seller, in_vain)).toEqual([])
   })
 
-  it("is private to its user", async () => {
+  it("is private to its user, and read-only for a token with notifications:read", async () => {
     await made("A")
     await server.told()
     const [told] = await server.inbox(seller)
@@ -83,7 +83,7 @@ describe.each(engines)("the inbox on %s", (engine) => {
     expect([deleted.title, deleted.url]).toEqual([told.title, null])
   })
 
-  it("contains only types that the company's and the user's preferences allow", async () => {
+  it("gets what the company's settings allow or the user's preferences instead, and no muted or disabled type", async () => {
     const setting = (json: object) =>
       server.did(200, "PUT", "/notification_settings", {
         settings: [{ notification_type: "opportunity.created", ...json }]
@@ -116,7 +116,7 @@ describe.each(engines)("the inbox on %s", (engine) => {
     expect(own).toEqual([])
   })
 
-  it("contains each notification once, however often and concurrently the job runs", async () => {
+  it("contains each notification once when the job runs twice more at once", async () => {
     await made("A")
     await made("B")
     await server.told()
@@ -206,7 +206,7 @@ describe.each(engines)("the inbox on %s", (engine) => {
     ])
   })
 
-  it("is deleted with its user, and after 90 days", async () => {
+  it("is emptied when its user is erased, and after 90 days", async () => {
     await made("A")
     await server.told()
     await server.did(204, "DELETE", `/users/${seller.user_id}`)

@@ -106,7 +106,7 @@ describe.each(engines)("mailed notifications on %s", (engine) => {
     await mailsDone()
     expect(await mailsTo(ann)).toHaveLength(1)
   })
-  it("are only about the deactivation for a deactivated account", async () => {
+  it("are only about its deactivation for a deactivated account", async () => {
     server.setClock(noon + 300 * minute)
     const ann = await somebody()
     expect((await server.ask(`/api/v1/users/${ann}`, { method: "DELETE" })).status).toBe(204)
@@ -189,7 +189,7 @@ describe("a mailed notification", () => {
       "To get no such e-mail any more:\nflightcase notifications set invoice.overdue --no-email\n"
     )
   })
-  it("names the sending server, without advice on turning it off, if its type has no switch", () => {
+  it("names the sending server, and no command to turn it off, if its type cannot be turned off", () => {
     const { text } = composeNotice([told("Test message", { notification_type: "system.test_email" })], {
       ...about,
       is_gathered: false

@@ -182,7 +182,7 @@ it.each(engines)("notification streams on %s end at once when the server stops",
   await server.close()
 })
 
-it("servers on one Postgres wake each other's notification streams", async () => {
+it("notification streams of two servers on one Postgres send what either server records, in order", async () => {
   const database = await freshDatabase()
   const options = {
     database: { kind: "pg" as const, url: database.url, connections_max: 3 },

@@ -84,7 +84,7 @@ describe.each(engines)("webhook deliveries on %s", (engine) => {
     expect((await server.webhook(id)).consecutive_failures).toBe(3)
   })
 
-  it("read at most 64 kB of the response, and log its beginning", async () => {
+  it("do not wait for the end of an endless response, and log at most its first 1,024 bytes", async () => {
     const talker = await target((_delivered, response) => {
       response.writeHead(200, { "content-type": "text/plain" })
       const more = () => {
@@ -126,7 +126,7 @@ describe.each(engines)("webhook deliveries on %s", (engine) => {
     }
   )
 
-  it("reach a disabled webhook as well for a test event, and never count as failures", async () => {
+  it("of a test event reach a disabled webhook as well, and do not count as failures", async () => {
     const failing = await target(answering(503))
     const { id, secret } = await server.subscribed(["member.created"], failing.url)
     await server.did(200, "PUT", `/webhooks/${id}`, { is_active: false })
@@ -238,7 +238,7 @@ describe.each(engines)("webhook deliveries on %s", (engine) => {
     expect(failing.got.filter(({ body }) => body.event === "member.created").at(-1)?.text).not.toContain("Mustermann")
   })
 
-  it("include invoices even if the webhook's owner may not see them", async () => {
+  it("include invoices its owner may not see, and end when the owner loses the permission for webhooks", async () => {
     const role = await server.create("/roles", { name: "Hooks only", permissions: ["webhooks.manage"] })
     const { secret: token } = await server.person({ roles: [role.name] })
     const to = await target()
@@ -257,7 +257,7 @@ describe.each(engines)("webhook deliveries on %s", (engine) => {
     expect((await server.sql("select * from webhook_deliveries")).length).toBeLessThanOrEqual(1)
   })
 
-  it("stop when their owner's account is closed", async () => {
+  it("stop when their owner's account is closed, as that turns the webhook off", async () => {
     const { secret, user_id } = await server.person({ permissions: ["webhooks.manage"] })
     const to = await target()
     const made = await server.asks("POST", "/webhooks", { url: to.url, events: ["*"] }, secret)

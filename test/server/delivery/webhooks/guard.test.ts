@@ -73,7 +73,7 @@ describe("a connection to a webhook receiver", () => {
     sender(guard, 5_000)({ url, headers: {}, body: "{}" }, new AbortController().signal)
 
   it.each(["http", "https"])(
-    "is refused over %s if its host name resolves to a private address by then",
+    "is refused over %s if its host name resolves to a private address when it is opened",
     async (scheme) => {
       const port = portOf(scheme === "http" ? plain : secure)
       const before = hits
@@ -92,7 +92,7 @@ describe("a connection to a webhook receiver", () => {
       expect(await post(guard, `${scheme}://${host}:${port}/`), host).toMatchObject({ error: "refused_target" })
     expect(hits).toBe(before)
   })
-  it("may be private where allowed, but needs a trusted certificate", async () => {
+  it("may go to a private address where allowed, but needs a trusted certificate over https", async () => {
     const guard = makeGuard({ allows_private: true })
     expect(await post(guard, `http://127.0.0.1:${portOf(plain)}/`)).toMatchObject({ status: 200, error: null })
     expect(await post(guard, `https://127.0.0.1:${portOf(secure)}/`)).toMatchObject({ status: null, error: "tls" })
@@ -112,7 +112,7 @@ describe("a connection to a webhook receiver", () => {
   })
 })
 
-describe.each(engines)("subscribing a webhook on %s", (engine) => {
+describe.each(engines)("creating or changing a webhook on %s", (engine) => {
   let server: Serving
   beforeAll(async () => {
     server = await serve(engine)
@@ -133,7 +133,7 @@ describe.each(engines)("subscribing a webhook on %s", (engine) => {
     expect([status, Object.keys(body.errors)]).toEqual([422, ["url"]])
     expect(JSON.stringify(body)).not.toContain("secret@")
   })
-  it("refuses a change to a private address", async () => {
+  it("answers 422 for a change to a private address, and keeps the previous one", async () => {
     const made = await server.ask("/api/v1/webhooks", { json: { url: "https://8.8.8.8/", events: ["*"] } })
     const { id } = made.body.webhook
     const changed = await server.ask(`/api/v1/webhooks/${id}`, { method: "PUT", json: { url: "http://10.0.0.1/" } })

@@ -1,5 +1,5 @@
 /**
- * Outbound webhooks: permissions, and deliveries that are sent once, signed, and never for refused commands (cases I).
+ * Outbound webhooks: permissions, and deliveries that are sent once, signed, and never for refused commands.
  */
 import { createHmac } from "node:crypto"
 import { Webhook } from "standardwebhooks"
@@ -127,7 +127,7 @@ describe.each(engines)("webhooks on %s", (engine) => {
     await server.unsubscribed(id)
   })
 
-  it("refuse unknown events, listing the valid ones", async () => {
+  it("refuse unknown events, listing the valid ones, and invalid URLs", async () => {
     const asked = (json: object) => server.ask("/api/v1/webhooks", { json })
     const { body, status } = await asked({ url: "https://example.com", events: ["member.created", "member.born"] })
     expect(status).toBe(422)

@@ -88,7 +88,7 @@ describe("a backup", () => {
     await again.kill("SIGTERM")
   })
 
-  it("starts with a new key if it is restored without its own, and says which settings must be set again", async () => {
+  it("restored without its key gives the server a new one, and names the settings that must be set again", async () => {
     const settings = { smtp_url: "smtp://house:secret@mail.example:587" }
     await call(server, "PUT", "settings/mail", { settings })
     const { out } = await flightcase(env, "create", join(folder, "keyless-backup"), "--json")
@@ -102,7 +102,7 @@ describe("a backup", () => {
     await again.kill("SIGTERM")
   })
 
-  it("can be verified, restored on trial, listed, and planned for deletion", async () => {
+  it("can be verified, restored on trial and listed, and is named by the plan of a deletion", async () => {
     expect(await flightcase({}, "verify", file)).toMatchObject({ code: 0 })
     expect(await flightcase({}, "verify", file, "--restore")).toMatchObject({ code: 0 })
     expect(await flightcase(env, "create", join(folder, "backups"))).toMatchObject({ code: 0 })
@@ -139,7 +139,7 @@ describe("a backup", () => {
     expect(refused).toMatchObject({ code: 1, err: expect.stringContaining("is not empty") })
   })
 
-  it("opens with its passphrase only if it is encrypted", async () => {
+  it("that is encrypted opens with its passphrase only", async () => {
     const sealed_folder = join(folder, "sealed")
     const secret = { FLIGHTCASE_BACKUP_PASSPHRASE: "correct horse battery" }
     expect(await flightcase({ ...env, ...secret }, "create", sealed_folder)).toMatchObject({ code: 0 })
@@ -173,7 +173,7 @@ describe("a backup", () => {
     after.close()
   })
 
-  it("is opened by the file that age-keygen writes if it is for an age recipient", async () => {
+  it("for an age recipient opens with the file that age-keygen writes, and is listed without it", async () => {
     const sealed_folder = join(folder, "aged")
     const identity = await generateX25519Identity()
     const recipient = await identityToRecipient(identity)
@@ -230,7 +230,7 @@ describe.skipIf(tools === undefined)("backups in a bucket", () => {
     expect(JSON.parse(pruned.out).backups).toMatchObject([{ file: backups[1].file }])
     expect(JSON.parse((await flightcase(keys, "list", place, "--json")).out).backups).toHaveLength(1)
   })
-  it("arrive whole if they are larger than a part", async () => {
+  it("come back unchanged if they are larger than one part, and leave nothing if they are aborted", async () => {
     const large = await folderOfItsOwn()
     const path = join(large, "large")
     const bytes = randomBytes(70_000_000)

@@ -109,7 +109,7 @@ describe.each(both_engines)("the scheduled backup on %s", (engine) => {
   })
 })
 
-it("a scheduled backup that fails is notified to those who manage the server, and found by its checks", async () => {
+it("a scheduled backup that fails is reported to the owner by a notification, and by the server's checks", async () => {
   const data_folder = folderOf("data")
   const blocked = join(folderOf("place"), "backups")
   writeFileSync(blocked, "no folder")
@@ -167,7 +167,7 @@ it("pruning deletes backups that cannot be read, and neither counts nor deletes 
   expect(readdirSync(backups)).toEqual([...names.slice(1), later])
 })
 
-it("two servers that share a place list, date and prune their own backups only", async () => {
+it("two servers that share a folder find the newest of their own backups, and prune only these", async () => {
   const backups = folderOf("shared")
   const [one, other] = ["0000000a", "0000000b"]
   const nameOf = (day: number, server = ""): string =>
@@ -189,7 +189,7 @@ it("two servers that share a place list, date and prune their own backups only",
   await expect(pruneBackups(backups, 1, at(undefined))).rejects.toThrow("unknown whose backups")
 })
 
-it("the settings of backups are the owner's alone", async () => {
+it("the settings of backups are changed by the owner only, whatever permissions other users have", async () => {
   const data_folder = folderOf("data")
   const { app } = await openedAt(await databaseOf("sqlite", data_folder), data_folder, "2026-07-01T12:00:00.000Z")
   const made = async (path: string, json: object) => (await askOf(app, `/api/v1/${path}`, { json })).body
@@ -279,7 +279,7 @@ it("a backup of Postgres without pg_dump, or with an older one, holds the journa
   }
 })
 
-it("moves to an empty Postgres and back with the same rows, ids and files, and is refused where there is data", async () => {
+it("a server moves to an empty Postgres and back with the same rows, ids and files, but not onto existing data", async () => {
   const data_folder = folderOf("data")
   const database = await databaseOf("sqlite", data_folder)
   const { app, close } = await openedAt(database, data_folder, "2026-07-01T12:00:00.000Z")

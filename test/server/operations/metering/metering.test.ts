@@ -118,7 +118,7 @@ describe.each(engines)("metering on %s", (engine: Engine) => {
     expect(rows["verb"]).toMatchObject({ status_code: 405, uri: "/api/v1/products", route_name: null })
   })
 
-  it("charges nothing for free calls, and counts no requests for pages outside the API", async () => {
+  it("charges nothing for free calls, and records no requests outside the API", async () => {
     await server.ask("/api/v1/usage", { headers: id("free") })
     await server.ask("/metrics", { headers: id("page"), from: "127.0.0.1" })
     expect(await logOf(server, "free")).toMatchObject([{ price_weight: 0, weighted_units: 0 }])

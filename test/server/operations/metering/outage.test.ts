@@ -58,7 +58,7 @@ const open = async (engine: Engine): Promise<House> => {
 }
 
 describe.each(both_engines)("while the database is unavailable, on %s", (engine) => {
-  it("calls are kept up to a limit, and counted once when it is back", async () => {
+  it("calls are kept up to a limit, beyond which they are dropped, and counted once when it is back", async () => {
     const { close, goes, server } = await open(engine)
     const meter = makeMeter({ rows_max: 50, batch_rows: 20 })
     const asked = (many: number): void => {

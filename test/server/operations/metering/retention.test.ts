@@ -72,7 +72,7 @@ it("metering keeps a limited number of unwritten rows in memory, and isolates a 
   expect([buffer.waiting(), buffer.dropped()]).toEqual([0, 3])
 })
 
-describe.each(engines)("the retention of request logs on %s", (engine: Engine) => {
+describe.each(engines)("request logs on %s", (engine: Engine) => {
   let server: Serving
   const meter: Meter = makeMeter()
   beforeAll(async () => {
@@ -88,7 +88,7 @@ describe.each(engines)("the retention of request logs on %s", (engine: Engine) =
       )
     )
 
-  it("keeps usage sums equal to the logs, for any calls and any window", { timeout: 120_000 }, async () => {
+  it("add up to the sums of usage, for random calls and windows", { timeout: 120_000 }, async () => {
     const calls = fc.array(
       fc.record({
         started_millis: fc.integer({ min: noon - 40 * day, max: noon }),
@@ -142,7 +142,7 @@ describe.each(engines)("the retention of request logs on %s", (engine: Engine) =
     )
   })
 
-  it("deletes logs after the days in the settings, in batches", async () => {
+  it("are deleted after 90 days, thousands of them, too, and sums of usage after 25 months", async () => {
     await empty()
     const ages = [0, 80, 100, 400, 900]
     for (const age of ages) meter.answered({ ...call, started_millis: noon - age * day })
@@ -174,7 +174,7 @@ describe.each(engines)("the retention of request logs on %s", (engine: Engine) =
     ).toEqual([100, 400, 80].sort())
   })
 
-  it("removes address and device of erased people, also from rows not yet written", async () => {
+  it("lose the address and user agent of erased people, also where they are not yet written", async () => {
     const invited = await server.ask("/api/v1/users", {
       json: { name: "Mia", email: "mia@example.com", roles: ["Admin"] }
     })

@@ -76,8 +76,8 @@ describe.each(engines)("the checks of a server on %s", (engine) => {
   })
 })
 
-describe("the mail check of doctor --server", () => {
-  it("logs in to the mail server, and reports why it could not", async () => {
+describe("the mail check of a server", () => {
+  it("connects to the mail server, and reports why it could not", async () => {
     const smtp = await mailServer({ recipient: () => replies(550, "No such mailbox") })
     const at = (smtp_url: string) => ({ outside: { ...nothing_outside, smtp_url } })
     await withServer("sqlite", at(smtp.url), async (_, look) => {
@@ -93,12 +93,12 @@ describe("the mail check of doctor --server", () => {
   })
 })
 
-describe("doctor --server and upgrade --check", () => {
+describe("checking a server", () => {
   const place = placeOfSuite()
   const { json, type } = place
   beforeAll(() => place.login())
 
-  it("print a line for each check, and exit with 1 if one fails", async () => {
+  it("by doctor --server prints a line for each check, and exits with 1 if one fails", async () => {
     const { code, out } = await type("doctor --server")
     expect([code, out]).toEqual([0, expect.stringMatching(/^ok\tdatabase\tSQLite 3/)])
     expect(out).toContain("ok\tmail\tno mail server is set: messages are written to outbox/\n")
@@ -109,14 +109,14 @@ describe("doctor --server and upgrade --check", () => {
     expect(bad.code).toBe(1)
     expect(JSON.parse(bad.out).findings).toContainEqual(expect.objectContaining({ check: "jobs", ok: false }))
   })
-  it("print what this release would change, and how to upgrade without --check", async () => {
+  it("by upgrade --check prints what this release would change, and upgrade without it exits with 2", async () => {
     const env = { FLIGHTCASE_DATA: mkdtempSync(join(folder, "upgrade-")) }
     const { code, out } = await type("upgrade --check", { env })
     expect([code, out]).toEqual([0, expect.stringMatching(/^ok\tupgrade\tthe database is to be made$/m)])
     expect(out).not.toContain("mail")
     expect((await type("upgrade", { env })).code).toBe(2)
   })
-  it("need the permission system.manage", async () => {
+  it("needs the permission system.manage", async () => {
     const server = await serve("sqlite")
     const { secret: token } = await houseOn(server).person({ name: "Ann", permissions: ["system.read"] })
     expect((await server.ask("/api/v1/system/checks", { token })).status).toBe(403)

@@ -28,7 +28,7 @@ describe.each(engines)("a board on %s", (engine) => {
     )
     expect(page.text).not.toMatch(/ on\w+=|style="|https?:\/\//)
   })
-  it("counts units in quarantine as to replace in an order due out today", async () => {
+  it("counts a packed unit that is quarantined as one to replace, in an order due out today", async () => {
     const { id: item_id, units } = await house.units(1, 1, { name: "Arri" })
     const from = Date.now()
     const dates = { starts_at: new Date(from).toISOString(), ends_at: new Date(from + 40 * 3_600_000).toISOString() }
@@ -96,7 +96,7 @@ describe.each(engines)("a board on %s", (engine) => {
     expect((await house.ask(at(board.url))).status).toBe(403)
     await house.sql("update users set is_active = true where id = 1")
   })
-  it("takes its theme from the address, and ignores other parameters", async () => {
+  it("takes its theme from the address, and ignores an unknown one", async () => {
     const { url } = await made()
     expect((await house.ask(`${at(url)}?theme=dark`)).text).toContain('data-theme="dark"')
     expect((await house.ask(`${at(url)}?theme="><script>`)).text).toMatch(/^<!doctype html><html lang="en"><head>/)
@@ -168,7 +168,7 @@ describe.each(engines)("a board on %s", (engine) => {
     expect((await house.ask(at(own.body.board.url))).status).toBe(403)
     await house.did(204, "DELETE", `/boards/${own.body.board.id}`)
   })
-  it("shows only data its creator's token may read", async () => {
+  it("is refused to users and tokens without the rights to what it shows, and ends when its creator loses them", async () => {
     const warehouse = await colleague(["Warehouse"])
     expect((await warehouse.asks("POST", "/boards", { name: "Money", shows_money: true })).status).toBe(403)
     const narrow = await colleague(["Admin"], ["boards:write"])
@@ -189,7 +189,7 @@ describe.each(engines)("a board on %s", (engine) => {
     expect(refused.status).toBe(422)
     expect(refused.body.errors.name[0]).toContain("Delete one")
   })
-  it("requires a name within limits and an existing store", async () => {
+  it("requires a name within limits, and an existing store and a valid end if given", async () => {
     for (const [json, field] of [
       [{}, "name"],
       [{ name: "x".repeat(101) }, "name"],

@@ -179,7 +179,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
     expect((await read((await feeds())[1].url)).status).toBe(200)
   })
 
-  it("stay valid with links signed by earlier releases if these name their user", async () => {
+  it("open by links that earlier releases signed, if these name their user", async () => {
     const earlier = (path: string): string =>
       createHmac(
         "sha256",
@@ -320,7 +320,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
       expect(subjects((await exported(`with=orders&user_id=${seller}`)).text)).toHaveLength(1)
       expect(subjects((await exported(`with=orders&user_id=${alice}`)).text)).toEqual([])
     })
-    it("show orders to users who may see them", async () => {
+    it("show orders only to users and tokens that may see them, and addresses only to users who may see members", async () => {
       expect((await exported("with=orders", seller_token)).text).toContain("LOCATION:1 High Street\\, Leeds\r\n")
       expect((await exported("with=orders", mover_token)).status).toBe(200)
       const looking = await made("roles", { name: "Looks on", permissions: ["activities.view"] }, "role")
@@ -385,7 +385,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
       await server.ask(`/api/v1/opportunities/${order}/reinstate`, { json: {} })
       expect(await uids()).toEqual(names.map((uid) => `${uid} CONFIRMED`))
     })
-    it("are the same on a device, for any user", async () => {
+    it("are the same on a device of the owner, of sales and of the warehouse", async () => {
       const listening: Listening = await listenOn({
         host: "127.0.0.1",
         port: 0,
