@@ -313,6 +313,7 @@ describe.each(engines)("prices on %s", (engine) => {
     }
     it("follows the default pair for a pair of classes without a rule, rounded per class", async () => {
       expect(taxes(await bought({}, [exempt, "0.03"], [1, "0.03"]))).toEqual(["0.06", "0.02", "0.08"])
+      expect(taxes(await bought({}, [1, "0.03"], [1, "0.03"]))).toEqual(["0.06", "0.01", "0.07"])
     })
     it("gives a warning with the fix if it is missing for lack of a class", async () => {
       const warnings = async (id: number) => (await w.get(`/opportunities/${id}`)).body.meta.warnings

@@ -216,12 +216,15 @@ describe.each(engines)("the default roles, server on %s", (engine) => {
     }
   })
 
-  it("forbid a token for fulfilment to list orders or stock or change orders, not to prepare units", async () => {
+  it("let a token with opportunities:fulfil prepare units, but not list orders or stock, nor change orders", async () => {
     const [{ id }] = await show("/users?q[name_eq]=Warehouse")
     const { secret } = await create("/tokens", { name: "Scanner", abilities: ["opportunities:fulfil"], user_id: id })
-    const order = `/opportunities/${made.order}`
-    const prepared = await server.post(`${order}/quick_prepare`, { asset_ids: [made.asset] }, secret)
-    expect(prepared.status).not.toBe(403)
+    const { id: item_id, units } = await server.units(1, 1)
+    const { id: order_id, items } = await server.withLine({ member_id: made.member }, { item_id })
+    const order = `/opportunities/${order_id}`
+    await server.confirm(order_id)
+    const asset = await create(`${order}/items/${items[0].id}/assets`, { stock_level_id: units[0] })
+    expect((await server.post(`${order}/quick_prepare`, { asset_ids: [asset.id] }, secret)).status).toBe(200)
     for (const path of ["/opportunities", "/stock_levels"]) expect((await server.get(path, secret)).status).toBe(403)
     expect((await server.put(order, {}, secret)).status).toBe(403)
   })
