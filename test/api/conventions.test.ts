@@ -27,7 +27,7 @@ describe.each(engines)("conventions on %s", (engine) => {
     made("/members", { name, membership_type, ...more })
 
   describe("errors", () => {
-    it("errors are JSON, whether the Accept header is missing or asks for HTML (case A9)", async () => {
+    it("errors are JSON, whether the Accept header is missing or asks for HTML", async () => {
       for (const headers of [{}, { accept: "text/html" }]) {
         const got = await post("/members", {}, { headers })
         expect(got.status).toBe(422)
@@ -39,14 +39,14 @@ describe.each(engines)("conventions on %s", (engine) => {
   })
 
   describe("members", () => {
-    it("an archived member cannot be an owner (case E3)", async () => {
+    it("an archived member cannot be an owner", async () => {
       const x = await memberOf("Archived owner", "contact")
       await api(`/members/${x.id}`, { method: "DELETE" })
       expect(
         errorKeys(await post("/members", { name: "Owned", membership_type: "organisation", owned_by: x.id }))
       ).toEqual([422, ["owned_by"]])
     })
-    it("the primary of two addresses is also returned separately, on request (case E15)", async () => {
+    it("the primary of two addresses is also returned separately, on request", async () => {
       const { id } = await memberOf("Two doors")
       const first = await made(`/members/${id}/addresses`, { street: "Front" })
       const second = await made(`/members/${id}/addresses`, { street: "Back", is_primary: true })
@@ -60,7 +60,7 @@ describe.each(engines)("conventions on %s", (engine) => {
 
   // The text of the feeds, as it is had with a token.
   describe("calendar feeds", () => {
-    it("a feed is sent as text/calendar, with an inline disposition (case G2)", async () => {
+    it("a feed is sent as text/calendar, with an inline disposition", async () => {
       const got = await api("/calendar_feeds/export")
       expect(got.status).toBe(200)
       expect(got.headers["content-type"]).toBe("text/calendar; charset=utf-8")
@@ -68,7 +68,7 @@ describe.each(engines)("conventions on %s", (engine) => {
     })
   })
 
-  describe("amounts in requests (cases H2 and H4)", () => {
+  describe("amounts in requests", () => {
     const priced = async (price: string, currency: string): Promise<Got> => {
       const product = await made("/products", { name: "Priced" })
       const rate_definition_id = (await api("/rate_definitions?per_page=1")).body.rate_definitions[0].id

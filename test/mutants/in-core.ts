@@ -353,7 +353,7 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/orders/opportunities/units/allocation.test.ts",
-        test: "is rejected for a unit reserved for overlapping dates, naming the unit and the order (scenario 99)",
+        test: "is rejected for a unit reserved for overlapping dates, naming the unit and the order",
         engine: "sqlite"
       }
     ]

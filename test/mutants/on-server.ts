@@ -551,7 +551,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/sync/server/hidden-events.test.ts",
-        test: "come with the page of rows during whose reading they were recorded",
+        test: "are sent with the page of rows that was being read when they were recorded",
         engine: "sqlite"
       }
     ]

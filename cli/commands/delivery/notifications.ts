@@ -1,6 +1,6 @@
 /**
  * `notifications`: types of notifications and their channels, as tables with a row per type and a column per channel.
- * The verbs of the API's noun are added.
+ * The verbs derived from the API's endpoints are added.
  */
 import { Argument, type Command } from "commander"
 import { notificationTypes } from "../../../core/office/notifications/types.ts"

@@ -50,7 +50,7 @@ export const onDeleteEffect = ({ rule }: Reference): OnDelete =>
 export const clearedColumns = ({ column, rule }: Reference): AnyRow =>
   Object.fromEntries([column, ...(rule?.clears ?? [])].map((name) => [name, null]))
 
-/** Changes of holders when one row is deleted. Lists are cleared by separate events (`reference-checks.ts`). */
+/** Changes of the referring rows when a row is deleted. Lists are cleared by separate events (`reference-checks.ts`). */
 const followUps = (references: References, table: Table, key: number | string, at: string): ReadonlyArray<RowChange> =>
   (references.get(table.name) ?? [])
     .filter((one) => !one.is_list)

@@ -40,7 +40,7 @@ export const settingsFrom = (
   }
   return all
 }
-/** Defaults of these groups: the same for every reading, so made once. */
+/** Defaults of these groups, computed once. */
 const defaultsOf = (groups: SettingGroups): Settings => {
   const known = all_defaults.get(groups)
   if (known !== undefined) return known

@@ -35,7 +35,7 @@ const memberMerged = eventType("member.merged", {
         moved: Schema.Array(Schema.Struct({ id: Schema.Int, member_id: Schema.Int, related_member_id: Schema.Int })),
         dropped: ids()
       }),
-      // By table, ids of the secondary's participations in things the primary member takes part in as well.
+      // By table, ids of the secondary's rows that the primary has as well, such as participants of one activity.
       doubled: Schema.Record(Schema.String, ids())
     }),
   stream: ({ primary_id }) => streamOf("member", primary_id),
@@ -96,7 +96,7 @@ export interface MergeFacts {
   readonly relationships: ReadonlyArray<RelationshipRow>
   /** Kinds of contact records of which the remaining member already has a primary one. */
   readonly primary_kinds: ReadonlyArray<ContactKind>
-  /** By table, ids of the secondary's participations in things the primary member takes part in as well. */
+  /** By table, ids of the secondary's rows that the primary has as well, such as participants of one activity. */
   readonly doubled: { readonly [table: string]: ReadonlyArray<number> }
 }
 /**

@@ -86,7 +86,7 @@ const too_many = invalidField("since", `More than ${replayed_max} events happene
 
 const replaySince = (api: WebhookApi) =>
   command("POST", "/api/v1/webhooks/{id}/replay", {
-    answer: { message: text(), count: integer({ describe: "Deliveries queued" }) },
+    answer: { message: text(), count: integer({ describe: "Number of deliveries queued" }) },
     name: "webhooks.replay",
     summary: "Send all subscribed events since a time, including those missed while inactive",
     ...access,

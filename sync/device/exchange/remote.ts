@@ -296,7 +296,7 @@ const follow = async (
 }
 
 /**
- * Watches over a pull: calls `fail` if no news arrive within `patience.news`, not counting time spent here on applying
+ * Watches over a pull: calls `fail` if nothing new arrives within `patience.news`, not counting time spent on applying
  * events, or if it does not end within `patience.pull`.
  */
 const limits = (base: string, patience: Timeouts, fail: (error: Unreachable) => void) => {

@@ -52,8 +52,8 @@ export interface SyncParts {
 const commands_per_push = 100
 const bytes_per_push = 1_048_576
 /**
- * Maximum number of new histories in a row. More indicates a fault, as permissions rarely change and backups are rarely
- * restored.
+ * Maximum number of new histories during one sync. More indicates a fault, as permissions rarely change and backups are
+ * rarely restored.
  */
 const beginnings_max = 5
 

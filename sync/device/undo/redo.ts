@@ -205,8 +205,8 @@ interface Overwritten {
   readonly left: Json
 }
 /**
- * Later change of a value that a redo would overwrite, and the state that must be unchanged when it reaches the server.
- * `with_it`: ids of commands redone together.
+ * Later change of a value that a redo would overwrite, and the state that must be unchanged when the redo reaches the
+ * server. `with_it`: ids of commands redone together.
  */
 const overwritten = Effect.fnUntraced(function* (
   parts: UndoParts,

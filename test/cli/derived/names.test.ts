@@ -136,7 +136,7 @@ describe("columns of imported files", () => {
       Anything: "x"
     })
   })
-  it("are ignored without a mapping or a field's name, if others are mapped", () => {
+  it("are ignored if they are neither mapped nor named like a field, where others are mapped", () => {
     expect(
       mapped(["name=Model"], ["Model", "Type", "weight"], { Model: "Aura", Type: "Moving Head", weight: "6" })
     ).toEqual({ name: "Aura", weight: "6" })

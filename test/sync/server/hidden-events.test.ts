@@ -44,7 +44,7 @@ describe.each(both_engines)("events that devices pull, on %s", (engine) => {
     expect(caught_up.headers?.["electric-offset"]).toBe(end)
   })
 
-  it("come with the page of rows during whose reading they were recorded", async () => {
+  it("are sent with the page of rows that was being read when they were recorded", async () => {
     const { headers = {} } = await read([["offset", "-1"]])
     const [handle, offset] = [headers["electric-handle"]!, headers["electric-offset"]!]
     const from = Number(offset.split("_")[0])

@@ -69,7 +69,7 @@ const assistant = async (args: string, env: { readonly [name: string]: string } 
 }
 const device = (args = "") => assistant(args, on_device)
 
-describe("the MCP server without a login", () => {
+describe("the MCP server without a replica", () => {
   it("answers from the server named by the environment, and rejects commands with missing or unknown fields", async () => {
     const { call, client, faults, refused } = await assistant("")
     expect(client.getInstructions()).toContain(`Answers come from ${place.url}`)

@@ -27,7 +27,7 @@ describe.each(engines)("details of opportunities on %s", (engine) => {
     const { id } = await w.opportunity()
     await refused(w.put(`/opportunities/${id}`, { member_id: await w.contact() }), "member_id")
   })
-  it("accept the customer's addresses only, and return them in full on request (scenarios 3, 13)", async () => {
+  it("accept the customer's addresses only, and return them in full on request", async () => {
     const [mine, other] = [await organisation(), await organisation({ name: "Other" })]
     const address = await w.create(`/members/${mine.id}/addresses`, { street: "1 Road", city: "Leeds" })
     const foreign = await w.create(`/members/${other.id}/addresses`, { street: "2 Road" })
@@ -103,7 +103,7 @@ describe.each(engines)("details of opportunities on %s", (engine) => {
       await refused(w.post(`/opportunities/${id}/participants`, { member_id: again }), "member_id")
     expect((await w.amend(`/opportunities/${id}/participants/${made.id}`, { role: null })).role).toBeNull()
   })
-  it("are cloned as a separate draft, with manual prices and paths without gaps (scenario 57)", async () => {
+  it("are cloned as a separate draft, with manual prices and paths without gaps", async () => {
     const { id } = await w.opportunity({
       ...hire_dates,
       subject: "Original",
@@ -145,7 +145,7 @@ describe.each(engines)("details of opportunities on %s", (engine) => {
       "opportunity.cloned"
     ])
   })
-  it("show old and new values in the activity, newest first, and require its ability (scenario 125)", async () => {
+  it("show old and new values in the activity, newest first, and require its ability", async () => {
     const { id } = await w.opportunity({ subject: "Old", reference: "same" })
     await w.put(`/opportunities/${id}`, { subject: "New", reference: "same" })
     const [line] = (await w.create(`/opportunities/${id}/items`, fifty_each)).items
@@ -235,7 +235,7 @@ describe.each(engines)("details of opportunities on %s", (engine) => {
       new_values: { description: "Lorry", amount: 2500, is_optional: true }
     })
   })
-  it("list available actions with whether the status allows each (scenarios 47, 49, 51)", async () => {
+  it("list available actions with whether the status allows each", async () => {
     const draft = await w.opportunity()
     const shape = await w.show(`/opportunities/${draft.id}/available_actions`)
     expect(shape.map((one) => one.key)).toEqual(

@@ -5,7 +5,7 @@ import { appHouse } from "../../../app-house.ts"
 describe.each(engines)("an order without an end, on %s", (engine) => {
   const w = appHouse(engine, undefined, "2026-06-18T12:00:00.000Z")
 
-  it("still takes its stock years later, and is charged for one day (case A15)", async () => {
+  it("still takes its stock years later, and is charged for one day", async () => {
     const product = await w.product()
     await w.hold(product, 10)
     const line = { name: "Barrier", item_id: product, quantity: 3, unit_price: "5.00" }

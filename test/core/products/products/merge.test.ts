@@ -16,7 +16,7 @@ describe.each(engines)("merging products on %s", (engine) => {
   const list = async <const Key extends keyof Body>(path: string, key: Key): Promise<Body[Key]> =>
     (await w.get(`/${path}`)).body[key]
 
-  it("requires another active product of the same kind (case I9)", async () => {
+  it("requires another active product of the same kind", async () => {
     const [P, gone] = [await made(), await made()]
     const [sale, bulk] = [await made({ product_type: "sale" }), await made({ stock_method: 1 })]
     await w.remove(`/products/${gone}`)

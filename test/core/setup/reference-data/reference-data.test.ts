@@ -135,7 +135,7 @@ describe.each(engines)("reference data on %s", (engine) => {
       ["tax_rules", { ...zero, tax_rate_id: 99, product_tax_class_id: 99 }, ["product_tax_class_id", "tax_rate_id"]],
       ["tax_rules", { ...zero, priority: -1 }, ["priority"]],
       ["product_tax_classes", { name: "x".repeat(256), is_default: "maybe" }, ["name", "is_default"]]
-    ])("rejects in %s: %j", async (path, body, errors) => {
+    ])("rejects in %s the invalid values %j", async (path, body, errors) => {
       await refused(w.post(`/${path}`, body), ...errors)
     })
     it("requires one permission to read and another to change", async () => {

@@ -149,7 +149,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
       expect((await out(inner, await order())).status).toBe(200)
     }
   )
-  it("keep a unit packed in a kit from being allocated (case H8)", async () => {
+  it("keep a unit packed in a kit from being allocated", async () => {
     const kit = await sealed()
     const id = await order(kit.inside.product)
     const [line] = (await w.show(`/opportunities/${id}?include=items`)).items

@@ -193,9 +193,10 @@ describe("the mail server's responses about recipients", () => {
   })
   it("name every recipient when the message is refused", async () => {
     const smtp = await opened({ message: () => replies(554, "Spam") })
-    expect(await sender()(smtp.url)).toEqual({
+    const to = ["ann@customer.example", "bob@customer.example"]
+    expect(await sender()(smtp.url, to)).toEqual({
       kind: "refused",
-      refused: [{ address: "ann@customer.example", code: 554, text: expect.stringContaining("Spam") }],
+      refused: to.map((address) => ({ address, code: 554, text: expect.stringContaining("Spam") })),
       text: expect.stringContaining("Spam")
     })
   })

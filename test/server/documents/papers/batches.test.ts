@@ -214,7 +214,7 @@ describe.each(engines)("batches and files of documents on %s", (engine) => {
     expect(told(target, "document.voided")[0].document).toMatchObject({ status: "voided", void_reason: "No" })
     await expect.poll(() => told(target, "document.finalised").length, poll).toBe(1)
   })
-  it("webhooks receive PDFs of invoices and credit notes, which record no event", async () => {
+  it("webhooks are sent a message for each PDF of an invoice or credit note, which records no event", async () => {
     const target = await subscribed("pdf_generated")
     const invoice = await house.invoice()
     const { credit_note } = await house.did(201, "POST", `/invoices/${invoice}/credit_notes`, {})

@@ -206,7 +206,7 @@ describe("commands in a device's outbox", () => {
     expect(outbox.find("b")!.replaces).toBe("a")
     expect(outbox.append(command("c"), { named: ["lamps/7"] }).needs).toEqual(["b"])
   })
-  it("are reported if they differ from the server, until they are marked as seen", () => {
+  it("are reported if their outcome differs at the server, until they are marked as seen", () => {
     const outbox = open()
     for (const id of ["a", "b", "c"]) outbox.append(command(id), on("lamp:1"))
     expect(outbox.recordedOf(1)?.events).toMatchObject([{ stream: "lamp:1" }])

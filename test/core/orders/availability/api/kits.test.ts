@@ -22,7 +22,7 @@ const free = (given: ReturnType<typeof snapshot>, product_id: number, from = "07
 describe("a catalogue kit", () => {
   const oneAndTwo = product(kit, { is_kit: true, parts: [pool(A, 1), pool(B, 2)] })
 
-  it("has the availability of its scarcest part, day by day (case G11)", () => {
+  it("has the availability of its scarcest part, day by day", () => {
     const given = snapshot({
       products: [oneAndTwo],
       stock: [bulk(5, { product_id: A }), bulk(8, { product_id: B })],
@@ -54,7 +54,7 @@ describe("a catalogue kit", () => {
     })
   })
 
-  it("divides through nested kits: 9 parts at 2 each make 4 (case G13)", () => {
+  it("divides through nested kits: 9 parts at 2 each make 4", () => {
     const given = snapshot({
       products: [
         product(kit, { is_kit: true, parts: [pool(inner, 1)] }),
@@ -160,7 +160,7 @@ describe("a case hired with its contents", () => {
     expect(free(given, H, "07-01", "07-03")).toEqual(expected)
   )
 
-  it("ignores bookings of other units of a fixed part, and is taken by a booking of its own unit on that day only", () => {
+  it("is free while other units of its part's product are booked, but not while the unit packed in it is", () => {
     const base = {
       products: [caseOf("kit", [fixed(F, 1)])],
       stock: [...cases(1), ...units(301, 302)],
@@ -200,7 +200,7 @@ describe("a case hired with its contents", () => {
     expect(free(given, H, "07-01", "07-04")).toEqual([0, 1, 1])
   })
 
-  it("is limited by its pool parts as well, as a hybrid (case G19)", () => {
+  it("is limited by its pool parts as well, as a hybrid", () => {
     const five = { stock: cases(5), containers: [201, 202, 203, 204, 205].map((id) => packed(id, [id + 100])) }
     const contents = units(301, 302, 303, 304, 305)
     const demands = [301, 302, 303, 304, 305].map((id) => packingDemand(id))

@@ -13,7 +13,7 @@ const line = (quantity: number, from: string, to: string, more: { id?: number; p
 })
 
 describe("availability for a line", () => {
-  it("excludes the line's own demand: 4 of 5 booked leave a line of 3 short of 2 (case F1)", () => {
+  it("excludes the line's own demand: 4 of 5 booked leave a line of 3 short of 2", () => {
     const given = snapshot({
       stock: [bulk(5)],
       demands: [demand(4, "08-01T09:00", "08-03T17:00"), demand(3, "08-01T09:00", "08-03T17:00", { source_id: 900 })]
@@ -31,7 +31,7 @@ describe("availability for a line", () => {
     })
   })
 
-  it("is reduced by another order's turnaround on the day after (case B5)", () => {
+  it("is reduced by another order's turnaround on the day after", () => {
     const other = demand(3, "04-13", "04-15", { buffers: { before_minutes: 0, after_minutes: 1440 } })
     const given = snapshot({ stock: [bulk(3)], demands: [other], now: "04-01" })
     expect(lineAvailability(given, line(1, "04-15", "04-16")).available_for_item).toBe(0)
@@ -137,7 +137,7 @@ describe("free units", () => {
   const listed = (given: ReturnType<typeof snapshot>, from: string, to: string) =>
     availableAssets(given, P, window(from, to)).map((asset) => asset.id)
 
-  it("are this store's units of the product without demands in the window, by id (cases E4, E6)", () => {
+  it("are this store's units of the product without demands in the window, by id", () => {
     const given = snapshot({
       stock: [
         unit(3, { item_name: "Blue", barcode: "B3", asset_number: "A3", location: "Rack 2" }),

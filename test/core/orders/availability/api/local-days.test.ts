@@ -20,7 +20,7 @@ const clockIn = (zone: string) => {
   return (instant: number): number => Date.parse(`${clock.format(instant).replace(" ", "T")}Z`)
 }
 
-describe("the clock of a zone", () => {
+describe("the local time of a zone", () => {
   const zones = words(`
     UTC Europe/London America/New_York Australia/Lord_Howe America/Sao_Paulo Asia/Kolkata Africa/Casablanca
     America/St_Johns Pacific/Apia Asia/Tehran America/Havana Africa/Cairo Africa/Monrovia
@@ -53,7 +53,7 @@ describe("the clock of a zone", () => {
     expect(iso(instantOfWall(Date.parse("2026-03-29T01:30Z"), "Europe/London"))).toBe("2026-03-29T01:00")
   })
 
-  it("accepts known zone names, and reads a blank name as UTC", () => {
+  it("exists for each known zone name, and is that of UTC for a blank one", () => {
     expect([isZone("Europe/London"), isZone("Mars/Olympus")]).toEqual([true, false])
     expect([zoneOf(null), zoneOf(" "), zoneOf("Asia/Tokyo")]).toEqual(["UTC", "UTC", "Asia/Tokyo"])
   })

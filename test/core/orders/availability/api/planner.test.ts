@@ -15,7 +15,7 @@ const gantt = (
 ) => availabilityGantt(given, P, moment(from), moment(to), opportunities, assets)
 
 describe("the calendar grid", () => {
-  it("shows each product's lowest availability per day, by product id, first and last day included (case D1)", () => {
+  it("shows each product's lowest availability per day, by product id, first and last day included", () => {
     const given = snapshot({
       stock: [bulk(2, { product_id: 12 }), bulk(10, { product_id: 11 })],
       demands: [
@@ -50,7 +50,7 @@ describe("the calendar grid", () => {
     })
   })
 
-  it("shows units awaiting a check separately, without deducting them (case D3)", () => {
+  it("shows units awaiting a check separately, without deducting them", () => {
     const waiting = [1, 2, 3].map((asset_id) =>
       demand(1, "06-01", "06-17", { asset_id, phase: "closed", pending_checkin: true, returned_at: at("06-17") })
     )
@@ -60,7 +60,7 @@ describe("the calendar grid", () => {
     ])
   })
 
-  it("marks a day as short for one short hour (case D7)", () => {
+  it("marks a day as short for one short hour", () => {
     const given = snapshot({
       resolution: "hourly",
       stock: [bulk(2)],
@@ -94,7 +94,7 @@ describe("the calendar grid", () => {
     ])
   })
 
-  it("hides kits, untracked products and products without stock at this store (case D9)", () => {
+  it("hides kits, untracked products and products without stock at this store", () => {
     const stock = [11, 12, 13, 14, 15].map((product_id) => bulk(1, { product_id }))
     const given = snapshot({
       stock,
@@ -138,7 +138,7 @@ describe("the calendar grid", () => {
 })
 
 describe("the chart of a product's demands", () => {
-  it("draws preparation and turnaround around the hire (case B1)", () => {
+  it("draws preparation and turnaround around the hire", () => {
     const hire = demand(4, "08-01T09:00", "08-05T17:00", {
       id: 5,
       source_id: 8,
@@ -174,7 +174,7 @@ describe("the chart of a product's demands", () => {
     })
   })
 
-  it("names the opportunity by its subject, else by its number (case D11)", () => {
+  it("names the opportunity by its subject, else by its number", () => {
     const demands = [
       demand(1, "07-01", "07-04", { opportunity_id: 1 }),
       demand(1, "07-02", "07-04", { opportunity_id: 2 })
@@ -190,7 +190,7 @@ describe("the chart of a product's demands", () => {
     ).toEqual(["Festival Main Stage", "R-2"])
   })
 
-  it("names a packed unit's container and serial number (case D17)", () => {
+  it("names a packed unit's container and serial number", () => {
     const packed = demand(1, "07-01", null, { asset_id: 7, source_type: "container", source_id: 31, container_id: 3 })
     const stray = demand(1, "07-01", "07-02", { source_type: "quarantine", source_id: 4 })
     const demands = gantt(snapshot({ stock: [unit(7)], demands: [stray, packed] }), "2026-07-01", "2026-07-31").demands
@@ -247,7 +247,7 @@ describe("the chart of a product's demands", () => {
     expect(byInstant.map((row) => row.demand_id)).toEqual([6, 2])
   })
 
-  it("lists a short day once, and separately a day that is short by turnaround alone (cases D13, D15)", () => {
+  it("lists a short day once, and separately a day that is short by turnaround alone", () => {
     const buffers = { before_minutes: 0, after_minutes: 1440 }
     const demands = [
       demand(3, "07-14", "07-15", { buffers }),
@@ -272,7 +272,7 @@ describe("the list of shortages", () => {
     products: [product(P, { name: "Truss" }), product(7, { name: "Motor" })]
   })
 
-  it("contains the rows of one store (case D19)", () => {
+  it("contains the rows of one store", () => {
     expect(shortages([snapshot(short(S))], moment("2026-07-15"), moment("2026-07-15"))).toEqual([
       {
         product_id: 7,
@@ -311,7 +311,7 @@ describe("the list of shortages", () => {
     ])
   })
 
-  it("counts two overdue lines once each (case B9)", () => {
+  it("counts two overdue lines once each", () => {
     const demands = [1, 2].map(() => demand(1, "06-10", "06-15", { phase: "on_hire", out: true }))
     const given = snapshot({ stock: [bulk(1)], demands })
     const rows = shortages([given], moment("2026-06-20"), moment("2026-06-21"))

@@ -6,7 +6,7 @@ import { availabilityReasons } from "../../../../../core/orders/availability/rul
 import { P, S, at, snapshot, bulk, demand, ms, unit } from "./fixtures.ts"
 
 describe("availability on a day", () => {
-  it("deducts a demand of 4 over three days from 10 on the second (case A1)", () => {
+  it("deducts a demand of 4 over three days from 10 on the second", () => {
     const given = snapshot({ stock: [bulk("10.00")], demands: [demand(4, "07-01", "07-04")] })
     expect(pointAvailability(given, P, ms("07-02"))).toEqual({
       product_id: P,

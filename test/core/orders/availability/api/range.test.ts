@@ -8,7 +8,7 @@ const range = (given: ReturnType<typeof snapshot>, from: string, to: string) =>
   rangeAvailability(given, P, { from: ms(from), to: ms(to) })
 
 describe("availability over a range", () => {
-  it("has a slot for each day, the first equal to the availability in the morning (case C2)", () => {
+  it("has a slot for each day, the first equal to the availability in the morning", () => {
     const given = snapshot({ stock: [bulk(7)], demands: [demand(2, "08-10", "08-12")] })
     const found = range(given, "08-10", "08-12")
     expect(found).toEqual({
@@ -31,7 +31,7 @@ describe("availability over a range", () => {
     expect(pointAvailability(given, P, ms("08-10T06:00")).available).toBe(found.slots[0]!.available)
   })
 
-  it("has slots from today on for stock that was never booked (case C4)", () => {
+  it("has slots from today on for stock that was never booked", () => {
     const found = range(snapshot({ stock: [bulk(12)] }), "06-18", "06-21")
     expect(found.slots.map((slot) => [slot.slot_start, slot.total_stock, slot.available])).toEqual([
       [at("06-18"), 12, 12],
@@ -40,7 +40,7 @@ describe("availability over a range", () => {
     ])
   })
 
-  it("has half-daily slots at 00:00, 06:00, 12:00 and 18:00 (case C10)", () => {
+  it("has half-daily slots at 00:00, 06:00, 12:00 and 18:00", () => {
     const found = range(snapshot({ stock: [bulk(1)], resolution: "half_daily", now: "03-01" }), "03-02", "03-03")
     expect(found.slots.map((slot) => slot.slot_start)).toEqual([
       at("03-02"),
@@ -50,7 +50,7 @@ describe("availability over a range", () => {
     ])
   })
 
-  it("fills the horizon and no more for an open-ended demand (case C12)", () => {
+  it("fills the horizon and no more for an open-ended demand", () => {
     const found = range(snapshot({ stock: [bulk(5)], demands: [demand(1, "06-01", null)] }), "2020-01-01", "2040-01-01")
     expect(found.slots[0]!.slot_start).toBe(at("03-20"))
     expect(found.slots.at(-1)!.slot_start).toBe(at("2027-06-18"))
@@ -58,7 +58,7 @@ describe("availability over a range", () => {
     expect(found).toMatchObject({ from: at("2020-01-01"), to: at("2040-01-01"), min_available: 4, max_available: 5 })
   })
 
-  it("deducts a turnaround of four hours on the day of the return, not on the next (case B3)", () => {
+  it("deducts a turnaround of four hours on the day of the return, not on the next", () => {
     const hire = demand(4, "04-13T09:00", "04-15T17:00", { buffers: { before_minutes: 120, after_minutes: 240 } })
     const found = range(snapshot({ stock: [bulk(4)], demands: [hire], now: "04-01" }), "04-13", "04-17")
     expect(found.slots.map((slot) => slot.available)).toEqual([0, 0, 0, 4])
@@ -66,7 +66,7 @@ describe("availability over a range", () => {
 
   //  case                                      checked          waiting on the four days
   it.each<[string, string | null, ReadonlyArray<number>]>([
-    ["awaits its check from the day of its return (case B11)", null, [0, 1, 1, 1]],
+    ["awaits its check from the day of its return", null, [0, 1, 1, 1]],
     ["awaited its check until it was made", "08-03T09:00", [0, 1, 1, 0]],
     ["was checked on its return", "08-02T10:00", [0, 0, 0, 0]]
   ])("counts a returned unit as free, and reports whether it %s", (_, checked, waiting) => {
@@ -92,7 +92,7 @@ describe("availability over a range", () => {
     expect([reasons.available, reasons.demand_breakdown]).toEqual([1, breakdowns[2]])
   })
 
-  it("does not count active demands and bulk returns as awaiting a check (case B13)", () => {
+  it("does not count active demands and bulk returns as awaiting a check", () => {
     const demands = [
       demand(1, "08-01", "08-04", { asset_id: 3, phase: "on_hire", out: true }),
       demand(6, "08-01", "08-04", { returned_at: at("08-02"), pending_checkin: true })

@@ -138,7 +138,7 @@ describe.each(engines)("availability requests on %s", (engine) => {
       ask({ store_id: S, ...query }, `/products/${product}/available-assets`)
     const ids = (reply: Answer) => reply.body.available_assets.map((one) => one.id)
 
-    it("are listed by page (case E2)", async () => {
+    it("are listed by page", async () => {
       const P = await w.units(S, 3)
       const second = await free(P.id, { from: "2026-07-10", to: "2026-07-12", per_page: 1, page: 2 })
       expect([ids(second), second.body.meta]).toEqual([[P.units[1]], { total: 3, per_page: 1, page: 2 }])

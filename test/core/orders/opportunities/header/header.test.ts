@@ -50,7 +50,7 @@ describe.each(engines)("opportunity headers on %s", (engine) => {
     await refused(w.put(`/opportunities/${id}`, { ends_at: "2026-02-01" }), "ends_at")
     expect((await w.put(`/opportunities/${id}`, {})).status).toBe(200)
   })
-  it("are filtered by state and subject in lists (scenario 11)", async () => {
+  it("are filtered by state and subject in lists", async () => {
     const draft = await w.opportunity({ subject: "Zebra crossing", charge_total: "999.99" })
     await w.post(`/opportunities/${draft.id}/convert_to_quotation`)
     const found = await w.get(`/opportunities?q[state_eq]=1&q[subject_cont]=ZEBRA&sort=-charge_total`)

@@ -20,7 +20,7 @@ describe.each(engines)("lines of opportunities on %s", (engine) => {
     return product
   }
 
-  it("are charged for one day from now without dates (scenario 67)", async () => {
+  it("are charged for one day from now without dates", async () => {
     const { items, charge_total } = await w.deal()
     expect([charge_total, items[0].charge_period_label, items[0].tax_rate]).toEqual(["100.00", "Day", "0.00"])
     expect(Date.parse(items[0].ends_at!) - Date.parse(items[0].starts_at!)).toBe(86_400_000)
@@ -51,7 +51,7 @@ describe.each(engines)("lines of opportunities on %s", (engine) => {
     expect(group.line).toMatchObject({ total: "0.00", quantity: "1.00", starts_at: null, tax_rate: null })
     expect((await w.patch(`/opportunities/${group.id}/items/${group.line.id}`, { unit_price: 5 })).status).toBe(422)
   })
-  it("may be free as included accessories, and are removed with their product (scenario 83)", async () => {
+  it("may be free as included accessories, and are removed with their product", async () => {
     const [desk, gel] = [await w.serialised(), await w.serialised()]
     const free = { quantity: "0.5", included: true, zero_priced: true }
     await w.create(`/products/${desk}/accessories`, { accessory_product_id: gel, ...free })

@@ -63,7 +63,7 @@ describe.each(engines)("allocating units on %s", (engine) => {
     const listed = await w.get(`/opportunities/${opportunity.id}/assets?q[stock_level_id_eq]=${a.id}`)
     expect(listed.body).toMatchObject({ assets: [{ stock_level_id: a.id }], meta: { total: 1 } })
   })
-  it("is rejected for a unit reserved for overlapping dates, naming the unit and the order (scenario 99)", async () => {
+  it("is rejected for a unit reserved for overlapping dates, naming the unit and the order", async () => {
     const product = await w.serialised()
     const unit = await w.unit(product, 1, { item_name: "Desk 1" })
     await w.unit(product)
@@ -77,7 +77,7 @@ describe.each(engines)("allocating units on %s", (engine) => {
     const later = await order(product, 1, { starts_at: "2031-05-05T17:00:00Z", ends_at: "2031-05-09T10:00:00Z" })
     expect((await w.allocate(later, unit)).status).toBe(200)
   })
-  it("is rejected as a whole for too many, foreign, bulk or duplicate units (scenario 99)", async () => {
+  it("is rejected as a whole for too many, foreign, bulk or duplicate units", async () => {
     const [product, other] = [await w.serialised(), await w.serialised()]
     const bulk = await w.product()
     const [a, b, c] = [await w.unit(product), await w.unit(product), await w.unit(product)]
@@ -116,7 +116,7 @@ describe.each(engines)("allocating units on %s", (engine) => {
     expect((await w.allocate({ id: opportunity.id, line: opportunity.items[0] }, unit)).status).toBe(200)
     expect(await demandsOf(opportunity)).toMatchObject([{ asset_id: unit, store_id: 1 }])
   })
-  it("is not needed for a store's policy to block a short order (scenario 115)", async () => {
+  it("is not needed for a store's policy to block a short order", async () => {
     const store = await w.create("/stores", { name: "Strict", shortage_policy: "block" })
     const product = await w.product()
     await w.create("/stock_levels", { product_id: product, store_id: store.id, quantity_held: 5 })

@@ -39,7 +39,7 @@ describe.each(engines)("dispatch and return on %s", (engine) => {
       .filter((demand) => demand.is_active)
       .reduce((sum, demand) => sum + demand.quantity, 0)
 
-  it("begin with preparing units of the order, each listed once (scenario 101)", async () => {
+  it("begin with preparing units of the order, each listed once", async () => {
     const { id, asset_ids } = await orderWith(2)
     const prepared_at = "2031-04-30T08:00:00.000Z"
     const reply = await quick(id, "prepare", { asset_ids, prepared_at })

@@ -141,7 +141,7 @@ describe.each(engines)("versions of a quote on %s", (engine) => {
       net_change: "-640.00"
     })
   })
-  it("become the order if accepted, and supersede the other versions (scenario 123)", async () => {
+  it("become the order if accepted, and supersede the other versions", async () => {
     const { id } = await quote()
     const v1 = await make(id)
     const v2 = await make(id, { version_type: 1 })
