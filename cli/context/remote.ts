@@ -14,7 +14,7 @@ interface Server {
 }
 
 const timeout_millis = 120_000
-/** Maximum waits as an answer's Retry-After says, after which that answer is returned. */
+/** Maximum number of retries after the time in Retry-After; then the last answer is returned. */
 const waits_max = 5
 const wait_seconds_max = 60
 const own_headers = { accept: "application/json, */*;q=0.5", "user-agent": "flightcase-cli" }

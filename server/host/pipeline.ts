@@ -159,7 +159,7 @@ const serve = (
     return yield* Effect.provideService(
       Effect.uninterruptible(ending),
       SharedCommit,
-      // Work on long bodies takes long, too, and others of its commit would wait for it.
+      // Commands with long bodies take long, and others in the same commit would wait for them.
       body_max === undefined && uploads !== true
     )
   })

@@ -58,7 +58,7 @@ const newGroup = (): OpenGroup => ({
   committed: Deferred.makeUnsafe(),
   lost: undefined
 })
-/** Waits until no transaction is running and this turn of the event loop is over; if others joined, the next, too. */
+/** Waits until no transaction runs and this turn of the event loop is over; if others joined, the next turn as well. */
 const ended = (group: OpenGroup): Effect.Effect<void> =>
   Effect.callback((resume) => {
     const settles = (): void => {

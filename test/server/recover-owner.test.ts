@@ -15,7 +15,7 @@ import { both_engines } from "../app.ts"
 import { freshDatabase } from "../postgres.ts"
 import { askOf, type Sent } from "./serving.ts"
 
-describe.each(both_engines)("a lost owner's token on %s", (engine) => {
+describe.each(both_engines)("an owner's lost token on %s", (engine) => {
   let app: ServerApp | undefined
   let drop: (() => Promise<void>) | undefined
   afterEach(async () => {

@@ -67,7 +67,7 @@ describe("undoing a command recorded before others' changes were known", () => {
     await undone(device, "1")
     expect(await show(`${path}?include=items`)).toMatchObject({ ends_at: seventh, items: [{ ends_at: seventh }] })
   })
-  it("brings a part that came back early out again, for as long as before and at its former price", async () => {
+  it("puts the part of a line that was returned early on hire again, with its former end and price", async () => {
     const product_id = Number((await lamp()).split("/").at(-1))
     await server.hold(product_id, 10)
     const { id, line } = await server.order(product_id, 10, { subject: "Gig", ...dates })

@@ -192,7 +192,7 @@ const backupNames = async (folder: string, keys: Keys): Promise<ReadonlyArray<st
 }
 const unknown_server =
   "It is unknown whose backups are meant: set FLIGHTCASE_DATA or DATABASE_URL as their server has it."
-/** The server whose backups are meant, and the present time. */
+/** Which server's backups to list or prune, and the present time. */
 interface OwnBackups {
   /** Later backups, of a clock that was ahead, are neither counted nor deleted. */
   readonly now: Date

@@ -70,7 +70,7 @@ export const feedUrl = (public_url: string, key: string, of: FeedOf, person_id: 
     `signature=${feedSignature(key, of, person_id)}`
   ].join("")
 
-/** ETag of a calendar without its time of writing, which alone differs while nothing changes. */
+/** ETag of a calendar without its DTSTAMP, the time of writing, which differs although no event changed. */
 const tagOf = (text: string): string =>
   `W/"${createHash("sha256")
     .update(text.replace(/^DTSTAMP:.*\r\n/gm, ""))

@@ -40,7 +40,7 @@ export const printOrder = async (context: CommandContext, order: string, flags: 
   }
   if (wanted.file === "-" && wanted.format === "pdf" && context.terminal.is_tty && context.options.json !== true)
     throw usageError("A PDF does not go to a terminal.", "Name a file with -o, or pass it on: flightcase … -o - | lp")
-  // The server keeps what it prints.
+  // Documents printed at the server are stored there in any case.
   if (context.options.plan === true || (flags.keep === true && context.isDevice())) {
     const answer = await record(context, wanted)
     if (context.options.plan === true) return printAnswer(context, answer)

@@ -186,7 +186,7 @@ const fit = postQuery("/api/v1/availability/earliest_fit", {
     from: timestamp({ required: true, describe: "Earliest start: a date on the store's clock, or an instant" }),
     until: timestamp({
       required: true,
-      describe: "Latest end, a date to its end; at most availability.span_max_days days after from"
+      describe: "Latest end; a date includes that day; at most availability.span_max_days days after from"
     }),
     duration_minutes: integer({
       min: 1,

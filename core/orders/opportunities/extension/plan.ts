@@ -19,8 +19,14 @@ const phaseWindows = Object.fromEntries(
 export const dateFields = {
   starts_at: timestamp({ nullable: true, describe: "New start of the hire" }),
   ends_at: timestamp({ nullable: true, describe: "New end of the hire, later or earlier" }),
-  charge_starts_at: timestamp({ nullable: true, describe: "New charge start; default: moves with an equal starts_at" }),
-  charge_ends_at: timestamp({ nullable: true, describe: "New charge end; default: moves with an equal ends_at" }),
+  charge_starts_at: timestamp({
+    nullable: true,
+    describe: "New start of the charge; default: the new starts_at if the two were equal"
+  }),
+  charge_ends_at: timestamp({
+    nullable: true,
+    describe: "New end of the charge; default: the new ends_at if the two were equal"
+  }),
   ...phaseWindows
 }
 /** The hire's dates when the extension was decided on: lines with these dates follow. */
@@ -103,7 +109,7 @@ const headerDates = (header: OpportunityRow, sent: Partial<OpportunityRow>, seen
   const before: AnyRow = header
   return Object.fromEntries(wanted.filter(([name, value]) => before[name] !== value))
 }
-/** Changes of `original_*`: the order's dates before its first extension, null for one that is back at that. */
+/** Changes of `original_*`, the order's dates before its first extension; null for a date that is its original again. */
 const agreedDates = (header: OpportunityRow, set: Partial<OpportunityRow>): Partial<OpportunityRow> =>
   header.state !== order
     ? {}

@@ -36,7 +36,7 @@ const shown = {
   says: text({ describe: "Why it needs replacing, in words" })
 }
 export const toReplaceShown = Shown.objects(shown, {
-  describe: "Allocated units that are out of service during their line and need replacing"
+  describe: "Allocated units that are out of service on the line's dates and need replacing"
 })
 type ToReplace = Shown.KeysShown<typeof shown>
 
