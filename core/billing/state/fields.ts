@@ -5,7 +5,7 @@ import { credit_notes, invoice_types, invoices, payment_methods } from "./tables
 
 const cleared = { nullable: true, on_null: "clear" } as const
 export const items_max = 5_000
-/** A row; without `id` a new one. Existing rows keep omitted fields, but `sort_order`, which is then the place sent. */
+/** A row; without `id` a new one. Existing rows keep omitted fields, but `sort_order`: their position as sent. */
 const itemFields = {
   id: integer({
     nullable: true,

@@ -1,7 +1,7 @@
 /**
- * References between tables, declared on columns, and their part in the projection: holders cleared or deleted with a
- * row, and holders that follow a merge. Their part in commands is in `reference-checks.ts`. The referring slice
- * declares them; the slice it refers to does not know them.
+ * References between tables, declared on columns, and their part in the projection: holders (the referring rows) that
+ * are cleared or deleted with a row, and holders that follow a merge. Their part in commands is in
+ * `reference-checks.ts`. The referring slice declares them; the slice it refers to does not know them.
  */
 import { Schema } from "effect"
 import { type EventType, eventType, type Projection, type Projector } from "./event-type.ts"
@@ -50,7 +50,7 @@ export const onDeleteEffect = ({ rule }: Reference): OnDelete =>
 export const clearedColumns = ({ column, rule }: Reference): AnyRow =>
   Object.fromEntries([column, ...(rule?.clears ?? [])].map((name) => [name, null]))
 
-/** Changes of the referring rows when a row is deleted. Lists are cleared by separate events (`reference-checks.ts`). */
+/** Changes of holders when one row is deleted. Lists are cleared by separate events (`reference-checks.ts`). */
 const followUps = (references: References, table: Table, key: number | string, at: string): ReadonlyArray<RowChange> =>
   (references.get(table.name) ?? [])
     .filter((one) => !one.is_list)

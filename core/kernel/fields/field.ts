@@ -58,7 +58,7 @@ export type FieldType =
   | { readonly kind: "object"; readonly fields: Fields }
 
 /**
- * Effect of deleting the referenced row on the row that holds the reference. `refuse`: 422 that names the holder;
+ * Effect of deleting a row on the holder, a row that refers to it. `refuse`: 422 that names the holder;
  * `clear`: the column becomes null, a list loses the id; `delete`: the holder is deleted too; `keep`: the holder is a
  * historical record and keeps the id; `handled`: the deletion's own events move or delete the holders.
  */
@@ -82,7 +82,7 @@ export interface ReferenceRule {
   readonly way_out?: string
   /**
    * Effect of merging the row into another one: `follow` changes the reference to the other row (if `merge_while`
-   * holds), `follow_updated` also stamps the holder as updated, `stay` keeps it.
+   * holds), `follow_updated` also sets the holder's `updated_at`, `stay` keeps it.
    */
   readonly on_merge?: "follow" | "follow_updated" | "stay"
   readonly merge_while?: ColumnValues

@@ -126,11 +126,11 @@ export interface Occupancy {
   readonly quantity: string
   readonly from: string
   readonly to: string
-  /** References to the holder; the first that is not null counts. */
+  /** References to the holder, the row it is held for; the first that is not null counts. */
   readonly holders: ReadonlyArray<string>
   /**
-   * Requests of a holder: rows of `table`, by their column `holder`, with the requested kind in `kind`. `field`: error
-   * key of a refusal for a shortage.
+   * Rows of `table` request things of the kind in their column `kind`, for the holder in their column `holder`.
+   * `field`: error key of a refusal for a shortage.
    */
   readonly wanted: { readonly field: string; readonly table: string; readonly holder: string; readonly kind: string }
 }

@@ -45,7 +45,7 @@ export const rateDefinitionFields = {
     default: {},
     describe: "Options of the strategy, as listed by GET /rate_engine/schema"
   }),
-  modifier_configs: json({ form: "any", default: {}, describe: "Options by name of each enabled modifier" })
+  modifier_configs: json({ form: "any", default: {}, describe: "Options of each enabled modifier, by its name" })
 }
 export const rate_definitions = table(
   "rate_definitions",

@@ -114,7 +114,7 @@ export const decodeKey: (text: string) => Key = textDecoderOf("the key of a chan
 export const decodeImage: (text: string) => JsonObject = textDecoderOf("a row before its change", () => jsonObject)
 
 const outcome = optionalDecoderOf("the outcome of a command", () => jsonText(jsonObject))
-/** Decodes an outcome (`accounts`); an unreadable one is empty, as it only explains. */
+/** Decodes an outcome (`accounts`); an unreadable one is empty, as nothing is decided by it. */
 export const decodeOutcome = (text: string): JsonObject => outcome(text) ?? {}
 
 // Provisional changes: recorded with images of the changed rows, so that they can be reverted exactly.

@@ -36,8 +36,8 @@ const named = (what: string) => text({ nullable: true, describe: `${what}: id, n
 const moment = (what: string) =>
   text({ required: true, describe: `${what}, on the store's clock: 2026-07-01T09:00, a date, tomorrow, fri 9:00` })
 const params = json({ nullable: true, describe: "Path parameters by name: ids, names, numbers or codes" })
-const query = json({ nullable: true, describe: "Query parameters by name, as describe lists them" })
-const body = json({ nullable: true, describe: "Body, by the schema that describe shows" })
+const query = json({ nullable: true, describe: "Query parameters by name, as the tool describe lists them" })
+const body = json({ nullable: true, describe: "Request body, by the schema that the tool describe returns" })
 
 const textOf = (value: Json | undefined): string | undefined => (typeof value === "string" ? value : undefined)
 const objectOf = (value: Json | undefined): JsonObject => (isJsonObject(value) ? value : {})

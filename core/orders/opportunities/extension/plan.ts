@@ -109,7 +109,7 @@ const headerDates = (header: OpportunityRow, sent: Partial<OpportunityRow>, seen
   const before: AnyRow = header
   return Object.fromEntries(wanted.filter(([name, value]) => before[name] !== value))
 }
-/** Changes of `original_*`, the order's dates before its first extension; null for a date that is its original again. */
+/** Changes of `original_*`, the order's dates before its first extension; null for a date that is the same again. */
 const agreedDates = (header: OpportunityRow, set: Partial<OpportunityRow>): Partial<OpportunityRow> =>
   header.state !== order
     ? {}
