@@ -1,6 +1,6 @@
 /**
- * Entry of the kernel for all other folders, but for what one program alone runs. The kernel's own files import each
- * other directly.
+ * Entry of the kernel for all other folders, which import directly only what a single program runs. The kernel's own
+ * files import each other directly.
  */
 export * from "./endpoints/crud-resource.ts"
 export * from "./endpoints/endpoint.ts"

@@ -23,7 +23,7 @@ export const labelSheet = get("/api/v1/labels/sheet", {
     ...label_fields,
     symbol: choice(symbols, { default: "code128", describe: "Kind of barcode on the label" }),
     sheet: text({ default: "3x8", max: 30, describe: "Label sheet: a grid or a product, such as 3x8 or avery-l4737" }),
-    skip: integer({ min: 0, max: 64, default: 0, describe: "Labels used up on the first sheet" })
+    skip: integer({ min: 0, max: 64, default: 0, describe: "Number of labels already used on the first sheet" })
   },
   run: (input) =>
     Effect.gen(function* () {

@@ -1,4 +1,4 @@
-/** Storage: failures of the database to write, and the room that a server needs. */
+/** Storage: failures of the database to write, and the disk space that a server needs. */
 import type { SqlError } from "effect/sql"
 
 export type StorageFailure = "full" | "read_only" | "failing"

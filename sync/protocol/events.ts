@@ -78,7 +78,7 @@ export const isWorthShowing = (table: Table, column: string): boolean => {
     !Object.entries(table.columns).some(([name, one]) => isSearchable(one) && caseFoldedName(name) === column)
   )
 }
-/** Whether the change was made by somebody, rather than derived. */
+/** Whether a user made the change, rather than a rule. */
 const isWork = ({ columns, op, table }: RowTouch): boolean =>
   op !== "update" ||
   Object.keys(columns).some((column) => isWorthShowing(table, column) && !table.follows.includes(column))

@@ -1,6 +1,4 @@
-/**
- * `invoices`: showing an invoice, recording payments and refunds, and crediting; the verbs of the API's noun are added.
- */
+/** `invoices`: shows invoices, records payments and refunds, and credits; other verbs are derived from the API. */
 import type { Command } from "commander"
 import { scaleOf } from "../../../core/values/money.ts"
 import { type Flags, listFlag, repeatable, textFlag, withAction } from "../../context/program.ts"

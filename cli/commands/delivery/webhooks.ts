@@ -1,4 +1,4 @@
-/** `webhooks`: the verbs of the API's noun, and a receiver for developers. */
+/** `webhooks`: the verbs derived from the API, and a receiver for developers. */
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http"
 import { rowIn } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"

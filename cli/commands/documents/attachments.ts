@@ -1,4 +1,4 @@
-/** `attachments`: downloading and listing files; the verbs of the API's noun are added. */
+/** `attachments`: downloading and listing files; the verbs derived from the API are added. */
 import type { Command } from "commander"
 import { attachmentsSlice } from "../../../core/office/attachments/api.ts"
 import { addFixedOptions } from "../../derived/command.ts"

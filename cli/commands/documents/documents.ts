@@ -1,6 +1,6 @@
 /**
  * `documents`: generates documents by number of their source, downloads PDFs from the server by signed URLs, and checks
- * that a file equals a document byte for byte; the verbs of the API's noun are added.
+ * that a file equals a document byte for byte; the verbs derived from the API are added.
  */
 import type { Command } from "commander"
 import { type Flags, listFlag, repeatable, textFlag, withAction } from "../../context/program.ts"

@@ -150,7 +150,7 @@ const todayText = ({ terminal }: Pick<CommandContext, "terminal">, today: Today)
   ].join("")
 }
 
-/** Interval for reading again without news, as orders become late by time alone. */
+/** Interval for reading again without changes, as orders become late by time alone. */
 const clock_millis = 30_000
 /** Delay that combines changes in quick succession. */
 const settle_millis = 200

@@ -1,4 +1,4 @@
-/** `users`: inviting users and sending login codes; the verbs of the API's noun are added. */
+/** `users`: inviting users and sending login codes; the verbs derived from the API are added. */
 import type { Command } from "commander"
 import { type Flags, repeatable, withAction } from "../../context/program.ts"
 import { Schema } from "effect"

@@ -1,4 +1,4 @@
-/** `purchase-orders`: showing an order and adding lines; the verbs of the API's noun are added. */
+/** `purchase-orders`: showing an order and adding lines; the verbs derived from the API are added. */
 import type { Command } from "commander"
 import { type CommandAction, textFlag, withAction } from "../../context/program.ts"
 import type { JsonObject } from "../../../core/kernel/index.ts"

@@ -70,7 +70,7 @@ const recordOf = Effect.fnUntraced(function* (sha256: string) {
 const verify = postQuery(`${path}/verify`, {
   ...read,
   answer: {
-    known: boolean({ describe: "Whether an identical file was created here" }),
+    known: boolean({ describe: "Whether this server created an identical file" }),
     part: choice(parts, { nullable: true, describe: "File of the document that matches" }),
     document: Shown.row(() => documentResource, { nullable: true }),
     acceptances: Shown.rows(() => acceptanceResource)

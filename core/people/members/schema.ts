@@ -38,7 +38,7 @@ export const memberFields = {
   is_on_stop: boolean({ default: false }),
   credit_limit: money({
     nullable: true,
-    describe: "Credit limit in the base currency, with orders not yet invoiced; null: no limit"
+    describe: "Limit of unpaid invoices and unbilled orders in the base currency; null: no limit"
   }),
   rating: integer({ nullable: true, min: 0, max: 5 }),
   owned_by: ref("members", { nullable: true, on_delete: "keep", on_merge: "follow" }),

@@ -24,10 +24,7 @@ export const inspectionIntervalFields = {
   }),
   product_id: ref("products", { required: true, create_only: true, on_delete: "delete", on_merge: "stay" }),
   interval_months: integer({ ...months, nullable: true, describe: "Months between inspections; default: the kind's" }),
-  first_due_at: timestamp({
-    nullable: true,
-    describe: "When units never inspected are due, at the earliest; default: now"
-  })
+  first_due_at: timestamp({ nullable: true, describe: "Earliest due date of units never inspected; default: now" })
 }
 /** A kind of inspection that the units of a product need, and how often. */
 export const inspection_intervals = table("inspection_intervals", inspectionIntervalFields, {

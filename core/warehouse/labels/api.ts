@@ -1,4 +1,4 @@
-/** Endpoints of labels for units, containers and counted goods (rules/availability 8.7). */
+/** Endpoints of labels for units, containers and bulk products (rules/availability 8.7). */
 import { Effect } from "effect"
 import { choice, get, integer, later, ok, type Answer, type Endpoint, type Slice } from "../../kernel/index.ts"
 import { contentDisposition } from "../../values/file-name.ts"
@@ -9,7 +9,7 @@ export const reading = later(() => import("./rules.ts"))
 const listing = get("/api/v1/labels", {
   answer: labels_shown,
   name: "labels.show",
-  summary: "Show labels for units, containers and counted goods",
+  summary: "Show labels for units, containers and bulk products",
   ...label_access,
   fields: label_fields,
   run: (input) =>

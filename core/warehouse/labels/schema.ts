@@ -7,7 +7,7 @@ export const label_fields = {
   codes: list(text({ max: 500 }), { nullable: true, max_items: 100, describe: "Codes of units, containers, products" }),
   product_id: ref("products", {
     nullable: true,
-    describe: "Product whose units to label; for counted goods, its own code"
+    describe: "Product whose units to label; a bulk product's own code is printed"
   }),
   store_id: ref("stores", {
     nullable: true,
@@ -25,10 +25,10 @@ export const labels_shown = {
   labels: Shown.objects({
     code: text({ describe: "Content of the barcode: a unique code, else unit:ID or container:ID" }),
     title: text(),
-    more: text({ nullable: true, describe: "Second line of the label: serial number and place" }),
+    more: text({ nullable: true, describe: "Second line of the label: serial number and location" }),
     kind: choice(label_kinds),
     id: integer(),
-    is_case: boolean({ describe: "True for containers, and units that are the case of one" })
+    is_case: boolean({ describe: "True for containers, and units that are a container's case" })
   }),
   meta: Shown.keys({ total: integer(), per_page: integer(), page: integer() })
 }

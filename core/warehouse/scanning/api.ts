@@ -90,7 +90,7 @@ const checkingIn = command("POST", "/api/v1/scan_in", {
   answer: scanShown,
   success_status: 200,
   name: "scans.check_in",
-  summary: "Check in a scanned code on the order that has it",
+  summary: "Check in what a code identifies, on the order that has it",
   ...fulfil,
   params: {},
   streams: () => [],

@@ -56,7 +56,7 @@ export const transferResource = resource({
   shows: {
     from_store_name: text({ nullable: true }),
     to_store_name: text({ nullable: true }),
-    is_late: boolean({ describe: "Still under way after the day of arrival" })
+    is_late: boolean({ describe: "Whether it is still under way after its day of arrival" })
   },
   filters: [
     ...(["from_store_id", "to_store_id", "opportunity_id", "status", "return_of_transfer_id", "starts_at"] as const),

@@ -25,7 +25,7 @@ import {
 export interface MoveFacts extends Omit<GoodsFacts, "goods"> {
   readonly transfer: TransferRow
   readonly items: ReadonlyArray<RowOf<typeof transfer_items>>
-  /** Goods that were named; undefined if none were: then all is meant. */
+  /** Goods named in the request; undefined for all. */
   readonly goods: ReadonlyArray<Goods> | undefined
   /** Stock levels of units on the transfer, by id. */
   readonly levels: ReadonlyMap<number, StockLevelRow>

@@ -73,7 +73,7 @@ const kept_days = 14
 const cleanup = timedWork({
   cron: "20 3 * * *",
   kind: "jobs.cleanup",
-  meaning: "removes jobs that were done two weeks ago",
+  meaning: "removes jobs that were done over two weeks ago",
   run: () => Effect.flatMap(serverContext, ({ jobs }) => jobs.forget(kept_days))
 })
 

@@ -26,7 +26,7 @@ const emptyLogs = (user_ids: ReadonlyArray<number>): Effect.Effect<void, Failure
 /** Job for records that other servers or calls in progress had not written yet when the person was erased. */
 const emptyLateLogs = jobKind({
   kind: "metering.erasure",
-  meaning: "removes an erased person's addresses from calls recorded since",
+  meaning: "removes an erased person's addresses from calls recorded late",
   data: Schema.Struct({ user_ids: Schema.Array(Schema.Int) }),
   attempts_max: 20,
   waits_seconds: [5, 60, 600],
@@ -133,7 +133,7 @@ export const dropOld = Effect.gen(function* () {
 const dropOldDaily = timedWork({
   cron: "37 3 * * *",
   kind: "metering.retention",
-  meaning: "removes calls and sums of calls that are older than the settings keep them",
+  meaning: "removes API calls and call totals older than the configured retention",
   run: () => dropOld
 })
 

@@ -40,7 +40,7 @@ const request_duration = {
   description: "Time from request headers to response"
 }
 const unfinished_jobs = { name: "flightcase_jobs", description: "Number of unfinished jobs" }
-/** Metrics that may have no value yet; they are declared all the same. */
+/** Metrics that may have no value yet; they are declared nevertheless. */
 const maybe_empty = [
   { ...requests_total, type: "counter" },
   { ...request_duration, type: "histogram" },

@@ -103,7 +103,7 @@ export const columnsFor = (counts: ReadonlyArray<number>): BoardColumns => {
 // Boards: the day of a store on a screen on the wall, at an address that needs no login (rules/today 5).
 
 export const board_fields = {
-  name: text({ required: true, max: 100, describe: "Name of the board, such as its place" }),
+  name: text({ required: true, max: 100, describe: "Name of the board, such as the place where it hangs" }),
   store_id: ref("stores", {
     nullable: true,
     on_delete: "keep",

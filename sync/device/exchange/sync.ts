@@ -289,7 +289,7 @@ export const reclaimForgottenLeases = async (
 }
 
 /**
- * Pulls news before a decision made here, with this time limit for each request and for following the journal. Sends
+ * Pulls changes before a decision made here, with this time limit for each request and for following the journal. Sends
  * nothing. False if the server failed, which is left to the next sync.
  */
 export const fetchNews = async (

@@ -1,7 +1,4 @@
-/**
- * Syncs until stopped: when the outbox grows, when the server has news, and after the network returns. Each sync is an
- * ordinary one.
- */
+/** Syncs until stopped: when the outbox grows, when the server has changes, and after the network returns. */
 import { httpClientAt, Unreachable } from "../../http-client.ts"
 import type { SyncReport } from "./sync.ts"
 
@@ -40,7 +37,7 @@ export type WatchEvent =
 
 interface WatchParts {
   readonly sync: () => Promise<WatchOutcome>
-  /** Resolves when the server may have news; rejects if it is unreachable. */
+  /** Resolves when the server may have changes; rejects if it is unreachable. */
   readonly news: (signal: AbortSignal) => Promise<void>
   /** Number of the newest pending command; 0 if none. Called often. */
   readonly lastPending: () => number
@@ -117,7 +114,7 @@ export const watch = async (parts: WatchParts): Promise<"stopped" | "upgraded"> 
       for (const warning of report.warnings) warn(warning)
       await tellConflicts()
       woken = await untilSomething(parts, { seen, news: true })
-      // Pauses after a wake-up without news for this reader.
+      // Pauses after a wake-up without changes for this reader.
       if (woken === "news" && accepted + rejected + pulled_events === 0)
         await untilSomething(parts, { seen, wait_millis: idle_pause_millis })
     } catch (error) {
@@ -249,7 +246,7 @@ export const waitForNews = async (
     const response = await client.send({ method: "GET", path: `/api/v1/sync/shape?${query.toString()}`, signal })
     if (response.status >= 500 || response.status === 429)
       throw new Unreachable(client.url, new Error(`answered ${response.status}`))
-    // All answers but "nothing new" end the wait: news, a new history, an invalid token.
+    // All answers but "nothing new" end the wait: changes, a new history, an invalid token.
     if (response.status !== 200 || positionIn(response.headers.get("electric-offset")) !== positionIn(offset)) return
     cursor = response.headers.get("electric-cursor") ?? ""
   }

@@ -105,7 +105,7 @@ const follow = async (context: CommandContext): Promise<number> => {
   }
 }
 
-/** Syncs at news from the server and at local commands, until stopped or replaced. The caller holds the lock. */
+/** Syncs after changes at the server and after local commands, until stopped or replaced. The caller holds the lock. */
 export const keptInSync = async (
   context: CommandContext,
   device: Device,

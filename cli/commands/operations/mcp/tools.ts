@@ -319,7 +319,7 @@ const all_tools: { readonly [name: string]: Tool } = {
     }
   },
   plan: {
-    describe: "Tells what a command would do, recording nothing; if it is not decided here, only checks its form",
+    describe: "Tells what a command would do, recording nothing; checks only the form of commands for the server alone",
     fields: command_fields,
     effect: "plan",
     run: plan

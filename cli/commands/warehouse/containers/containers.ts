@@ -1,4 +1,4 @@
-/** `containers`: handwritten verbs; those of the API's noun are added. */
+/** `containers`: handwritten verbs; those derived from the API are added. */
 import type { JsonObject } from "../../../../core/kernel/index.ts"
 import { plainJson } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"

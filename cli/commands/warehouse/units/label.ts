@@ -1,4 +1,4 @@
-/** `units label`: prints labels for units, cases and counted goods. */
+/** `units label`: prints labels for units, cases and bulk products. */
 import type { Query } from "../../../../core/kernel/index.ts"
 import { plainJson, rowsIn } from "../../../base/answers.ts"
 import { usageError } from "../../../base/exit-codes.ts"

@@ -124,11 +124,14 @@ const returnEarly = command("POST", `${path}/{id}/return_early`, {
     }),
     already_back: boolean({
       default: false,
-      describe: "Counted goods are checked in already; split and charge the part only"
+      describe: "True if bulk goods are checked in already: only splits off and charges the part"
     }),
     received_by: ref("users", { nullable: true }),
     return_store_id: ref("stores", { nullable: true }),
-    condition: code(condition_labels, { nullable: true, describe: "Checks goods now, in this condition; null: later" }),
+    condition: code(condition_labels, {
+      nullable: true,
+      describe: "Condition, with which the goods are checked at once; null: check them later"
+    }),
     damage_notes: longText({ nullable: true })
   },
   split_by: "items",

@@ -1,4 +1,4 @@
-/** Units that go from one order to the next without coming home (rules/opportunities 9.7). */
+/** Units allocated to a further order, which they go on to after a return (rules/opportunities 9.7). */
 import { Effect } from "effect"
 import { Store } from "../../../kernel/index.ts"
 import { allocated, asset_assignments, checked_in, dispatched, finalised, isClosed, on_hire } from "../tables/index.ts"

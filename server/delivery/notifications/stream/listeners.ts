@@ -48,7 +48,7 @@ export interface Listener extends Who {
   is_over: boolean
   /** Open while rows wait to be sent. */
   readonly news: Latch.Latch
-  /** Opened for good when the stream must end. */
+  /** Opened once, when the stream must end. */
   readonly ended: Latch.Latch
 }
 
