@@ -282,7 +282,7 @@ async function* eventsOf(wanted: Wanted, call: Call, send: Send): AsyncGenerator
     await pause(backoffMillis(1), signal).catch(() => undefined)
   }
 }
-/** Events of a response, and undefined for each part received, as a sign of life. */
+/** Events of a response, and undefined for each part received, which shows that the connection is alive. */
 async function* eventsIn(response: Response): AsyncGenerator<StreamEvent<string> | undefined> {
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
   let rest = ""

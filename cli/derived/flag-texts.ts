@@ -126,7 +126,7 @@ const purposes: { readonly [word: string]: string } = {
   "inspection-kinds": "Kinds of inspections, such as PAT",
   "items": "Lines of an order or quotation",
   "jobs": "Background jobs, such as mail: status, retry, removal",
-  "labels": "Labels with barcodes for units, cases and counted goods",
+  "labels": "Labels with barcodes for units, cases and bulk products",
   "list-names": "Lists of values, such as types of address",
   "login-codes": "Login by a mailed code",
   "mail": "Test of the mail settings",

@@ -47,7 +47,7 @@ const endOf = async (ask: Ask): Promise<ReadonlyArray<string>> =>
     .map((one) => JSON.stringify(one))
     .sort()
 
-it("the availability scenarios are as many under each letter as the published ones", () => {
+it("each family of availability scenarios has all of its scenarios", () => {
   const letters = [...Map.groupBy(scenarios, ({ n }) => n[0]!)].map(([letter, of]) => `${letter}${of.length}`).sort()
   expect(letters).toEqual(["A9", "B7", "C6", "D11", "E4", "F6", "G10", "H14", "I10", "J5", "K2"])
 })

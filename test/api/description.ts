@@ -108,7 +108,7 @@ export const answerProblem = (
   at?: { readonly headers: boolean }
 ): string | undefined => {
   const found = match(catalogue, method, pathOf(target))
-  // HEAD is answered as GET is, without its body; pages and measurements beside the interface are described nowhere.
+  // HEAD is answered as GET is, without its body; pages and metrics outside the API are not described.
   if (found instanceof Rejection || method === "HEAD" || !isDescribed(found.endpoint)) return undefined
   const problem = problemOf(found.endpoint, got, at)
   return problem === undefined ? undefined : `${found.endpoint.name} answered ${got.status}: ${problem}`

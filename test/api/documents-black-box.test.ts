@@ -1,4 +1,4 @@
-/** Documents from outside: rules/billing 3, the rulings, and the interface 2.8, 3.4, 4.9, 5 and 6. */
+/** Documents over the API alone (rules/billing 3). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type Engine, engines } from "../app.ts"
 import type { Sent } from "../server/serving.ts"
@@ -171,7 +171,7 @@ describe.each(engines)("documents over HTTP on %s", (engine) => {
     })
   })
 
-  describe("documents in the background (rules/billing 3, rulings 23)", () => {
+  describe("documents in the background (rules/billing 3, rules/rulings 23)", () => {
     const batch = (json: object, more = {}) =>
       yard.ask(
         "POST",
@@ -348,7 +348,7 @@ describe.each(engines)("documents over HTTP on %s", (engine) => {
     })
   })
 
-  describe("a public link (rules/billing 3, rulings on PINs)", () => {
+  describe("a public link (rules/billing 3)", () => {
     let id: number
     beforeAll(async () => {
       id = (await press.drawn("quotation")).id

@@ -1,4 +1,4 @@
-/** The catalogue of endpoints from outside: rules/conventions 16, and the interface 2.18 and 4.18. */
+/** The catalogue of endpoints over the API alone (rules/conventions 16). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { engines } from "../app.ts"
 import { type Books, openBooks } from "./billing-black-box.ts"

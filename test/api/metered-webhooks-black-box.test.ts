@@ -1,4 +1,4 @@
-/** Webhooks as metering counts them, from outside: rules/conventions 14 and 16, and the interface 2.18 and 6. */
+/** Metering of webhooks, over the API alone (rules/conventions 14 and 16). */
 import type { ServerResponse } from "node:http"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { engines } from "../app.ts"

@@ -140,7 +140,7 @@ describe.each(engines)("purchase orders over HTTP on %s", (engine) => {
     })
   })
 
-  describe("webhooks of purchase orders (rules/billing 2.3, interface 6)", () => {
+  describe("webhooks of purchase orders (rules/billing 2.3)", () => {
     it("contain the full order with costs when it is created, sent, received and cancelled", async () => {
       const kinds = ["created", "sent", "received", "cancelled"].map((name) => `purchase_order.${name}`)
       const { webhook_events } = await yard.get("/webhook_events?per_page=100")

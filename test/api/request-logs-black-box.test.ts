@@ -1,4 +1,4 @@
-/** Request logs from outside: rules/conventions 10 and 16, and the interface 2.18, 4.18 and 5. */
+/** Request logs over the API alone (rules/conventions 10 and 16). */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import * as Shown from "../../core/kernel/lists/answer-schema.ts"

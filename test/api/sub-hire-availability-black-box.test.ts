@@ -1,4 +1,4 @@
-/** Sub-hired goods are stock in their window alone: rules/billing 2.3, rules/availability 3, 6 and 7.3, rulings 25 and 26. */
+/** Sub-hired goods are stock in their window alone: rules/billing 2.3, rules/availability 3, 6 and 7.3. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { engines } from "../app.ts"
 import { type Books, everything, openBooks } from "./billing-black-box.ts"

@@ -1,4 +1,4 @@
-/** Usage from outside: rules/conventions 16, and the interface 2.18, 4.18 and 5. */
+/** Usage over the API alone (rules/conventions 16). */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { text } from "../../core/kernel/fields/field.ts"

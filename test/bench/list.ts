@@ -11,7 +11,7 @@ const pages = [1, 1_000]
 
 interface List {
   readonly name: string
-  /** As the interface has it. */
+  /** As the API returns it. */
   readonly query: string
   readonly where: string
   readonly order: string

@@ -39,7 +39,7 @@ export const stocktake_mutants: ReadonlyArray<Mutant> = [
     "reports no unit as missing that goes out or comes back during the count"
   ),
   lines(
-    "counted goods are compared with the stock at closing",
+    "bulk goods are compared with the stock at closing",
     "expectedAt",
     { find: "one.happened_at > at", replace: "one.happened_at === at" },
     "compares a bulk count with the stock at its scan"

@@ -39,7 +39,7 @@ export const transfer_mutants: ReadonlyArray<Mutant> = [
     "moves stock out of one store when it is sent, and into the other when it is received"
   ),
   move(
-    "counted goods are in two stores",
+    "bulk goods are in two stores",
     "postAtSender",
     { find: "if (bulk !== undefined)", replace: "if (bulk === null)" },
     "moves bulk quantities in parts"

@@ -77,7 +77,7 @@ const given: { readonly [field: string]: string } = {
   right: "2",
   include_kits: "true"
 }
-/** Labels of a store, and by codes: of a unit, a case and counted goods. */
+/** Labels of a store, and by codes: of a unit, a case and a bulk product. */
 const more_questions: { readonly [endpoint: string]: ReadonlyArray<string> } = {
   "labels.show": ["store_id=1", "codes[]=MH-3&codes[]=container:7&codes[]=K-1"]
 }

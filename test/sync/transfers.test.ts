@@ -10,7 +10,7 @@ describe.each(engines)("transfers on devices, with a server on %s", (engine) => 
   const soon = "2026-12-01T08:00:00Z"
   const move = (at: Pick<TestDevice, "must">, id: number, verb: string, codes: ReadonlyArray<string>) =>
     at.must("POST", `/transfers/${id}/${verb}`, { codes })
-  /** A transfer of units and of 20 pieces of a counted product, and the codes of both. */
+  /** A transfer of units and of 20 pieces of a bulk product, and the codes of both. */
   const planned = async (many: number) => {
     const [from_store_id, to_store_id] = [await server.store(), await server.store()]
     const head = await server.serialised()

@@ -137,7 +137,7 @@ export const declare = (program: Command): void => {
     .description("Goods from one store to another: plan, send, receive, cancel")
   const scanning = (command: Command): Command =>
     command
-      .argument("[code...]", "codes of units, cases and counted goods (CABLE*7)")
+      .argument("[code...]", "codes of units, cases and bulk products (CABLE*7)")
       .option("--file <file>", "read codes from this file, one a line; - for standard input")
   withAction(
     scanning(transfers.command("create").description("Plan a transfer of these goods"))

@@ -69,7 +69,7 @@ const followUps = (references: References, table: Table, key: number | string, a
 /** References to a table that follow the merge of one of its rows into another. */
 const followersOf = (references: References, table: Table): ReadonlyArray<Reference> =>
   (references.get(table.name) ?? []).filter(({ rule }) => rule?.on_merge !== undefined && rule.on_merge !== "stay")
-/** Followers of a merge that may name the row only once for each value of their column `per`. */
+/** Those of which only one row for each value of the column `per` may refer to the merged row. */
 export const followersOnce = (
   references: References,
   table: Table

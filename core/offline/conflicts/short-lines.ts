@@ -162,7 +162,7 @@ interface Damage {
   readonly body: JsonObject
 }
 
-/** The reported damage; undefined if the command reports none, for counted goods, and for units not stored here. */
+/** The reported damage; undefined if the command reports none, for bulk goods, and for units not stored here. */
 export const damageOf = ({ body, name }: Refused, { units }: About): Damage | undefined => {
   const is_check_in = name === "scans.check_in" || (name === "opportunities.scan" && body["direction"] === "in")
   const [unit] = units

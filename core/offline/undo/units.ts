@@ -1,4 +1,4 @@
-/** Compensations of commands on units and counted lines of an order: each is moved back step by step. */
+/** Compensations of commands on units and bulk lines of an order: each is moved back step by step. */
 import type { JsonObject } from "../../kernel/index.ts"
 import type { ChangedRow, Compensation, Done, Expected, MadeBy, Undoing, UndoRequest } from "./compensation.ts"
 import { cannot, madeIn, requests, rowsOf, subjectOf } from "./compensation.ts"
@@ -111,7 +111,7 @@ const countedBack = (done: Done): ReadonlyArray<UndoRequest> =>
           ]
     })
   )
-/** Restores units and counted lines to their previous state: allocated, prepared, dispatched, returned, checked. */
+/** Restores units and bulk lines to their previous state: allocated, prepared, dispatched, returned, checked. */
 export const unitsBack = (done: Done): Undoing => {
   const units = rowsOf(done, "asset_assignments")
   const steps: Array<UndoRequest> = []

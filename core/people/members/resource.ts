@@ -44,7 +44,7 @@ const country: ViewColumn = (rows) =>
     const found = yield* referredRows(countries, [...first.values()], "country_id")
     return (row): Json => found.get(first.get(row["id"])?.country_id ?? 0)?.name ?? null
   })
-/** Column for charges, which the interface names for members; always null, as members have none. */
+/** Column for charges, which the API promises for members; always null, as members have none. */
 const nothing: ViewColumn = () => Effect.succeed(() => null)
 
 const memberColumns: ViewColumns = {

@@ -36,7 +36,7 @@ const words = (text: string): ReadonlyArray<string> => text.trim().split(/\s+/)
 const readAndWrite = (areas: string): ReadonlyArray<string> =>
   words(areas).flatMap((area) => [`${area}:read`, `${area}:write`])
 
-/** Abilities named by the interface, including those of parts not built yet. */
+/** Abilities that the API promises, including those of parts not built yet. */
 const interface_abilities: ReadonlyArray<string> = [
   ...readAndWrite(`members exchange_rates products stock stores containers kits activities opportunities shortages rates pricing
     custom-fields custom-views static-data tax-classes settings users roles tokens sync invoices purchase_orders documents

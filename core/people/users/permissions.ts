@@ -100,7 +100,7 @@ const areas: { readonly [area: string]: string } = {
   "webhooks": "manage",
   "costs": "view"
 }
-/** Permissions named by the interface; later slices declare their own. The catalogue's `permissions` has all. */
+/** Permissions that the API promises; later slices declare their own. The catalogue's `permissions` has all. */
 export const interfacePermissions: ReadonlyArray<Permission> = Object.entries(areas).flatMap(([area, actions]) =>
   permissionsOfArea(area, actions)
 )

@@ -125,7 +125,7 @@ const ruleFor = (
 
 export type TransactionType = RateTransactionType | "sub_rental"
 
-/** Transaction types of lines by their code in the interface. */
+/** Transaction types of lines by their code in the API. */
 export const transactionTypes: { readonly [code: number]: TransactionType } = {
   0: "rental",
   1: "sale",

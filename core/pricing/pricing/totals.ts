@@ -16,7 +16,7 @@ export interface TotalLine {
   readonly tax_rate?: string | null | undefined
 }
 
-/** Cost types by their code in the interface. */
+/** Cost types by their code in the API. */
 export const costTypes = {
   0: "Delivery",
   1: "Labour",

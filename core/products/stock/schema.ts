@@ -169,7 +169,7 @@ export const stateWords: { readonly [S in ServiceState]: string } = {
   sold: "sold"
 }
 
-/** Category of counted goods. */
+/** Category of bulk stock. */
 export const bulk_category = 10
 /** Category of single units. */
 export const unit_category = 50

@@ -86,7 +86,7 @@ export const loadUnit = Effect.fnUntraced(function* (
 
 /**
  * Completes a new inspection: newest of its kind unless a later one is known, and due after the interval. 422:
- * `stock_level_id` for counted goods and units that are gone, `inspected_at`, `due_at`.
+ * `stock_level_id` for bulk stock and units that are gone, `inspected_at`, `due_at`.
  */
 export const saveInspection = (
   next: InspectionRow,

@@ -107,7 +107,7 @@ const labelsOfCodes = Effect.fnUntraced(function* (
 const isLevel = (one: object): one is StockLevelRow => "stock_category" in one
 const isContainer = (one: object): one is ContainerRow => "scan_mode" in one
 
-/** Label of counted goods, such as for their shelf; undefined for units, and for goods without a code. */
+/** Label of a bulk product, such as for its shelf; undefined for units, and for goods without a code. */
 const productLabel = (product: ProductRow): LabelShown | undefined => {
   const code = [product.barcode, product.sku].find(isScannable)
   return product.stock_method === serialised || code === undefined || code === null

@@ -59,7 +59,7 @@ export const hasRoom = (
 ): boolean =>
   unitsOfProduct(known, known.opportunity, line, product_id).length + (given.get(givenKey(line, product_id)) ?? 0) <
   roomOf(known, line, product_id, depth)
-/** Kits on the order with undispatched pieces of a counted product, and the number of pieces. */
+/** Kits on the order with undispatched pieces of a bulk product, and the number of pieces. */
 export const kitsWith = (
   known: DecisionState,
   product_id: number,

@@ -149,7 +149,7 @@ const leftAt = (facts: ScanFacts, wanted: Wanted, now: string) => {
   return latest === undefined ? Result.succeed(wanted.at) : dispatchedAt(wanted, latest.name, latest.at, now)
 }
 
-/** Error of a quantity other than 1 for anything but a counted product; undefined if none. */
+/** Error of a quantity other than 1 for anything but a bulk product; undefined if none. */
 const moreThanOne = (named: Exclude<Named, { kind: "product" }>, { quantity }: Wanted) =>
   quantity === null || quantity === 1
     ? undefined

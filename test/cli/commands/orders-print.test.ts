@@ -32,7 +32,7 @@ beforeAll(async () => {
   ])
     units.push((await house.create("/stock_levels", { product_id: head, store_id: 1, ...known })).id)
   await house.hold(cable, 50)
-  // Two lines of one counted product: each code must find room on one of them.
+  // Two lines of one bulk product: each code must find room on one of them.
   const lines = "--line HEAD*4 --line CABLE*10 --line CABLE*7"
   await done(`quote new --subject Tour --from 2027-07-01 --to 2027-07-04 ${lines}`)
   await done("quote convert 1")

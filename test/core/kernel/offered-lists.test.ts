@@ -127,7 +127,7 @@ const rowOf = (table: Table, id: number, nth: 0 | 1, more: AnyRow = {}): AnyRow 
   ])
   return { ...Object.fromEntries(filled), ...meaningful[table.name]?.[nth], [table.key]: id, ...more }
 }
-/** Another product for a further stock level, as a product has one of counted goods at a store. */
+/** Another product for a further stock level, as a bulk product has one level at a store. */
 const elsewhere = ({ name }: Table): AnyRow => (name === "stock_levels" ? { product_id: 910_000 + ++seeds } : {})
 const insert = (table: Table, row: AnyRow): RowChange => ({ op: "insert", table, row })
 

@@ -76,11 +76,11 @@ const declareLabels = (units: Command): Command =>
   withAction(
     units
       .command("label")
-      .description("Print labels for units, cases and counted goods, on sheets or for label printers")
-      .argument("[code...]", "codes of units and cases, or a counted product's code")
+      .description("Print labels for units, cases and bulk products, on sheets or for label printers")
+      .argument("[code...]", "codes of units and cases, or a bulk product's code")
       .option(
         "--product <product>",
-        "label all units of this product, by id, SKU or name; for counted goods, the product's code"
+        "label all units of this product, by id, SKU or name; for a bulk product, its own code"
       )
       .option("--store <store>", "label all units at this store, and its cases that are no unit")
       .option(

@@ -20,7 +20,7 @@ import {
 
 const extending = later(() => import("./facts.ts"))
 
-/** A part of a line in a request: counted goods by quantity, units by their assignments. */
+/** A part of a line in a request: bulk goods by quantity, units by their assignments. */
 const partField = object({
   opportunity_item_id: integer({ required: true, min: 1, names: "opportunity_items" }),
   quantity: decimal({

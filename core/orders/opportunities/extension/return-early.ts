@@ -20,7 +20,7 @@ interface EarlyReturn {
   /** Condition of goods that are checked at once; null if they are checked later. */
   readonly condition: number | null
   readonly damage_notes: string | null
-  /** Whether counted goods were checked in before, and are only charged until then. */
+  /** Whether bulk goods were checked in before, and are only charged until then. */
   readonly already_back: boolean
 }
 const isBack = ({ status }: AssignmentRow): boolean => status >= checked_in

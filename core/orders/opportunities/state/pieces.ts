@@ -52,7 +52,7 @@ export const unitsOfProduct = (
   unitsOf(opportunity, line.id).filter(
     (unit) => takesRoom(unit) && (levels.get(unit.stock_level_id)?.product_id ?? line.item_id) === product_id
   )
-/** Units of the line's own product that occupy it. */
+/** Units of the line's own product that are allocated to it and count towards its quantity. */
 export const ownUnits = (
   state: Pick<DecisionState, "levels">,
   opportunity: Opportunity,

@@ -180,11 +180,11 @@ describe.each(engines)("search edge cases on %s", (engine) => {
   })
 })
 
-describe("the place of a unit", () => {
+describe("the location of a unit in search results", () => {
   const unit = { given_back_at: null, is_gone: false, starts_at: null, stock_category: 50, service_state: "in_service" }
   const place = (set: object, state?: "quarantine" | "in_repair" | "lost", status?: number) =>
     placeOf({ ...unit, ...set } as never, state, status === undefined ? undefined : { status }, undefined, now)
-  it("is the state that matters most: sold before gone, lost before out, out before in repair", () => {
+  it("is the most important state: sold before gone, lost before out, out before in repair", () => {
     expect(place({})).toBe("in_store")
     expect(place({ service_state: "sold", is_gone: true })).toBe("sold")
     expect(place({ is_gone: true })).toBe("gone")

@@ -265,7 +265,7 @@ describe.each(engines)("users and roles on %s", (engine) => {
     expect((await w.put("/roles/4", { description: "theirs" }, fuller)).status).toBe(200)
     expect((await w.put("/roles/3", { description: "theirs" }, fuller)).body.errors).toHaveProperty("role")
   })
-  it("list the permissions that roles can have and the abilities that tokens can have", async () => {
+  it("are given permissions from one list, and tokens abilities from another", async () => {
     const listed = (await w.get("/permissions")).body
     expect(listed.permissions).toContainEqual({ key: "invoices.issue", area: "invoices", action: "issue" })
     expect(listed.meta.total).toBe(listed.permissions.length)

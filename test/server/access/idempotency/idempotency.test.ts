@@ -104,7 +104,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
     await post(fresh(), scan, {}, path)
     expect(await sent()).toBe("8.00")
   })
-  it("answer 409 when the body, path or query differs under the same key (conventions J2)", async () => {
+  it("answer 409 when the body, path or query differs under the same key", async () => {
     const key = fresh()
     await post(key, { subject: "Audio" })
     for (const other of [
@@ -121,7 +121,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
     }
     expect(await total("Video")).toBe(0)
   })
-  it("replay a 422 (conventions J4), but run again after a 404", async () => {
+  it("replay a 422, but run again after a 404", async () => {
     const key = fresh()
     const refused = await post(key, { subject: "" })
     const again = await post(key, { subject: "" })
@@ -133,7 +133,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
       (await post(missing, {}, {}, "/api/v1/opportunities/99999/clone")).headers["idempotent-replayed"]
     ).toBeUndefined()
   })
-  it("are scoped to the user: two users may use the same key (conventions J6)", async () => {
+  it("are scoped to the user: two users may use the same key", async () => {
     const {
       body: { user }
     } = await server.ask("/api/v1/users", {

@@ -197,7 +197,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
     const first = await read(all.url)
     const etag = first.headers["etag"]!
     expect(first.headers["cache-control"]).toBe("private, no-cache")
-    // The interface lists a feed's headers: beside them there is what every answer carries, the tag and how to keep it.
+    // The headers promised for a feed, those of every response, ETag and Cache-Control.
     expect(Object.keys(first.headers).sort()).toEqual(
       words(`
       cache-control content-disposition content-type etag x-content-type-options x-ratelimit-limit
