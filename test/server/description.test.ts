@@ -95,7 +95,7 @@ describe("the server's OpenAPI description, health and metrics", () => {
     expect(components.schemas[sent[groups.indexOf("mail")]].properties.smtp_url).toMatchObject({ format: "uri" })
     expect(components.schemas[sent[groups.indexOf("mail")]].required).toBeUndefined()
   })
-  it("describe body fields with the types they are parsed as", async () => {
+  it("describe body fields with types and limits, required ones, and no computed or secret ones", async () => {
     const api: Described = (await server.ask("/api/v1/openapi.json", { token: null })).body
     const schema = api.paths["/api/v1/tokens"].post.requestBody.content["application/json"].schema
     expect(schema.required).toEqual(["name", "abilities"])

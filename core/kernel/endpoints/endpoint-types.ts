@@ -347,7 +347,7 @@ export interface Catalogue {
 export interface SecretBox {
   /** Encrypts; equal texts give different results. */
   readonly seal: (text: string) => string
-  /** Decrypts; undefined if the text was sealed under another key or for another purpose, or was altered. */
+  /** Decrypts; undefined if the text was encrypted with another key or for another purpose, or was altered. */
   readonly open: (sealed: string) => string | undefined
 }
 

@@ -92,7 +92,7 @@ const expectedOf = ({ key, set, table }: ChangedRow): ReadonlyArray<Expected> =>
     .map((column) => ({ table, key, column }))
 const unit_columns = ["status", "stock_level_id", "container_stock_level_id"]
 const counted = ["dispatched_quantity", "returned_quantity"] as const
-/** Reverses a line's counted dispatches and returns. */
+/** Reverses the dispatches and returns of a bulk line. */
 const countedBack = (done: Done): ReadonlyArray<UndoRequest> =>
   rowsOf(done, "opportunity_items").flatMap((row) =>
     counted.toReversed().flatMap((column): ReadonlyArray<UndoRequest> => {

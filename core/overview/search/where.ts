@@ -37,8 +37,8 @@ const cameFromOrder = (step: Step | undefined): number | null =>
   step === undefined || step.status === prepared || step.status === allocated ? null : step.opportunity_id
 
 /**
- * Order of the place: that of the unit's own step, else that of the outermost case around it, which has none once it is
- * back. Planned orders do not count.
+ * The order that a unit is out with or returned from: by its own allocation, else by the outermost case around it,
+ * which has none once returned. Planned orders do not count.
  */
 const orderOfPlace = (
   place: "out" | "returned",

@@ -50,7 +50,7 @@ const longest = (next: (product: number) => ReadonlyArray<number>, start: number
   return from(start)
 }
 
-/** Depth of the nesting that a new step from `parent` to `component` gives, in steps. */
+/** Nesting depth, in steps, of the longest chain through `parent` once `component` is added to it. */
 export const depthThrough = (edges: ReadonlyArray<Composed>, parent: number, component: number): number =>
   longest(above(edges), parent) + 1 + longest(below(edges), component)
 

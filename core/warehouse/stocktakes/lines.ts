@@ -79,7 +79,7 @@ interface Judged {
   readonly opportunity_id?: number | null
   readonly container_id?: number
   readonly on_close?: CountLine["on_close"]
-  /** 0 if it should not be at the store. */
+  /** Expected quantity: 0 if the goods should not be at the store. */
   readonly expected?: 0
 }
 const out_of_scope = "It is not of the group that is counted: put it where it belongs; nothing is recorded of it."

@@ -30,7 +30,7 @@ export type About = typeof About.Type
 /** Reads a description; fails if it is not one. */
 export const decodeAbout = Schema.decodeUnknownResult(Schema.fromJsonString(About))
 
-/** Secrets that seal and open backups. */
+/** Secrets that encrypt and decrypt backups. */
 export interface BackupKeys {
   readonly passphrase?: string | undefined
   /** age recipient to encrypt to: `age1…`. It takes precedence over the passphrase. */

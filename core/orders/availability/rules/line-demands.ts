@@ -105,7 +105,7 @@ export const demandsOfLine = (
     needed.is_serialised
       ? demandsOfUnits(base, needed, {
           all: unitsAsked(line, per_line, is_part, 0),
-          // Returned units of the line's own product have their own demands; parts follow the line's counted returns.
+          // Returned units of the line's own product have their own demands; parts follow the line's returned quantity.
           left: unitsAsked(line, per_line, is_part, is_part ? line.returned_quantity : 0)
         })
       : demandOfQuantity(base, needed, unitsAsked(line, per_line, is_part, line.returned_quantity))

@@ -243,7 +243,8 @@ describe.each(engines)("webhook deliveries on %s", (engine) => {
     const { secret: token } = await server.person({ roles: [role.name] })
     const to = await target()
     const json = { url: to.url, events: ["invoice.issued"] }
-    expect((await server.ask("/api/v1/webhooks", { token, json })).status).toBe(201)
+    const made = await server.ask("/api/v1/webhooks", { token, json })
+    expect(made.status).toBe(201)
     const member_id = (await server.member("Billed")).id
     const draft = { member_id, items: [{ name: "Lamp", unit_price: "10.00" }] }
     const { id } = (await server.did(201, "POST", "/invoices", draft)).invoice
@@ -252,6 +253,7 @@ describe.each(engines)("webhook deliveries on %s", (engine) => {
     await expect.poll(() => to.got.length, poll).toBe(1)
     expect(to.got[0]?.body.data.invoice).toMatchObject({ id, status: "issued" })
     await server.did(200, "PUT", `/roles/${role.id}`, { permissions: ["invoices.view"] })
+    expect((await server.webhook(made.body.webhook.id)).is_active).toBe(false)
     const other = (await server.did(201, "POST", "/invoices", draft)).invoice
     await server.did(200, "POST", `/invoices/${other.id}/issue`, {})
     expect((await server.sql("select * from webhook_deliveries")).length).toBeLessThanOrEqual(1)

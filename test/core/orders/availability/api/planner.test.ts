@@ -272,7 +272,7 @@ describe("the list of shortages", () => {
     products: [product(P, { name: "Truss" }), product(7, { name: "Motor" })]
   })
 
-  it("contains the rows of one store", () => {
+  it("has a row for each short product of the store, with availability and severity", () => {
     expect(shortages([snapshot(short(S))], moment("2026-07-15"), moment("2026-07-15"))).toEqual([
       {
         product_id: 7,
