@@ -102,8 +102,7 @@ describe("the manual", () => {
     expect(readdirSync(linked).toSorted()).toEqual(readdirSync(manual).toSorted())
     expect(readdirSync(linked)).toEqual(expect.arrayContaining(words("flightcase.1.gz flightcase-products.1.gz")))
   })
-  it("is formatted by groff without warnings", async () => {
-    if (!hasProgram("groff")) return
+  it.skipIf(!hasProgram("groff"))("is formatted by groff without warnings", async () => {
     for (const name of readdirSync(linked)) {
       const page = join(elsewhere, "page.1")
       writeFileSync(page, gunzipSync(readFileSync(join(linked, name))))

@@ -211,7 +211,7 @@ describe.each(engines)("the notifications on %s", (engine) => {
     // The user who listed it may no longer see opportunities.
     expect(await of(keeper, "shortage.waitlist.matched")).toEqual([])
   })
-  it("include activities assigned to new participants, except completed, cancelled and muted ones", async () => {
+  it("include an activity for a new owner or participant who may see it, but no completed, cancelled or muted one", async () => {
     const type = "activity.assigned"
     const base = { subject: "Call the venue", starts_at: "2026-07-01T09:00:00Z", owned_by: keeper.user_id }
     const { id } = await yard.made("/activities", { ...base, participants: [{ member_id: manager.member_id }] })
@@ -235,6 +235,8 @@ describe.each(engines)("the notifications on %s", (engine) => {
       participants: [{ member_id: keeper.member_id, mute: true }]
     })
     for (const one of [done, cancelled, muted]) expect(await of(keeper, type, one.id)).toEqual([])
+    const joined = await yard.made("/activities", { subject: "J", participants: [{ member_id: keeper.member_id }] })
+    expect(await titles(keeper, type, joined.id)).toEqual(["The activity “J” was given to you"])
   })
   it("announce changes of accounts to users who may see them, and a reactivation also to its user", async () => {
     const { user_id, token } = await house.person("Ann Other", ["stock.view"])
