@@ -32,7 +32,7 @@ describe("the tables of a server", () => {
     )
     expect(declared.filter(({ field }) => !field.hidden)).toEqual([])
   })
-  it("refuse filters, sorts and views over secrets", () => {
+  it("offer no secret for filters, sorts and columns of views", () => {
     for (const { columns, filters, plural, sorts, table } of server.app.catalogue.resources) {
       const secret = Object.entries(table.columns).flatMap(([column, field]) => (field.secret ? [column] : []))
       const shown = [...filters, ...sorts, ...Object.keys(columns)]

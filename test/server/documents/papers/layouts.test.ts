@@ -339,11 +339,11 @@ describe.each(engines)("the API of documents and layouts on %s", (engine: Engine
     const { number } = await house.issued(member_id, deposit)
     expect(await said("order_confirmation", id)).toContain(`Deposit invoice ${number} of`)
   })
-  it("names the version of the quotation", async () => {
+  it("names the version of the quotation by number and label", async () => {
     const id = await quote({}, { name: "In both" })
     await house.must(`opportunities/${id}/convert_to_quotation`, {})
     await house.must(`opportunities/${id}/versions`, { label: "Smaller" })
-    expect(await said("quotation", id)).toContain("Version")
+    expect(await said("quotation", id)).toContain('{"label":"Version","value":"1 · Smaller"}')
   })
   it("shows the credited invoice's number and the reason on a credit note", async () => {
     const { id, number } = await house.issued(member_id)

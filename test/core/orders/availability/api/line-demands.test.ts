@@ -92,7 +92,7 @@ describe("the phase of an opportunity", () => {
     }
   )
 
-  it("stays on hire for a returned order only if the check releases stock", () => {
+  it("is on hire for the demands of a returned order only if the check releases stock", () => {
     expect((["off_hired", "returned", "checked"] as const).map((point) => demandPhaseOf(2, 3, point))).toEqual([
       "closed",
       "closed",
