@@ -1,8 +1,7 @@
 /** POST /products/import: many products with their groups, stock, rates and components, in batches. */
-import { Struct } from "effect"
 import { kitDepthIn, product_components } from "../products/kits/schema.ts"
 import { baseCurrency, createdEvent, foldCase, hasOnePermission, readCustomFields } from "../kernel/index.ts"
-import { updatedEvents } from "../kernel/index.ts"
+import { picked, updatedEvents } from "../kernel/index.ts"
 import type { AnyRow, DecideContext, FieldErrors, Input, JsonObject, NewEvent, Viewer } from "../kernel/index.ts"
 import { type Composed, productTouched } from "../products/kits/decide.ts"
 import { bulk, product_tax_columns, productFields, type ProductRow, products } from "../products/products/schema.ts"
@@ -142,7 +141,7 @@ const planSections = (
     cells["components"] === undefined
       ? undefined
       : planParts(cells["components"], textCell(cells, "sku"), before, {
-          ...Struct.pick(working, ["bySku", "promised", "refused", "edges", "depth_max"]),
+          ...picked(working, ["bySku", "promised", "refused", "edges", "depth_max"]),
           present: facts.components.filter((one) => one.product_id === before?.id),
           has_containers: facts.in_containers.has(before?.id ?? 0)
         })

@@ -85,7 +85,7 @@ const checkTexts = Effect.fnUntraced(function* (
   errors: Errors
 ) {
   const { renderer } = yield* serverContext
-  const { nearestPath, pathsOfType } = yield* Effect.promise(() => import("./papers/field-paths.ts"))
+  const { nearestPath, pathsOfType } = yield* Effect.promise(() => import("../../core/documents/content/fields.ts"))
   const paths = pathsOfType(type)
   for (const [place, text] of Object.entries(texts)) {
     const found = yield* renderer.fieldsOf({ [place]: text }).pipe(

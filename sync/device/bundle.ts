@@ -57,7 +57,7 @@ interface ExportedBundle {
   readonly files: number
   readonly more: boolean
 }
-export interface ImportedBundle {
+interface ImportedBundle {
   readonly accepted: number
   readonly rejected: number
   readonly applied_events: number

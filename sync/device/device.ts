@@ -305,7 +305,7 @@ const askOver =
     const ask = async (whole: Request): Promise<QueryResult> => {
       const answer = await run(asAnswer(replica.ask(whole, options?.plan ?? false)))
       if (answer.events === undefined) return answer
-      const { wishOfRequest } = await import("./resolutions/planned.ts")
+      const { wishOfRequest } = await import("./resolutions/ways-out.ts")
       const wish = await run(wishOfRequest(whole, profile.user_id, new Date().toISOString()))
       return wish === undefined ? answer : { ...answer, wish }
     }

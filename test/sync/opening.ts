@@ -10,7 +10,7 @@ import { openServerApp, type ServerApp, type ServerOptions } from "../../server/
 import type { Database } from "../../server/host/config.ts"
 import { type Listening, listenOn } from "../../server/host/http.ts"
 import { silentLog } from "../../server/ports/log.ts"
-import type { ImportedBundle } from "../../sync/device/bundle.ts"
+import type { importBundle } from "../../sync/device/bundle.ts"
 import { type Device, enrolDevice, openDevice } from "../../sync/device/device.ts"
 import type { WireCommand } from "../../sync/protocol/wire.ts"
 import { layer as sqliteLayer } from "../../sync/sqlite/client.ts"
@@ -78,7 +78,7 @@ export interface TestServer extends RentalHouse<string> {
     ...devices: ReadonlyArray<Pick<TestDevice, "tables"> & { readonly sync: () => Promise<unknown> }>
   ) => Promise<void>
   /** The device's bundle carried to the server, and the answer back. */
-  readonly carry: (device: Device) => Promise<ImportedBundle>
+  readonly carry: (device: Device) => ReturnType<typeof importBundle>
   readonly close: () => Promise<void>
 }
 

@@ -1,7 +1,7 @@
 /** Postings as import files of accounting programs. */
-import { Struct } from "effect"
 import { dateText } from "../../pricing/print/format.ts"
 import { csvRow } from "../../values/csv.ts"
+import { picked } from "../../values/text.ts"
 import type { PostedDocument } from "./postings.ts"
 
 export const export_formats = ["csv", "xero", "quickbooks"] as const
@@ -49,13 +49,13 @@ const plainFile = (documents: ReadonlyArray<PostedDocument>, options: ExportOpti
     plain_columns,
     documents.flatMap((one) =>
       one.postings.map(({ account, credit, debit, tax_code }) => ({
-        ...Struct.pick(one, ["date", "kind", "number", "invoice_number"]),
+        ...picked(one, ["date", "kind", "number", "invoice_number"]),
         member: one.member_name,
         account,
         tax_code,
         debit,
         credit,
-        ...Struct.pick(one, ["currency", "exchange_rate", "reference"])
+        ...picked(one, ["currency", "exchange_rate", "reference"])
       }))
     ),
     options

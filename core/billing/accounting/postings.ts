@@ -2,10 +2,10 @@
  * Postings: billing as debits and credits of accounts, for accounting programs. Derived from issued documents and
  * payments, one document at a time; every export is written from them. Pure (rules/billing 1.8).
  */
-import { isJsonObject, type JsonObject, type Settings, settingText } from "../../kernel/index.ts"
+import { isJsonObject, type JsonObject, picked, type Settings, settingText } from "../../kernel/index.ts"
 import type { CreditNoteItemRow, CreditNoteRow, InvoiceItemRow, InvoiceRow, PaymentRow } from "../state/tables.ts"
 import { dayOf } from "../../values/time.ts"
-import { Schema, Struct } from "effect"
+import { Schema } from "effect"
 import { formatMoney } from "../../values/money.ts"
 
 export const posted_kinds = {
@@ -138,9 +138,9 @@ export const postedInvoice = (
     id: invoice.id,
     number: numberOf(invoice),
     at: invoice.issued_at ?? invoice.created_at,
-    ...Struct.pick(invoice, ["due_at", "member_id", "reference"]),
+    ...picked(invoice, ["due_at", "member_id", "reference"]),
     invoice_number: null,
-    ...Struct.pick(invoice, ["currency_code", "exchange_rate", "total"]),
+    ...picked(invoice, ["currency_code", "exchange_rate", "total"]),
     lines,
     postings: salePostings(lines, accounts)
   }
@@ -182,7 +182,7 @@ export const postedCreditNote = (
     member_id: note.member_id,
     reference: invoice.reference,
     invoice_number: numberOf(invoice),
-    ...Struct.pick(note, ["currency_code", "exchange_rate", "total"]),
+    ...picked(note, ["currency_code", "exchange_rate", "total"]),
     lines,
     postings: salePostings(lines, accounts)
   }
@@ -274,7 +274,7 @@ export const shownPosted = (
   const day = (instant: string): string => dayOf(Date.parse(instant), zone)
   return {
     key: keyOf(posted),
-    ...Struct.pick(posted, ["kind", "id", "number"]),
+    ...picked(posted, ["kind", "id", "number"]),
     date: day(posted.at),
     due_date: posted.due_at === null ? null : day(posted.due_at),
     member_name: member.name,

@@ -1,6 +1,6 @@
 /** Rules of credit notes (rules/billing 1.1, 1.5). They are created as issued, and never change. */
-import { Result, Struct } from "effect"
-import { invalidField, reject } from "../../kernel/index.ts"
+import { Result } from "effect"
+import { invalidField, picked, reject } from "../../kernel/index.ts"
 import type { DecideContext, Decided, Json, NewRow, Rejection, ValuesOf } from "../../kernel/index.ts"
 import { balanceAfter, taxSummary } from "../state/amounts.ts"
 import { creditNoteIssued, invoiceChange, nextDocumentNumber } from "../state/events.ts"
@@ -197,7 +197,7 @@ const itemRow = (
   unit_price:
     0 - (quantity === undefined ? (invoice.prices_include_tax ? grossOf(amounts) : amounts.net) : item.unit_price),
   subtotal: 0 - amounts.net,
-  ...Struct.pick(item, ["tax_class_id", "tax_rate_id", "tax_rate_name", "tax_rate"]),
+  ...picked(item, ["tax_class_id", "tax_rate_id", "tax_rate_name", "tax_rate"]),
   tax_total: 0 - amounts.tax,
   total: 0 - grossOf(amounts),
   by_amount: quantity === undefined,

@@ -1,8 +1,8 @@
 /** Creating, updating, deleting, issuing and voiding invoices (rules/billing 1.1, 1.3). */
 import { changedColumns, customFieldsFrom, decision, initialRow, invalid, itemsMoved } from "../../kernel/index.ts"
-import { reject, unstamped, withoutStamps } from "../../kernel/index.ts"
+import { picked, reject, unstamped, withoutStamps } from "../../kernel/index.ts"
 import type { CustomFieldFacts, DecideContext, Decided, Input, Json, Rejection } from "../../kernel/index.ts"
-import { Result, Struct } from "effect"
+import { Result } from "effect"
 import type { MemberRow } from "../../people/members/schema.ts"
 import { snapshotRate } from "../../orders/opportunities/header/decide.ts"
 import type { OpportunityRow } from "../../orders/opportunities/tables/index.ts"
@@ -210,7 +210,7 @@ export const issueInvoice = (
       ...settled(row, { paid: 0, credited: 0 }, context.now),
       issued_at,
       due_at,
-      ...Struct.pick(facts, ["billed_to", "billed_by", "vat_reports"])
+      ...picked(facts, ["billed_to", "billed_by", "vat_reports"])
     }
     const allowed = too_much === undefined ? {} : { also: { allow_overbilling: true } }
     return decision(row.id, [invoiceIssued.make({ ...invoiceChange(row, set), ...allowed })])

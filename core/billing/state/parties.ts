@@ -1,6 +1,6 @@
 /** The buyer and seller of a document at present; frozen with the document once it is issued. */
-import { Effect, Struct } from "effect"
-import { list_values, settingText, Store, type Settings } from "../../kernel/index.ts"
+import { Effect } from "effect"
+import { list_values, picked, type Settings, settingText, Store } from "../../kernel/index.ts"
 import { addresses, emails, members, phones } from "../../people/members/schema.ts"
 import { countries } from "../../setup/reference-data/currencies.ts"
 import { stores } from "../../setup/stores.ts"
@@ -70,7 +70,7 @@ export const sellerOf = Effect.fnUntraced(function* (store_id: number | null, se
         }
   return {
     name: company("name") ?? store?.name ?? "",
-    ...Struct.pick(place, ["street", "city", "county", "postcode", "country_code"]),
+    ...picked(place, ["street", "city", "county", "postcode", "country_code"]),
     tax_number: company("tax_number"),
     registration_number: company("registration_number"),
     peppol_id: null,

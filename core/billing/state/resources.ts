@@ -1,7 +1,7 @@
 /** API representation of invoices, payments and credit notes (rules/billing 1.2, 1.4, 1.5). */
-import { Effect, Struct } from "effect"
-import { boolean, decimal, hasOnePermission, integer, resource, Shown, Store, text } from "../../kernel/index.ts"
-import type { AnyRow, Include, JsonObject, Resource, StoreRead } from "../../kernel/index.ts"
+import { Effect } from "effect"
+import { boolean, decimal, hasOnePermission, integer, picked, resource, Shown, Store } from "../../kernel/index.ts"
+import { type AnyRow, type Include, type JsonObject, type Resource, type StoreRead, text } from "../../kernel/index.ts"
 import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/index.ts"
 import { formatMoney } from "../../values/money.ts"
 import { billedOf, billedTotal, leftToBill } from "./billed.ts"
@@ -75,7 +75,7 @@ const taxSummaryShown = Shown.objects({
 /** The stored tax summary with formatted amounts. */
 const taxSummaryOut = (rows: ReadonlyArray<TaxSummaryRow>, currency: string): ReadonlyArray<JsonObject> =>
   rows.map((row) => ({
-    ...Struct.pick(row, ["tax_class_id", "tax_rate_id", "tax_rate_name", "rate"]),
+    ...picked(row, ["tax_class_id", "tax_rate_id", "tax_rate_name", "rate"]),
     net: formatMoney(row.net, currency),
     tax: formatMoney(row.tax, currency),
     gross: formatMoney(row.gross, currency)

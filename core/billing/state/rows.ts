@@ -2,8 +2,8 @@
  * Rows of a draft from a request, and billable rows of an opportunity: one for each charged line and cost, or one for a
  * deal price, with nets and taxes that add up exactly to its totals (rules/billing 1.3).
  */
-import { Result, Struct } from "effect"
-import { initialRow, isJsonObject, sameJson, unstamped } from "../../kernel/index.ts"
+import { Result } from "effect"
+import { initialRow, isJsonObject, picked, sameJson, unstamped } from "../../kernel/index.ts"
 import type { DecideContext, FieldErrors, Json, JsonObject } from "../../kernel/index.ts"
 import type { CostRow, ItemRow, OpportunityRow } from "../../orders/opportunities/tables/index.ts"
 import { exclusiveTax, resolveLockedTax, resolveTax, type TaxTable } from "../../pricing/pricing/line.ts"
@@ -209,7 +209,7 @@ const chargedLine = ({ header, products }: CheckoutSource, line: ItemRow): Charg
       product_id: line.item_id,
       item_type:
         line.item_type === "text" || (line.item_type === "service" && product === undefined) ? "custom" : "product",
-      ...Struct.pick(line, ["name", "description", "quantity"]),
+      ...picked(line, ["name", "description", "quantity"]),
       revenue_group_id:
         line.revenue_group_id ?? (is_sale ? product?.sale_revenue_group_id : product?.rental_revenue_group_id) ?? null,
       starts_at: is_sale ? null : (line.starts_at ?? header.charge_starts_at ?? header.starts_at),

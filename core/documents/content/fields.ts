@@ -1,4 +1,5 @@
 /** The fields of every type of document: offered, checked and filled from the same groups (rules/billing 3). */
+import { nearest } from "../../values/nearest.ts"
 import type { DocumentType } from "../schema.ts"
 import { type FieldGroup, type OfferedGroup, pathsOf, warehouseGroups } from "./shared-fields.ts"
 import { creditNoteGroups, invoiceGroups } from "./invoices.ts"
@@ -45,4 +46,12 @@ export const pathsOfType = (type: DocumentType | null): ReadonlyArray<string> =>
   if (type !== null) return fields[type].paths
   const [first, ...others] = Object.values(fields)
   return (first?.paths ?? []).filter((path) => others.every(({ paths }) => paths.includes(path)))
+}
+/**
+ * The path to suggest for an unknown one: spelt similarly, or with the same last name (`customer.name`: `member.name`).
+ */
+export const nearestPath = (wrong: string, paths: ReadonlyArray<string>): string | undefined => {
+  const name = wrong.slice(wrong.lastIndexOf(".") + 1)
+  const same = paths.filter((path) => path.endsWith(`.${name}`))
+  return nearest(wrong, paths) ?? (same.length === 1 ? same[0] : nearest(wrong, same))
 }

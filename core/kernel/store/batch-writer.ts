@@ -6,16 +6,8 @@ import { itemAt } from "../../values/text.ts"
 import type { AnyRow, Key, RowChange, Table, Where } from "../tables/table.ts"
 import type { Field, Json } from "../fields/field.ts"
 import { caseFoldedName, caseFoldedValue, isSearchable, keyOf } from "../tables/table.ts"
-import {
-  bindings,
-  chunked,
-  columnArrays,
-  type Dialect,
-  encodeRow,
-  inPowersOfTwo,
-  type Insert,
-  quote
-} from "./statement.ts"
+import { bindings, chunked, columnArrays, encodeRow, inPowersOfTwo, quote } from "./statement.ts"
+import type { Dialect, Insert } from "./statement.ts"
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 

@@ -78,7 +78,8 @@ const withKnownRows = <A, E, R>(use: (rows: KnownRows | undefined) => Effect.Eff
   Effect.withFiber((fiber) => use(fiber.getRef(KnownRows)))
 /**
  * Within it, `get`, `getMany` and `imagesBefore` return rows written individually without reading them, and on SQLite,
- * which has one writer, rows read before. For work in one transaction: writes by `sql` templates are not noticed.
+ * which has one writer, rows of entities read before. For work in one transaction: writes by `sql` templates are not
+ * noticed, which no entity has.
  */
 export const rememberingRows = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, Exclude<R, never>> =>
   withKnownRows((known) => Effect.provideService(work, KnownRows, known ?? new Map()))
@@ -91,6 +92,8 @@ const keep = (known: KnownRows, table: Table, key: Key, row: object): void => {
 }
 const knownRow = <T extends Table>(known: KnownRows | undefined, table: T, key: Key): RowOf<T> | undefined =>
   known?.get(table)?.get(key) as RowOf<T> | undefined
+/** Whether rows that were read may be kept. Rows outside the journal are written by `sql` templates, too. */
+const keepsReads = (table: Table, dialect: Dialect): boolean => dialect === "sqlite" && "deleted_at" in table.columns
 /** Rows of one `getMany` to keep at most. */
 const kept_rows_max = 1_000
 const writing = /\b(?:insert|update|delete)\b/i
@@ -209,7 +212,7 @@ const makeReads = (dialect: Dialect, run: Run) => {
       return Effect.map(run(selectByKey(table), [key]), ([read]) => {
         if (read === undefined) return undefined
         const decoded = decode(table, read)
-        if (known !== undefined && dialect === "sqlite") keep(known, table, key, decoded)
+        if (known !== undefined && keepsReads(table, dialect)) keep(known, table, key, decoded)
         return decoded
       })
     })
@@ -240,7 +243,7 @@ const knownOrRead = <T extends Table>(
   read: Sql<ReadonlyArray<RowOf<T>>>
 ): Sql<ReadonlyArray<RowOf<T>>> =>
   withKnownRows((known): typeof read => {
-    if (known === undefined || dialect === "pg") return read
+    if (known === undefined || !keepsReads(table, dialect)) return read
     const distinct = new Set(keys)
     const numbers = [...distinct].filter((key) => typeof key === "number").sort((one, other) => one - other)
     const rows = numbers.map((key) => knownRow(known, table, key)).filter((row) => row !== undefined)

@@ -1,7 +1,9 @@
-/** Kinds of calendar entries, and who may see them. */
+/** Kinds of calendar entries, and who may see them; the time zone in which people read a row's times. */
 import { Effect } from "effect"
-import { choice, forbidden, hasAbility, hasOnePermission, list } from "../../kernel/index.ts"
-import type { Rejection, Viewer } from "../../kernel/index.ts"
+import { choice, forbidden, hasAbility, hasOnePermission, list, Store } from "../../kernel/index.ts"
+import type { AnyRow, Rejection, Viewer } from "../../kernel/index.ts"
+import { stores } from "../../setup/stores.ts"
+import { zoneOf } from "../../values/time.ts"
 
 const labels = {
   activities: "Activities",
@@ -68,3 +70,9 @@ export const feedName = (user_name: string | null, kinds: ReadonlyArray<Calendar
   const is_plain = kindsText(kinds) === undefined
   return `Flightcase — ${user_name === null ? `All ${held}` : is_plain ? user_name : `${user_name}: ${held}`}`
 }
+
+/** Time zone of the row's store; without one the company's, given as `timezone`. */
+export const zoneOfRow = Effect.fnUntraced(function* ({ store_id }: AnyRow, timezone: string | null) {
+  const store = typeof store_id === "number" ? yield* Store.get(stores, store_id) : undefined
+  return zoneOf(store?.timezone || timezone)
+})

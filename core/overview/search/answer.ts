@@ -1,9 +1,9 @@
 /** Results of a search: the found rows, as the caller may see them (rules/search). */
 import { clockText, numberText } from "../../values/text.ts"
 import { casesWhere, type CaseWhere, type Whereabouts, whereaboutsOf } from "./where.ts"
-import { Effect, Struct } from "effect"
+import { Effect } from "effect"
 import { invoices } from "../../billing/state/tables.ts"
-import { columnsSeen, invalidField, keysOf, Store, type Input } from "../../kernel/index.ts"
+import { columnsSeen, type Input, invalidField, keysOf, picked, Store } from "../../kernel/index.ts"
 import { members } from "../../people/members/schema.ts"
 import { opportunities, states, statusLabelOf } from "../../orders/opportunities/tables/index.ts"
 import { containers } from "../../products/packing.ts"
@@ -243,12 +243,12 @@ const othersShown = (found: FoundByKind, names: Names) => ({
   members: rowsFound(found, "members", members).map((match) => ({
     id: match.row.id,
     is_exact: exactly(match),
-    ...Struct.pick(match.row, ["name", "membership_type", "account_number", "is_active", "is_on_stop"])
+    ...picked(match.row, ["name", "membership_type", "account_number", "is_active", "is_on_stop"])
   })),
   products: rowsFound(found, "products", products).map((match) => ({
     id: match.row.id,
     is_exact: exactly(match),
-    ...Struct.pick(match.row, ["name", "sku", "barcode", "product_type", "is_active"])
+    ...picked(match.row, ["name", "sku", "barcode", "product_type", "is_active"])
   })),
   invoices: rowsFound(found, "invoices", invoices).map((match) => ({
     id: match.row.id,

@@ -1,6 +1,6 @@
 /** Response of `GET /today`: its lists, as far as the reader may see them (rules/today). */
-import { Effect, Struct } from "effect"
-import { columnsSeen, CommandRuntime, settingText, Store } from "../../kernel/index.ts"
+import { Effect } from "effect"
+import { columnsSeen, CommandRuntime, picked, settingText, Store } from "../../kernel/index.ts"
 import type { Failure, Input, Settings, Viewer } from "../../kernel/index.ts"
 import { mayAsk } from "../../kernel/endpoints/may-ask.ts"
 import { members } from "../../people/members/schema.ts"
@@ -91,7 +91,7 @@ const listOf = (
   orders: told
     .toSorted((one, other) => compared(one.at ?? "9", other.at ?? "9") || one.row.id - other.row.id)
     .map(({ at, is_late, row }) => ({
-      ...Struct.pick(row, ["id", "number", "subject", "member_id"]),
+      ...picked(row, ["id", "number", "subject", "member_id"]),
       member_name: memberName(row.member_id),
       store_id: row.store_id,
       store_name: clocks.of(row.store_id).name,
@@ -218,7 +218,7 @@ const unpaidOf = Effect.fnUntraced(function* (store_id: number | undefined, cloc
       outstanding: formatMoney(outstanding, currency_code)
     })),
     invoices: rows.map((row) => ({
-      ...Struct.pick(row, ["id", "number", "subject"]),
+      ...picked(row, ["id", "number", "subject"]),
       member_name: memberName(row.member_id),
       status: row.status,
       due_at: row.due_at,
@@ -242,7 +242,7 @@ const dueOf = Effect.fnUntraced(function* (due: ReadonlyArray<Due>, clocks: Cloc
     purchase_orders: due
       .slice(0, papers_max)
       .map(({ at, order, pieces }) => ({
-        ...Struct.pick(order, ["id", "number", "subject"]),
+        ...picked(order, ["id", "number", "subject"]),
         supplier_name: supplierName(order.supplier_id),
         store_name: clocks.of(order.store_id).name,
         timezone: clocks.of(order.store_id).zone,

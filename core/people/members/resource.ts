@@ -1,7 +1,8 @@
 /** API representation of members and their contact records (rules/members-activities 1 and 3). */
-import { Effect, Struct } from "effect"
+import { Effect } from "effect"
 import type { ViewColumn, ViewColumns } from "../../kernel/lists/custom-view.ts"
-import { boolean, integer, list_values, referredRows, resource, Shown, Store, text } from "../../kernel/index.ts"
+import { boolean, integer, list_values, picked, referredRows, resource, Shown, Store } from "../../kernel/index.ts"
+import { text } from "../../kernel/index.ts"
 import type { AnyRow, Json, JsonObject } from "../../kernel/index.ts"
 import { countries } from "../../setup/reference-data/currencies.ts"
 import { addresses, emails, links, type MemberRow, members, membership_types, phones, relationships } from "./schema.ts"
@@ -130,7 +131,7 @@ const membershipOf = (member: MemberRow): JsonObject => {
         tax_class_id: member.sale_tax_class_id,
         cash: member.is_cash,
         on_stop: member.is_on_stop,
-        ...Struct.pick(member, ["rating", "owned_by", "price_category_id", "discount_category_id"]),
+        ...picked(member, ["rating", "owned_by", "price_category_id", "discount_category_id"]),
         tax_number: member.tax_number ?? "",
         peppol_id: member.peppol_id ?? "",
         chamber_of_commerce_number: member.chamber_of_commerce_number ?? "",

@@ -1,8 +1,8 @@
 /** Endpoints of users, where POST invites one and DELETE deactivates one, and of roles (rules/conventions 11, 12). */
-import { Context, Effect, Result, Struct } from "effect"
+import { Context, Effect, Result } from "effect"
 import { boolean, command, CommandRuntime, created, crudResource, get, hasOnePermission } from "../../kernel/index.ts"
 import { invalid, list, listOf, noContent, ok, reject, renderById, renderOne, resource } from "../../kernel/index.ts"
-import { Shown, Store, text, unpagedMeta, viewContext, viewManageAccess } from "../../kernel/index.ts"
+import { picked, Shown, Store, text, unpagedMeta, viewContext, viewManageAccess } from "../../kernel/index.ts"
 import type { Catalogue, Failure, Slice, Viewer } from "../../kernel/index.ts"
 import {
   beyondToken,
@@ -233,7 +233,7 @@ const endpoints = [
         {
           id: context.id(users),
           member_id: context.id(members),
-          ...Struct.pick(values, ["name", "email", "roles"]),
+          ...picked(values, ["name", "email", "roles"]),
           is_active: values.active,
           send_invitation: values.send_invitation !== false
         },

@@ -1,7 +1,7 @@
 /** Rules of stock levels and their ledger (rules/availability 10). */
-import { Effect, Result, Struct } from "effect"
+import { Effect, Result } from "effect"
 import { createdEvent, dataOf, decided, deletedEvent, initialRow, invalidField, reaction } from "../../kernel/index.ts"
-import { reject, rowCreated, Store, updatedEvents } from "../../kernel/index.ts"
+import { picked, reject, rowCreated, Store, updatedEvents } from "../../kernel/index.ts"
 import type { DataOf, DecideContext, Decided, Happened, NewEvent, Rejection, SaveResult } from "../../kernel/index.ts"
 import { bulk, type ProductRow, products, serialised } from "../products/schema.ts"
 import { exact, formatDecimal } from "../../values/decimal.ts"
@@ -128,7 +128,7 @@ export const boughtEvents = (
     ...transactionRow(level, buy, bought.quantity),
     id: context.id(stock_transactions),
     transaction_at: bought.at,
-    ...Struct.pick(bought, ["source_type", "source_id", "description"]),
+    ...picked(bought, ["source_type", "source_id", "description"]),
     manual: false
   })
 ]

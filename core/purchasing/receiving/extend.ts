@@ -1,8 +1,8 @@
 /** Moving the end of a sub-hire, later or earlier (rules/billing 2.3). A reaction moves the window of its stock. */
-import { Effect, Result, Schema, Struct } from "effect"
+import { Effect, Result, Schema } from "effect"
 import { boolean, command, decimal, integer, invalidField, later, list, lockStreams } from "../../kernel/index.ts"
 import { longText, ok, reaction, reject, renderById, Shown, Store, text, timestamp } from "../../kernel/index.ts"
-import { updatedEvents, viewContext, wholeNumber, withRules } from "../../kernel/index.ts"
+import { picked, updatedEvents, viewContext, wholeNumber, withRules } from "../../kernel/index.ts"
 import type { DecideContext, Decided, Endpoint, Input, Rejection, ValuesOf } from "../../kernel/index.ts"
 import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"
 import { exact } from "../../values/decimal.ts"
@@ -202,9 +202,9 @@ const receiptOf = Effect.fnUntraced(function* (id: number) {
   if (receipt === undefined) return yield* Effect.die(new Error(`receipt ${id} vanished while it was being shown`))
   const lines = yield* Store.find(purchase_order_receipt_lines, { receipt_id: id }, { order: ["id"] })
   return {
-    ...Struct.pick(receipt, ["id", "received_at", "reference", "notes", "received_by"]),
+    ...picked(receipt, ["id", "received_at", "reference", "notes", "received_by"]),
     lines: lines.map((line) =>
-      Struct.pick(line, ["id", "item_id", "quantity", "serial_numbers", "stock_level_ids", "is_return", "notes"])
+      picked(line, ["id", "item_id", "quantity", "serial_numbers", "stock_level_ids", "is_return", "notes"])
     )
   }
 })

@@ -1,7 +1,7 @@
 /** Cost of an opportunity's purchase orders, and what is on order for its lines (rules/availability 9). */
-import { Effect, Result, Struct } from "effect"
+import { Effect, Result } from "effect"
 import { baseCurrency, choice, dataOf, forbidden, get, hasOnePermission, integer, ok } from "../../kernel/index.ts"
-import { reaction, Shown, Store, text, type Endpoint, type NewEvent } from "../../kernel/index.ts"
+import { type Endpoint, type NewEvent, picked, reaction, Shown, Store, text } from "../../kernel/index.ts"
 import { opportunities, opportunity_items, type ItemRow } from "../../orders/opportunities/tables/index.ts"
 import { convertMoney, formatMoney } from "../../values/money.ts"
 import type { PurchaseOrderRow, PurchaseOrderStatus, PurchaseOrderType } from "../schema.ts"
@@ -85,7 +85,7 @@ const supplyCosts = get("/api/v1/opportunities/{id}/supply_costs", {
           purchase_cost_total: sum("purchase"),
           cost_total: sum("sub_hire", "purchase"),
           purchase_orders: orders.map((row) => ({
-            ...Struct.pick(row, ["id", "number", "po_type", "status", "supplier_id", "currency_code"]),
+            ...picked(row, ["id", "number", "po_type", "status", "supplier_id", "currency_code"]),
             subtotal: formatMoney(row.subtotal, row.currency_code),
             base_subtotal: formatMoney(baseNet(row, base), base)
           }))

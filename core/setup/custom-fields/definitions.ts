@@ -52,10 +52,10 @@ const problems = (next: CustomFieldRow, { modules, values }: DefinitionFacts): F
   if (next.visibility_rules?.some((rule) => !isVisibilityRule(rule)) === true) {
     errors["visibility_rules"] = [`Each visibility rule needs a field and an operator out of ${operators.join(", ")}.`]
   }
-  if (next.is_personal && module !== "Member")
-    errors["is_personal"] = ["Only custom fields of members describe a person."]
   const validation = validationProblem(next)
   if (validation !== undefined) errors["validation_rules"] = [validation]
+  if (next.is_personal && module !== "Member")
+    errors["is_personal"] = ["Only custom fields of members describe a person."]
   const problem = validation === undefined ? defaultProblem(next, { definitions: [next], values }) : undefined
   if (problem !== undefined) errors["default_value"] = [problem]
   return errors

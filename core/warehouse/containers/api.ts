@@ -3,10 +3,21 @@
  * are in `api-states.ts`.
  */
 import { loadDecisionState, withHolders } from "../../orders/opportunities/state/index.ts"
-import { Effect, Struct } from "effect"
+import { Effect } from "effect"
 import { assetConflicts } from "../../orders/availability/api/window.ts"
 import { choice, code, command, created, get, integer, invalidField, later, list, listOf } from "../../kernel/index.ts"
-import { lockStreams, longText, ok, ref, Shown, Store, text, timestamp, viewContext } from "../../kernel/index.ts"
+import {
+  lockStreams,
+  longText,
+  ok,
+  picked,
+  ref,
+  Shown,
+  Store,
+  text,
+  timestamp,
+  viewContext
+} from "../../kernel/index.ts"
 import { withMore, withRules, type Id, type Input, type Settings, type Slice, type Status } from "../../kernel/index.ts"
 import { condition_labels, opportunities } from "../../orders/opportunities/tables/index.ts"
 import { stock_levels } from "../../products/stock/schema.ts"
@@ -14,22 +25,10 @@ import { openEnd } from "../../values/time.ts"
 import { loadSubtree, loadTarget, loadUnits } from "./facts.ts"
 import type { ReturnFacts } from "./dispatch-return.ts"
 import { container_items, type ContainerRow, containers, live_statuses, scan_modes } from "../../products/packing.ts"
-import {
-  containerItemResource,
-  containerItemShown,
-  containerResource,
-  containerShown,
-  dispatch_shown,
-  findDuplicateBarcode,
-  itemsShown,
-  oneContainer,
-  read_access,
-  renderContainer,
-  streamsOfMovement,
-  verificationShown,
-  verifiedResult,
-  write_access
-} from "./endpoint-parts.ts"
+import { containerItemResource, containerItemShown, containerResource, containerShown } from "./endpoint-parts.ts"
+import { dispatch_shown, findDuplicateBarcode, itemsShown, oneContainer, read_access } from "./endpoint-parts.ts"
+import { renderContainer, streamsOfMovement, verificationShown, verifiedResult } from "./endpoint-parts.ts"
+import { write_access } from "./endpoint-parts.ts"
 import { firstOf } from "../../values/text.ts"
 import { products } from "../../products/products/schema.ts"
 import { stateEndpoints } from "./api-states.ts"
@@ -266,7 +265,7 @@ const update = command("PATCH", `${base}/{container}`, {
   summary: "Update a container's name, barcode, notes or scan mode",
   ...write_access("edit"),
   params: oneContainer,
-  fields: { ...Struct.pick(containers.columns, ["name", "barcode", "notes", "scan_mode"]) },
+  fields: { ...picked(containers.columns, ["name", "barcode", "notes", "scan_mode"]) },
   facts: ({ values }) => withRules(rules, () => findDuplicateBarcode(values.barcode ?? null)),
   decide: ({ known, rules: { changeContainer } }, { rows, values }) => changeContainer(rows.container, values, known),
   respond: (result, input) => renderContainer(input, result.id, ok)

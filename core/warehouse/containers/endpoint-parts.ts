@@ -1,12 +1,12 @@
 /** Shared parts of the container endpoints: permissions, locks and responses. */
 import { dispatch_meta_fields } from "../../orders/opportunities/state/index.ts"
 import { boolean, choice, integer, list, render, renderById, resource, Shown, Store, text } from "../../kernel/index.ts"
-import { timestamp, viewContext } from "../../kernel/index.ts"
+import { picked, timestamp, viewContext } from "../../kernel/index.ts"
 import type { Input, JsonObject, SharedDraft, Status, Streams } from "../../kernel/index.ts"
 import { container_modes, products } from "../../products/products/schema.ts"
 import { stores } from "../../setup/stores.ts"
 import { container_items, type ContainerItemRow, type ContainerRow, containers } from "../../products/packing.ts"
-import { Effect, Struct } from "effect"
+import { Effect } from "effect"
 import { service_states, type ServiceState } from "../../products/stock/schema.ts"
 
 // API representation of containers and their contents (rules/availability 8.1 and 8.2).
@@ -222,7 +222,7 @@ export const manifest = (of: ManifestResult, names: Names): Manifest => {
     container.scan_mode === "strict" && listed.size > 0 && items.some((item) => !listed.has(item.product_id))
   return {
     container_id: container.id,
-    ...Struct.pick(container, ["name", "barcode", "status", "scan_mode", "sealed_at", "sealed_by_user_id"]),
+    ...picked(container, ["name", "barcode", "status", "scan_mode", "sealed_at", "sealed_by_user_id"]),
     is_compliant:
       slots.every((slot) => slot.satisfied) &&
       !has_unlisted &&
@@ -237,7 +237,7 @@ export const manifest = (of: ManifestResult, names: Names): Manifest => {
       asset_number: names.units.get(item.serialised_item_id)?.asset_number ?? null,
       serial_number: names.units.get(item.serialised_item_id)?.serial_number ?? null,
       service_state: stateOf(item),
-      ...Struct.pick(item, ["position", "packed_at", "packed_by_user_id"]),
+      ...picked(item, ["position", "packed_at", "packed_by_user_id"]),
       returned_at: back_alone.get(item.serialised_item_id) ?? null
     })),
     containers: nested

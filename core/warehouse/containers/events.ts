@@ -1,8 +1,8 @@
 /** Events of containers and of the units packed in them (rules/availability 8). */
-import { Schema, Struct } from "effect"
+import { Schema } from "effect"
 import { eventType, keyedColumns, remove, rowEvents, rowMade, storedValue, streamOf } from "../../kernel/index.ts"
 import { update, updateWhere, type AnyEventType, type DecideContext, type KeyedColumns } from "../../kernel/index.ts"
-import { type NewEvent, type ProjectionContext, type RowChange } from "../../kernel/index.ts"
+import { type NewEvent, picked, type ProjectionContext, type RowChange } from "../../kernel/index.ts"
 import { container_items, type ContainerItemRow, type ContainerRow, containers } from "../../products/packing.ts"
 import type { StockLevelRow } from "../../products/stock/schema.ts"
 import type { ContainerFacts } from "./facts.ts"
@@ -95,7 +95,7 @@ export const itemUnpacked = (
   transferred_to_container_id: number | null = null
 ): NewEvent =>
   itemUnpackedEvent.make({
-    ...Struct.pick(row, ["id", "container_id", "serialised_item_id"]),
+    ...picked(row, ["id", "container_id", "serialised_item_id"]),
     unpacked_at,
     unpacked_reason,
     transferred_to_container_id
@@ -130,12 +130,7 @@ export const itemRepacked = (
   position: string | null,
   notes: string | null
 ): NewEvent =>
-  itemRepackedEvent.make({
-    ...Struct.pick(row, ["id", "container_id", "serialised_item_id"]),
-    repacked_at,
-    position,
-    notes
-  })
+  itemRepackedEvent.make({ ...picked(row, ["id", "container_id", "serialised_item_id"]), repacked_at, position, notes })
 
 const checkinVerifiedEvent = eventType("container.checkin.verified", {
   meaning: "Units were scanned at the check-in of a container.",

@@ -1,7 +1,7 @@
 /** Rules for creating, changing, sealing, unsealing, dissolving and repacking containers (rules/availability 8.6). */
-import { Result, Struct } from "effect"
+import { Result } from "effect"
 import type { DemandRow } from "../../orders/demands/schema.ts"
-import { createdEvent, decided, deletedEvent, initialRow, reject, updatedEvents } from "../../kernel/index.ts"
+import { createdEvent, decided, deletedEvent, initialRow, picked, reject, updatedEvents } from "../../kernel/index.ts"
 import type { DecideContext, Decided, NewEvent, Rejection } from "../../kernel/index.ts"
 import { type ProductRow, serialised } from "../../products/products/schema.ts"
 import { outOfServiceDuring, outOfServiceText, type StockLevelRow } from "../../products/stock/schema.ts"
@@ -87,7 +87,7 @@ export const createContainer = (input: CreateInput, facts: CreateFacts, context:
   const has_template = (product?.container_template?.slots.length ?? 0) > 0
   const { event, id } = newContainer(
     {
-      ...Struct.pick(input, ["name", "barcode", "notes"]),
+      ...picked(input, ["name", "barcode", "notes"]),
       scan_mode: input.scan_mode ?? (has_template ? "strict" : "free"),
       product_id: product?.id ?? null,
       serialised_item_id: housing?.id ?? null,
@@ -364,7 +364,7 @@ export const startRepack = (
     {
       name: input.name ?? container.name,
       barcode,
-      ...Struct.pick(container, ["scan_mode", "is_temporary", "notes", "serialised_item_id", "product_id", "store_id"]),
+      ...picked(container, ["scan_mode", "is_temporary", "notes", "serialised_item_id", "product_id", "store_id"]),
       previous_container_id: container.id
     },
     context

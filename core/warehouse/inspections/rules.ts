@@ -1,6 +1,6 @@
 /** Rules of inspections: when a unit's next one is due, and the list of those due (rules/inspections). */
-import { Effect, Result, Struct } from "effect"
-import { bindings, referredRows, reject, settingText, Store, updatedEvents } from "../../kernel/index.ts"
+import { Effect, Result } from "effect"
+import { bindings, picked, referredRows, reject, settingText, Store, updatedEvents } from "../../kernel/index.ts"
 import type { DecideContext, Input, NewEvent, SaveInput, SaveResult } from "../../kernel/index.ts"
 import { products, serialised } from "../../products/products/schema.ts"
 import { type StockLevelRow, stock_levels, unit_category } from "../../products/stock/schema.ts"
@@ -246,7 +246,7 @@ const withNames = Effect.fnUntraced(function* (
             status: row.result === "fail" ? "failed" : row.due_at <= now ? "overdue" : "due",
             product_id: level.product_id,
             product_name: names.get(level.product_id) ?? null,
-            ...Struct.pick(level, ["store_id", "location", "asset_number", "serial_number", "barcode"])
+            ...picked(level, ["store_id", "location", "asset_number", "serial_number", "barcode"])
           }
         ]
   })

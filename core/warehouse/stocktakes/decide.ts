@@ -62,7 +62,7 @@ export interface ScanFacts {
   /** Scans so far in this stocktake of the goods that the codes name. */
   readonly scans: ReadonlyArray<StocktakeScanRow>
 }
-export interface ScanInput {
+interface ScanInput {
   readonly counted_at?: string | null
   readonly take_back?: boolean
 }

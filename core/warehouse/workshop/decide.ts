@@ -2,8 +2,8 @@
  * Rules of the workshop: stock goes out of service and returns (rules/availability 13). A unit has at most one open
  * record, a bulk level may have several, each for a part of its quantity.
  */
-import { Result, Struct } from "effect"
-import { createdEvent, reject, updatedEvents } from "../../kernel/index.ts"
+import { Result } from "effect"
+import { createdEvent, picked, reject, updatedEvents } from "../../kernel/index.ts"
 import type { DecideContext, NewEvent, Rejection } from "../../kernel/index.ts"
 import { postTransaction } from "../../products/stock/decide.ts"
 import {
@@ -78,7 +78,7 @@ const factsWith = (facts: ServiceFacts, open: ReadonlyArray<ServiceRecordRow>): 
 const entryOf = (row: ServiceRecordRow): OutOfService => ({
   service_record_id: row.id,
   state: outOfServiceState(row.state),
-  ...Struct.pick(row, ["quantity", "starts_at", "expected_back_at"])
+  ...picked(row, ["quantity", "starts_at", "expected_back_at"])
 })
 /** State of an open record, which is never "sold". */
 const outOfServiceState = (state: string): OutOfServiceState =>

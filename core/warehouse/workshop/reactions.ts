@@ -2,9 +2,10 @@
  * Reactions of the workshop: goods checked in damaged go to quarantine, missing ones are lost, and stock moved out by
  * the ledger leaves the workshop (rules/availability 13.3).
  */
-import { Effect, Result, Struct } from "effect"
-import { dataOf, lockStreams, reaction, referredRows, rowCreated, rowUpdated, Store } from "../../kernel/index.ts"
-import { streamOf, updatedEvents, type DecideContext, type NewEvent, type Settings } from "../../kernel/index.ts"
+import { Effect, Result } from "effect"
+import { dataOf, type DecideContext, lockStreams, type NewEvent, picked, reaction } from "../../kernel/index.ts"
+import { referredRows, rowCreated, rowUpdated, type Settings, Store, streamOf } from "../../kernel/index.ts"
+import { updatedEvents } from "../../kernel/index.ts"
 import { lineWindow } from "../../orders/availability/rules/line-demands.ts"
 import { demandDateSourceIn } from "../../orders/availability/facts/load.ts"
 import { allocated, asset_assignments, damaged, isClosed, missing } from "../../orders/opportunities/tables/index.ts"
@@ -206,7 +207,7 @@ const checkedOut = (
       {
         quantity,
         reason: state === "lost" ? "Missing at check-in" : "Checked in damaged",
-        ...Struct.pick(one, ["note", "opportunity_id", "opportunity_item_id"])
+        ...picked(one, ["note", "opportunity_id", "opportunity_item_id"])
       },
       context
     )

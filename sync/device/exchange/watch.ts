@@ -2,8 +2,8 @@
 import { httpClientAt, Unreachable } from "../../http-client.ts"
 import type { SyncReport } from "./sync.ts"
 
-export type WatchOutcome = SyncReport & { readonly warnings: ReadonlyArray<string> }
-export interface WatchRefusal {
+type WatchOutcome = SyncReport & { readonly warnings: ReadonlyArray<string> }
+interface WatchRefusal {
   readonly id: string
   readonly n: number
   readonly name: string

@@ -111,7 +111,7 @@ export const decodeError = textDecoderOf("the error of a command", () => wireErr
 export const decodeKey: (text: string) => Key = textDecoderOf("the key of a changed row", () =>
   Schema.Union([Schema.Finite, Schema.String])
 )
-export const decodeImage: (text: string) => JsonObject = textDecoderOf("a row before its change", () => jsonObject)
+const decodeImage: (text: string) => JsonObject = textDecoderOf("a row before its change", () => jsonObject)
 
 const outcome = optionalDecoderOf("the outcome of a command", () => jsonText(jsonObject))
 /** Decodes an outcome (`accounts`); an unreadable one is empty, as nothing is decided by it. */

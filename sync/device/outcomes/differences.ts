@@ -3,10 +3,10 @@
  * one shown here.
  */
 import { Effect } from "effect"
-import { stores } from "../../../core/setup/stores.ts"
+import { zoneOfRow } from "../../../core/overview/calendar/kinds.ts"
 import { isJsonObject, journal, Store } from "../../../core/kernel/index.ts"
 import type { AnyRow, Json, JsonObject, StoredEvent, Table } from "../../../core/kernel/index.ts"
-import { dayOf, millisOf, zoneOf } from "../../../core/values/time.ts"
+import { dayOf, millisOf } from "../../../core/values/time.ts"
 import type { EventSummary, OutboxCommand, RecordedEffects } from "../outbox/rows.ts"
 import type { DescriptionContext, RowTouch } from "./describe-event.ts"
 import {
@@ -260,9 +260,3 @@ const columnDifferences = (
         ]
   })
 }
-
-/** Time zone of the row's store; without one the company's, given as `timezone`. */
-const zoneOfRow = Effect.fnUntraced(function* ({ store_id }: AnyRow, timezone: string | null) {
-  const store = typeof store_id === "number" ? yield* Store.get(stores, store_id) : undefined
-  return zoneOf(store?.timezone || timezone)
-})

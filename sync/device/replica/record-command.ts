@@ -4,16 +4,8 @@
  */
 import { Clock, Effect } from "effect"
 import { baseCurrency, bodyOf, CommandRuntime, isJsonObject, operationOf } from "../../../core/kernel/index.ts"
-import {
-  readFields,
-  Rejection,
-  rememberingRows,
-  render,
-  sameJson,
-  statusOf,
-  Store
-} from "../../../core/kernel/index.ts"
-import { viewContext, wholeNumberOf } from "../../../core/kernel/index.ts"
+import { readFields, Rejection, rememberingRows, render, sameJson, statusOf } from "../../../core/kernel/index.ts"
+import { Store, viewContext, wholeNumberOf } from "../../../core/kernel/index.ts"
 import type { AnyRow, Catalogue, Endpoint, EndpointCall, Failure, Field } from "../../../core/kernel/index.ts"
 import type { Json, JsonObject, Outcome, Settings, Table } from "../../../core/kernel/index.ts"
 import { type Image, refuseWhileMissing, saveLastRun } from "../outbox/replica-tables.ts"

@@ -27,23 +27,10 @@ import type { SnapshotPage } from "../../protocol/snapshot.ts"
 import { loadErasures, redactionOfOutbox } from "../outbox/redact-outbox.ts"
 import type { OutboxCommand } from "../outbox/rows.ts"
 import { beginFill, currentFill, dropFill, type StagedPage } from "./fill.ts"
-import {
-  hasDueCommands,
-  type LocalEffect,
-  localRuntime,
-  type PlannedRequest,
-  type PulledEvents,
-  type QueryResult,
-  readReplicaPosition,
-  redecide,
-  relaxedDurability,
-  type Replica,
-  type ReplicaOptions,
-  type ReplicaParts,
-  type Rerecording,
-  runDue,
-  unsettled
-} from "./replica-parts.ts"
+import { hasDueCommands, localRuntime, readReplicaPosition, redecide, relaxedDurability } from "./replica-parts.ts"
+import { runDue, unsettled } from "./replica-parts.ts"
+import type { LocalEffect, PlannedRequest, PulledEvents, QueryResult, Replica } from "./replica-parts.ts"
+import type { ReplicaOptions, ReplicaParts, Rerecording } from "./replica-parts.ts"
 import { type CallAfter, planSeries, recordCommand } from "./record-command.ts"
 
 // Refuses reads that need events from before a fill.

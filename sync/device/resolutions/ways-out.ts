@@ -1,6 +1,13 @@
-/** Resolutions offered for a conflict, each as a command line to enter. */
+/**
+ * Resolutions offered for a conflict, each as a command line to enter; and the effect of a planned write, in the same
+ * words.
+ */
+import { Effect } from "effect"
 import { catalogue } from "../../../core/catalogue.ts"
-import type { Alternative, Json, JsonObject } from "../../../core/kernel/index.ts"
+import { type Alternative, type Failure, isJsonObject, type Json, match } from "../../../core/kernel/index.ts"
+import { Rejection } from "../../../core/kernel/index.ts"
+import type { JsonObject, Request, Store } from "../../../core/kernel/index.ts"
+import { wishOfCommand } from "../../../core/offline/conflicts/intent.ts"
 import type { WireCommand } from "../../protocol/wire.ts"
 import type { OutboxCommand } from "../outbox/rows.ts"
 import type { Outbox } from "../outbox/outbox.ts"
@@ -255,3 +262,18 @@ const numbersFree = async (
 const word = (text: string): string => (/^[\w.,:=/+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
 const listed = (names: ReadonlyArray<string>): string =>
   names.length <= 4 ? names.join(", ") : `${names.slice(0, 4).join(", ")} and more`
+
+/** Description of a request's effect; undefined if the endpoint does not exist. `now`: an instant. */
+export const wishOfRequest = (
+  request: Request,
+  user_id: number,
+  now: string
+): Effect.Effect<string | undefined, Failure, Store> => {
+  const found = match(catalogue, request.method, request.path)
+  if (found instanceof Rejection) return Effect.succeed(undefined)
+  const { endpoint, params } = found
+  const body = isJsonObject(request.body) ? request.body : {}
+  const named = referencesOfCommand(endpoint, { params, body })
+  const { name, summary } = endpoint
+  return wishOfCommand({ name, summary, params, body, errors: {}, named, remembered: {} }, user_id, now)
+}

@@ -1,13 +1,11 @@
 /** When a watcher syncs, waits, and ends; driven by hand, so that nothing depends on how fast the machine is. */
 import { describe, expect, it } from "vitest"
 import { RemoteError, Unreachable } from "../../../sync/device/exchange/remote.ts"
-import {
-  type WatchOutcome,
-  type WatchRefusal,
-  backoffMillis,
-  watch,
-  type WatchEvent
-} from "../../../sync/device/exchange/watch.ts"
+import { backoffMillis, watch, type WatchEvent } from "../../../sync/device/exchange/watch.ts"
+
+type WatchParts = Parameters<typeof watch>[0]
+type WatchOutcome = Awaited<ReturnType<WatchParts["sync"]>>
+type WatchRefusals = Awaited<ReturnType<WatchParts["conflicts"]>>
 
 const nothing: WatchOutcome = {
   sent: 0,
@@ -75,7 +73,7 @@ const watched = async (
 interface WatchFixture {
   now: number
   pending: number
-  conflicts: ReadonlyArray<WatchRefusal>
+  conflicts: WatchRefusals
   upgraded: boolean
   news: "some" | "gone" | "quiet"
   onNews: (() => void) | undefined
@@ -143,7 +141,7 @@ describe("sync --watch", () => {
   })
 
   it("reports each conflict once", async () => {
-    const conflict = (n: number): WatchRefusal => ({
+    const conflict = (n: number): WatchRefusals[number] => ({
       id: `c${n}`,
       n,
       name: "products.create",

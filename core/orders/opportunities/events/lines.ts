@@ -1,6 +1,6 @@
 /** Events of an opportunity's lines (rules/opportunities 7, 9.3). */
-import { Schema, Struct } from "effect"
-import { eventType, isJsonObject, update } from "../../../kernel/index.ts"
+import { Schema } from "effect"
+import { eventType, isJsonObject, picked, update } from "../../../kernel/index.ts"
 import type { ActivityValues, AnyEventType, AnyRow, JsonObject, NewEvent } from "../../../kernel/index.ts"
 import { type ChildChanged, childEvents, pick } from "./event-families.ts"
 import { asset_assignments, opportunities, opportunity_items } from "../tables/index.ts"
@@ -73,7 +73,7 @@ const lineSnapshot = (line: ItemRow): JsonObject => ({
   item_id: line.id,
   name: line.name,
   product_id: line.item_id,
-  ...Struct.pick(line, ["quantity", "unit_price", "total", "transaction_type", "is_optional"])
+  ...picked(line, ["quantity", "unit_price", "total", "transaction_type", "is_optional"])
 })
 export const lineRemoved = (line: ItemRow): NewEvent => item_removed.make(line, lineSnapshot(line))
 

@@ -1,8 +1,8 @@
 /** Endpoints that extend a hire, or end it early for what came back (rules/opportunities 4.3, 4.5). */
-import { Effect, Struct } from "effect"
+import { Effect } from "effect"
 import { boolean, code, command, decimal, integer, json, later, list, lockStreams } from "../../../kernel/index.ts"
 import { longText, object, ok, postQuery, ref, Shown, Store, text, timestamp, withMore } from "../../../kernel/index.ts"
-import { withRules, type DecideContext, type Endpoint } from "../../../kernel/index.ts"
+import { type DecideContext, type Endpoint, picked, withRules } from "../../../kernel/index.ts"
 import { acknowledgements, asset_assignments, condition_labels, edit, one, opportunity_items } from "../tables/index.ts"
 import { path, read, type OpportunityRow } from "../tables/index.ts"
 import { loadDecisionState, opportunityShown, plainAnswer, warned, withParts, withUnits } from "../state/index.ts"
@@ -85,7 +85,7 @@ const preview = postQuery(`${path}/{id}/extend/preview`, {
       let last = 0
       // Context for deciding without recording: ids are placeholders.
       const context: DecideContext = {
-        ...Struct.pick(input, ["now", "happened_at", "viewer", "settings"]),
+        ...picked(input, ["now", "happened_at", "viewer", "settings"]),
         id: () => --last,
         number: () => null
       }

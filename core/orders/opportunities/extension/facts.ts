@@ -1,8 +1,8 @@
 /** Facts and rule of an extension of the hire. */
-import { Effect, Result, Struct } from "effect"
+import { Effect, Result } from "effect"
 import type { LineShortage } from "../../availability/rules/line.ts"
 import { reject, Store, type CommandRuntime, type DecideContext, type Decided } from "../../../kernel/index.ts"
-import { type Input, type NewEvent, type Rejection, type ValuesOf } from "../../../kernel/index.ts"
+import { type Input, type NewEvent, picked, type Rejection, type ValuesOf } from "../../../kernel/index.ts"
 import { formatMoney } from "../../../values/money.ts"
 import { millisOf } from "../../../values/time.ts"
 import { acknowledgementOf, conflictingHold, demandSettings, demandsOf, gatePolicy } from "../state/index.ts"
@@ -117,7 +117,7 @@ const gate = (
 const hireShown = ({ header }: Opportunity, shortages: ReadonlyArray<ShownShortage>): HireShown => {
   const money = (minor: number): string => formatMoney(minor, header.currency_code)
   return {
-    ...Struct.pick(header, ["starts_at", "ends_at", "charge_starts_at", "charge_ends_at"]),
+    ...picked(header, ["starts_at", "ends_at", "charge_starts_at", "charge_ends_at"]),
     charge_total: money(header.charge_total),
     tax_total: money(header.tax_total),
     charge_including_tax_total: money(header.charge_including_tax_total),

@@ -1,7 +1,7 @@
 /** Waiting lines in responses, and leaving the list (rules/availability 9). */
-import { Effect, Result, Struct } from "effect"
+import { Effect, Result } from "effect"
 import { command, get, integer, later, list, listOf, longText, ok, referredRows } from "../../../kernel/index.ts"
-import { resource, Shown, Store, text, timestamp, viewContext, withRules } from "../../../kernel/index.ts"
+import { picked, resource, Shown, Store, text, timestamp, viewContext, withRules } from "../../../kernel/index.ts"
 import type { Endpoint, Input, Settings } from "../../../kernel/index.ts"
 import { products } from "../../../products/products/schema.ts"
 import { draft, one, opportunities, opportunity_items, order, path, shortage_waits } from "../tables/index.ts"
@@ -146,7 +146,7 @@ export const waitingOf = Effect.fnUntraced(function* (
         position: ahead.length + 1,
         starts_at: found.from,
         ends_at: found.to,
-        ...Struct.pick(row, ["waitlisted_by", "waitlisted_at", "note"])
+        ...picked(row, ["waitlisted_by", "waitlisted_at", "note"])
       }
     ]
   })

@@ -1,13 +1,6 @@
 /** Rules of stocktakes by their events (rules/stocktakes 2 and 5), and lines of given facts (rules/stocktakes 3 and 4). */
 import { describe, expect, it } from "vitest"
-import {
-  cancel,
-  close,
-  type CloseFacts,
-  type CodeFound,
-  scan,
-  type ScanInput
-} from "../../../../core/warehouse/stocktakes/decide.ts"
+import { cancel, close, type CloseFacts, type CodeFound, scan } from "../../../../core/warehouse/stocktakes/decide.ts"
 import type { NewEvent } from "../../../../core/kernel/events/event-type.ts"
 import { stocktakeEvents } from "../../../../core/warehouse/stocktakes/events.ts"
 import { type CountedLevel, type CountFacts, countLines } from "../../../../core/warehouse/stocktakes/lines.ts"
@@ -59,6 +52,7 @@ const scanned = (added: ReadonlyArray<object>, removed: ReadonlyArray<string> = 
   type: "stocktake.scanned",
   data: JSON.parse(JSON.stringify({ id: 7, added, removed }))
 })
+type ScanInput = Parameters<typeof scan>[1]
 const now: ScanInput = { counted_at: null, take_back: false }
 
 describe("scans of a stocktake", () => {
