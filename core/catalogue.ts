@@ -1,7 +1,7 @@
 /** The catalogue of core's tables, events and endpoints; the server adds slices of its own. */
 import { availabilitySlice } from "./orders/availability/api/api.ts"
 import { demands } from "./orders/demands/schema.ts"
-import { type Catalogue, catalogueOf } from "./kernel/index.ts"
+import { type Catalogue, catalogueOf, type Slice } from "./kernel/index.ts"
 import { memberSlices } from "./people/members/api.ts"
 import { productGroups, productsSlice } from "./products/products/api.ts"
 import { productRatesSlice } from "./products/rates/product-rates.ts"
@@ -10,6 +10,17 @@ import { settingsSlice } from "./setup/settings/api.ts"
 import { storesSlice } from "./setup/stores.ts"
 import { slices } from "./slices.ts"
 
+/** Rows of a resource that is not loaded yet; rendering any loads all slices. */
+const rowsOf = (plural: string, via: string) =>
+  ({ kind: "many", via, resource: () => catalogue.whole.resources.find((one) => one.plural === plural)! }) as const
+/** Includes that other slices add to the first ones' resources, and whose keys are in answers even if not asked for. */
+const of_others: Slice = {
+  name: "of_others",
+  includes: {
+    products: { accessories: rowsOf("accessories", "product_id"), components: rowsOf("components", "product_id") },
+    stock_levels: { service_records: rowsOf("service_records", "stock_level_id") }
+  }
+}
 /** The first slices, which every command loads: those of the most frequent reads. */
 const part = catalogueOf([
   settingsSlice(demands),
@@ -19,6 +30,7 @@ const part = catalogueOf([
   productsSlice,
   productRatesSlice,
   stockSlice,
+  of_others,
   availabilitySlice
 ])
 const part_tables = new Set(part.tables.map(({ name }) => name))

@@ -159,7 +159,9 @@ export const fingerprintOf = (catalogue: Catalogue, store: Pick<StoreShape, "dia
 /** Whether the projected tables are as this release declares them. `declared`: the fingerprint, if known already. */
 export const tablesAreCurrent = Effect.fnUntraced(function* (catalogue: Catalogue, declared?: string) {
   const store = yield* Store
-  return (yield* storedMeta(store, "tables")) === (declared ?? (yield* fingerprintOf(catalogue, store)))
+  const stored = yield* storedMeta(store, "tables")
+  // What does not match is compared with the declarations themselves: the text's file may be of another release.
+  return (declared !== undefined && stored === declared) || stored === (yield* fingerprintOf(catalogue, store))
 })
 
 /** Creates or upgrades everything in one transaction, or changes nothing. Returns whether the database was empty. */

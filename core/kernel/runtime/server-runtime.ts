@@ -17,10 +17,19 @@ interface ServerRuntimeOptions {
   readonly secrets?: SecretBox
 }
 
-/** The settings of the loaded slices: stored values over the defaults. */
+/** The settings: stored values over the defaults. A group of slices that are not loaded yet loads them when read. */
 export const storedSettings = (catalogue: Catalogue) =>
   Effect.gen(function* () {
-    return settingsFrom(catalogue.loaded.settings, yield* Store.find(settings_table, {}))
+    const rows = yield* Store.find(settings_table, {})
+    const { loaded } = catalogue
+    const known = settingsFrom(loaded.settings, rows)
+    if (loaded === catalogue) return known
+    return new Proxy(known, {
+      get: (groups, name) =>
+        typeof name === "symbol" || name in groups
+          ? Reflect.get(groups, name)
+          : Reflect.get(settingsFrom(catalogue.settings, rows), name)
+    })
   })
 
 export const serverRuntime = ({ catalogue, commandId, secrets }: ServerRuntimeOptions): Layer.Layer<CommandRuntime> =>

@@ -1,7 +1,16 @@
 /** Endpoints of stock levels and their ledger (rules/availability 10). */
 import { Effect } from "effect"
-import { command, created, crudResource, get, integer, listOf, noContent, ok, renderById } from "../../kernel/index.ts"
-import { renderOne, resource, Shown, Store, text, viewContext, viewManageAccess } from "../../kernel/index.ts"
+import { choice, command, created, crudResource, get, integer, listOf, noContent, ok } from "../../kernel/index.ts"
+import {
+  renderById,
+  renderOne,
+  resource,
+  Shown,
+  Store,
+  text,
+  viewContext,
+  viewManageAccess
+} from "../../kernel/index.ts"
 import type { Input, JsonObject, SaveInput, SharedDraft, Slice } from "../../kernel/index.ts"
 import { bulk, products, serialised } from "../products/schema.ts"
 import { stores } from "../../setup/stores.ts"
@@ -209,5 +218,18 @@ export const stockSlice: Slice = {
   events: [...(levels.events ?? []), ...stockEvents],
   includes: { products: { stock_levels: { kind: "many", via: "product_id", resource: () => stockLevelResource } } },
   react: [productStocked],
+  // Here, as availability counts by it (`blocksUninspected`).
+  settings: {
+    inspections: {
+      policy: choice(
+        { block: "Block", warn: "Warn", allow: "Allow" },
+        {
+          default: "warn",
+          describe: "Units whose inspection failed or is overdue: block refuses them, warn adds a warning"
+        }
+      ),
+      remind_days: integer({ default: 14, min: 0, max: 365, describe: "Days before an inspection is due to remind" })
+    }
+  },
   endpoints: [...(levels.endpoints ?? []), ...transactions]
 }

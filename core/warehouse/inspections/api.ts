@@ -1,8 +1,8 @@
 /** Endpoints of inspections: kinds, intervals by product, results by unit, and what is due (rules/inspections). */
 import { Effect, Result } from "effect"
-import { choice, crudResource, dataOf, get, integer, later, lockStreams, ok } from "../../kernel/index.ts"
-import { permissionsOfArea, reaction, resource, rowCreated, rowUpdated, Store } from "../../kernel/index.ts"
-import { viewManageAccess, withRules, type DecideContext, type SaveInput, type Slice } from "../../kernel/index.ts"
+import { crudResource, dataOf, get, later, lockStreams, ok, permissionsOfArea, reaction } from "../../kernel/index.ts"
+import { resource, rowCreated, rowUpdated, Store, viewManageAccess, withRules } from "../../kernel/index.ts"
+import type { DecideContext, SaveInput, Slice } from "../../kernel/index.ts"
 import { grantToSystemRoles } from "../../people/users/decide.ts"
 import { products } from "../../products/products/schema.ts"
 import { stockLevelResource } from "../../products/stock/api.ts"
@@ -157,18 +157,6 @@ export const inspectionsSlice: Slice = {
   events: [...(kinds.events ?? []), ...(intervals.events ?? []), ...(recorded.events ?? []), inspectionDue],
   endpoints: [...(kinds.endpoints ?? []), ...(intervals.endpoints ?? []), ...(recorded.endpoints ?? []), due],
   react: [unitsMade],
-  settings: {
-    inspections: {
-      policy: choice(
-        { block: "Block", warn: "Warn", allow: "Allow" },
-        {
-          default: "warn",
-          describe: "Units whose inspection failed or is overdue: block refuses them, warn adds a warning"
-        }
-      ),
-      remind_days: integer({ default: 14, min: 0, max: 365, describe: "Days before an inspection is due to remind" })
-    }
-  },
   permissions,
   later_seeds: [grantToSystemRoles({ "Admin": keys, "Operations Manager": keys, "Warehouse": keys })]
 }
