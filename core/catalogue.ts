@@ -9,11 +9,20 @@ import { stockSlice } from "./products/stock/api.ts"
 import { settingsSlice } from "./setup/settings/api.ts"
 import { storesSlice } from "./setup/stores.ts"
 import { slices } from "./slices.ts"
+import { itemAt } from "./values/text.ts"
 
 /** Rows of a resource that is not loaded yet; rendering any loads all slices. */
 const rowsOf = (plural: string, via: string) =>
-  ({ kind: "many", via, resource: () => catalogue.whole.resources.find((one) => one.plural === plural)! }) as const
-/** Includes that other slices add to the first ones' resources, and whose keys are in answers even if not asked for. */
+  ({
+    kind: "many",
+    via,
+    resource: () =>
+      itemAt(
+        catalogue.whole.resources.filter((one) => one.plural === plural),
+        0
+      )
+  }) as const
+/** Includes that other slices add to resources of the first ones: an answer has their keys also without its rows. */
 const of_others: Slice = {
   name: "of_others",
   includes: {

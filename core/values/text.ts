@@ -1,5 +1,4 @@
 /** List items, untrusted text, phrases, and short display text for instants and document numbers. */
-import { Struct } from "effect"
 import { dayOf, instantOf, millisOf, wallOf } from "./time.ts"
 
 // List items that must exist: a missing one is a bug and throws a RangeError.
@@ -16,10 +15,11 @@ export const lastOf = <A>(list: ReadonlyArray<A>): A => itemAt(list, -1)
 // Declared records, such as word lists: nothing adds keys at run time, so that their type has all of them.
 
 /** The record's keys, typed. */
-export const keysOf: <R extends object>(record: R) => ReadonlyArray<keyof R & string> = Struct.keys
+export const keysOf = <R extends { readonly [key: string]: unknown }>(record: R): ReadonlyArray<keyof R & string> =>
+  Object.keys(record) as ReadonlyArray<keyof R & string>
 /** Some keys of a row, in the order given. Effect's `Struct.pick` keeps the row's order, and walks all of its keys. */
 export const picked = <R extends object, const K extends keyof R>(row: R, keys: ReadonlyArray<K>): Pick<R, K> =>
-  Object.fromEntries(keys.map((key) => [key, row[key]])) as Pick<R, K>
+  Object.fromEntries(keys.map((key): ReadonlyArray<unknown> => [key, row[key]]))
 /** The same keys, each with another value. */
 export const mapValues = <R extends { readonly [key: string]: unknown }, V>(
   record: R,

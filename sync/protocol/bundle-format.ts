@@ -76,7 +76,7 @@ const signedBundle = Schema.suspend(() =>
     signature: Schema.String
   })
 )
-export type SignedBundle = typeof signedBundle.Type
+type SignedBundle = typeof signedBundle.Type
 const decodeEnvelope = decoderOf("the bundle", () => signedBundle)
 
 /** Content of a device's bundle: its pending commands and its replica's position. */

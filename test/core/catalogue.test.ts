@@ -4,8 +4,11 @@ import { nounOf, nounsIn, type Verb, verbsOf } from "../../cli/derived/names.ts"
 import { catalogueOf } from "../../core/kernel/endpoints/endpoint.ts"
 import { match } from "../../core/kernel/runtime/engine.ts"
 import { Rejection } from "../../core/kernel/fields/rejection.ts"
+import { tablesAreCurrent } from "../../core/kernel/runtime/schema.ts"
+import { storedSettings } from "../../core/kernel/runtime/server-runtime.ts"
 import type { Resource } from "../../core/kernel/endpoints/resource.ts"
 import { slices } from "../../core/slices.ts"
+import { openApp } from "../app.ts"
 
 /** An instance of its own: other tests in this process may have loaded all slices of theirs already. */
 const unloaded = async (name: string) => {
@@ -80,5 +83,14 @@ describe("the catalogue", () => {
     expect(nameAt(catalogue, "PUT", "/api/v1/products/1")).toBe("products.update")
     expect(catalogue.loaded.endpoints).toHaveLength(whole.endpoints.length)
     expect(catalogue.loaded).toBe(catalogue.whole)
+  })
+  it("has settings of slices that are not loaded yet, and finds tables current despite a wrong text of them", async () => {
+    const catalogue = await unloaded("settings")
+    const group = Object.keys(whole.settings).find((name) => !(name in catalogue.loaded.settings)) ?? ""
+    const app = await openApp("sqlite")
+    const settings = await app.run(storedSettings(catalogue))
+    expect(settings[group]).toEqual((await app.run(storedSettings(whole)))[group])
+    expect(await app.run(tablesAreCurrent(whole, "create table of another release"))).toBe(true)
+    await app.close()
   })
 })

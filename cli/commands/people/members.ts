@@ -9,13 +9,12 @@ import { notePending, printAnswer } from "../../context/print.ts"
 import { type CommandAction, type Flags, textFlag, withAction } from "../../context/program.ts"
 import { membersFound, resolveId } from "../../context/resolve-id.ts"
 import { present } from "../../context/pages.ts"
-import { writesOf } from "../../context/writes.ts"
 
 /** Contact details as the API takes them, and the path of their kind below the member. */
 type Contacts = ReadonlyArray<{ readonly path: string; readonly body: JsonObject }>
 
 /** Contact details that `--email`, `--phone`, `--street` and others give. Exit 2 if they are malformed. */
-export const contactsGiven = async (context: CommandContext, flags: Flags): Promise<Contacts> => {
+const contactsGiven = async (context: CommandContext, flags: Flags): Promise<Contacts> => {
   const given = (name: string) => textFlag(flags, name)
   const [email, phone, street, country] = ["email", "phone", "street", "country"].map(given)
   if (email !== undefined && !/^\S+@\S+$/.test(email))
@@ -32,7 +31,7 @@ export const contactsGiven = async (context: CommandContext, flags: Flags): Prom
 }
 
 /** Creates a member and its contact details, one command after the other; returns the member's answer. */
-export const createMember = async (ask: CommandContext["ask"], body: JsonObject, contacts: Contacts) => {
+const createMember = async (ask: CommandContext["ask"], body: JsonObject, contacts: Contacts) => {
   const made = await ask({ method: "POST", path: "/api/v1/members", body })
   const path = `/api/v1/members/${rowIn(made.body, "member").id}`
   for (const contact of contacts) await ask({ method: "POST", path: `${path}/${contact.path}`, body: contact.body })
@@ -54,7 +53,7 @@ const newMember: CommandAction = async (context, [name = ""], flags) => {
       `${same[0]?.name} is there already (id ${same.map(({ id }) => id).join(", ")}).`,
       { way_out: "Give --yes for another of the same name." }
     )
-  const { ask, printPlan } = writesOf(context)
+  const { ask, printPlan } = (await import("../../context/writes.ts")).writesOf(context)
   const { made, path } = await createMember(ask, { name, membership_type }, contacts)
   if (context.options.plan === true) return printPlan(`make ${membership_type} ${name}`, made.body)
   const body = await context.read(path, [["include", "emails,phones,addresses"]])
@@ -64,25 +63,23 @@ const newMember: CommandAction = async (context, [name = ""], flags) => {
 
 export const declare = (program: Command): void => {
   const members = program.command("members").description("Customers, suppliers, venues, contacts and staff")
-  const create = members
-    .command("new")
-    .description("Create a member with its contact details")
-    .argument("<name>", "name of the member")
   withAction(
-    withContactFlags(create, "the member")
+    members
+      .command("new")
+      .description("Create a member with its contact details")
+      .argument("<name>", "name of the member")
       .addOption(new Option("--type <type>", "type of the member").choices(kinds).default("organisation"))
+      .option("--email <address>", "e-mail of the member")
+      .option("--phone <number>", "phone number of the member")
+      .option("--street <text>", "street of the member's address")
+      .option("--city <text>", "city of the address")
+      .option("--county <text>", "county of the address")
+      .option("--postcode <text>", "postcode of the address")
+      .option("--country <country>", "country of the address, by id or name")
       .option("--yes", "create it even if another has the same name"),
     newMember
   )
 }
 
-/** Adds the flags that `contactsGiven` reads. */
-export const withContactFlags = (command: Command, of: string): Command =>
-  command
-    .option("--email <address>", `e-mail of ${of}`)
-    .option("--phone <number>", `phone number of ${of}`)
-    .option("--street <text>", `street of ${of}'s address`)
-    .option("--city <text>", "city of the address")
-    .option("--county <text>", "county of the address")
-    .option("--postcode <text>", "postcode of the address")
-    .option("--country <country>", "country of the address, by id or name")
+/** Parts of `members new` that `quote new --new-customer` uses. */
+export const new_member = { contactsGiven, createMember }

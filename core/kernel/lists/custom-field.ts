@@ -2,19 +2,8 @@
 import { invalid, type Rejection } from "../fields/rejection.ts"
 import { Effect, Result } from "effect"
 import type { Field, Json, JsonObject } from "../fields/field.ts"
-import {
-  boolean,
-  code,
-  date,
-  decimal,
-  integer,
-  isJsonObject,
-  json,
-  longText,
-  ref,
-  text,
-  timestamp
-} from "../fields/field.ts"
+import { boolean, code, date, decimal, integer, isJsonObject, json, longText, ref, text } from "../fields/field.ts"
+import { timestamp } from "../fields/field.ts"
 import { parseJson, readFields } from "../fields/input.ts"
 import { patternFrom } from "../fields/pattern.ts"
 import { Store } from "../store/store.ts"

@@ -160,7 +160,7 @@ export const fingerprintOf = (catalogue: Catalogue, store: Pick<StoreShape, "dia
 export const tablesAreCurrent = Effect.fnUntraced(function* (catalogue: Catalogue, declared?: string) {
   const store = yield* Store
   const stored = yield* storedMeta(store, "tables")
-  // What does not match is compared with the declarations themselves: the text's file may be of another release.
+  // The text's file may be of another release, so it confirms only; the declarations decide.
   return (declared !== undefined && stored === declared) || stored === (yield* fingerprintOf(catalogue, store))
 })
 

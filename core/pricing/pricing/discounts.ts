@@ -12,7 +12,7 @@ import { integerOr } from "./modifiers.ts"
 // Compares an opportunity and its lines with criteria (rules/billing 4).
 
 /** Values that conditions are compared with; null if unknown. */
-export type CriteriaFacts = { readonly [F in CriteriaField]: FactOf<(typeof criteriaFields)[F]> | null }
+type CriteriaFacts = { readonly [F in CriteriaField]: FactOf<(typeof criteriaFields)[F]> | null }
 /** Type of a compared value: minor units, decimal strings, ISO timestamps, weekdays from 1 Monday to 7 Sunday. */
 type FactOf<K extends CriteriaKind> = K extends "id" | "money" | "weekday"
   ? number

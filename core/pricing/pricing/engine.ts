@@ -196,7 +196,7 @@ export const noRateMethod: RateMethod = {
 // Chooses a product's rate, and finds overlapping ones (rules/rates 5).
 
 /** Columns that decide whether a product rate applies. Dates are plain days, both inclusive; null is open. */
-export interface ProductRateWindow {
+interface ProductRateWindow {
   readonly id: number
   /** Store of the rate; null for all stores. */
   readonly store_id: number | null

@@ -108,7 +108,7 @@ export const decodeIncoming = textDecoderOf("an event that was fetched", () => s
 /** Decodes the error of a verdict, or of a command that the rules now refuse here (`verdicts`, `stalled`). */
 export const decodeError = textDecoderOf("the error of a command", () => wireError)
 /** Decodes the key of a row changed provisionally (`undo`). */
-export const decodeKey: (text: string) => Key = textDecoderOf("the key of a changed row", () =>
+const decodeKey: (text: string) => Key = textDecoderOf("the key of a changed row", () =>
   Schema.Union([Schema.Finite, Schema.String])
 )
 const decodeImage: (text: string) => JsonObject = textDecoderOf("a row before its change", () => jsonObject)

@@ -2,9 +2,11 @@
 import { cpSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
-import { newSeed, readBundle, signBundle, type SignedBundle } from "../../../sync/protocol/bundle-format.ts"
+import { newSeed, readBundle, signBundle } from "../../../sync/protocol/bundle-format.ts"
 import { engines } from "../../app.ts"
 import { serverOfEachTest, type TestDevice, token, wireCommand } from "../opening.ts"
+
+type SignedBundle = ReturnType<typeof signBundle>
 
 describe.each(engines)("a sync bundle file, server on %s", (engine) => {
   const server = serverOfEachTest(engine)

@@ -10,11 +10,8 @@ import { idFlag, momentFlag, present } from "../../../context/pages.ts"
 import { missingFlagError, usageError } from "../../../base/exit-codes.ts"
 import { order_parts } from "../../../output/order.ts"
 import type { Query } from "../../../../core/kernel/index.ts"
-import { sameNamed } from "./ask-customer.ts"
 import type { Command } from "commander"
 import { declareReprice, listOpportunities, withListFlags } from "../shared/list.ts"
-import { writesOf } from "../../../context/writes.ts"
-import { contactsGiven, createMember, withContactFlags } from "../../people/members.ts"
 
 // `quote add`.
 
@@ -73,7 +70,7 @@ const convert: CommandAction = async (context, [named = ""], flags) => {
         : [{ path: `${path}/convert_to_quotation`, body: {} }])
   ]
   if (to === "order" && !(await agreed(context, path, flags))) throw usageError("Nothing was changed.")
-  const { ask, printPlan } = writesOf(context)
+  const { ask, printPlan } = (await import("../../../context/writes.ts")).writesOf(context)
   let last
   for (const step of steps) last = await ask({ method: "POST", query: [["include", order_parts]], ...step })
   if (context.options.plan === true)
@@ -109,7 +106,7 @@ const newQuote: CommandAction = async (context, _args, flags) => {
   const starts_at = momentFlag(context, answers, "from", store.zone)
   const dates = { starts_at, ends_at: momentFlag(context, answers, "to", store.zone, starts_at) }
   const venue_id = await idFlag(context, answers, "venue", "members")
-  const { ask, printPlan } = writesOf(context)
+  const { ask, printPlan } = (await import("../../../context/writes.ts")).writesOf(context)
   const member_id = await newCustomer(context, answers, ask)
   const body = present({
     subject: answers.subject,
@@ -161,16 +158,18 @@ const newCustomer = async (
   ask: CommandContext["ask"]
 ): Promise<number | undefined> => {
   const name = textFlag(answers, "newCustomer")
-  const contacts = await contactsGiven(context, answers)
   if (name === undefined) {
-    const alone = ["email", "phone", "street"].find((flag) => answers[flag] !== undefined)
+    const alone = ["email", "phone"].find((flag) => answers[flag] !== undefined)
     if (alone === undefined) return undefined
     throw usageError(`--${alone} is of a new customer: give --new-customer NAME, too.`)
   }
   if (answers.member !== undefined) throw usageError("Give --member or --new-customer, not both.")
+  const { new_member } = await import("../../people/members.ts")
+  const contacts = await new_member.contactsGiven(context, answers)
+  const { sameNamed } = await import("./ask-customer.ts")
   const known = answers.yes === true ? undefined : await sameNamed(context, name)
   if (known !== undefined) return known
-  const { made } = await createMember(ask, { name, membership_type: "organisation" }, contacts)
+  const { made } = await new_member.createMember(ask, { name, membership_type: "organisation" }, contacts)
   return rowIn(made.body, "member").id
 }
 
@@ -190,26 +189,25 @@ export const declare = (program: Command): void => {
     .command("quote")
     .description("Quotes: new, add, update, remove, duplicate, show, reprice, convert, list")
   withAction(
-    withContactFlags(
-      quote
-        .command("new")
-        .description("Create a quote; without flags, asks on a terminal")
-        .option("--subject <text>", "subject of the quote")
-        .option("--member <member>", "customer, by id or name")
-        .option("--new-customer <name>", "name of a new customer, created with the quote")
-        .option("--venue <member>", "venue, by id or name")
-        .option("--store <store>", "store, by id or name (default: the default store)")
-        .option("--from <time>", "start of the hire: a date, or a time on the store's clock")
-        .option("--to <time>", "end of the hire")
-        .option("--reference <text>", "the customer's own reference")
-        .option("--currency <code>", "currency of the quote, such as EUR")
-        .addOption(
-          repeatable("--line <product[*n]>", "product by id, SKU or barcode, with a quantity after *; repeatable")
-        )
-        .option("--draft", "keep it a draft")
-        .option("--yes", "create the customer even if another has the same name"),
-      "the new customer"
-    ),
+    quote
+      .command("new")
+      .description("Create a quote; without flags, asks on a terminal")
+      .option("--subject <text>", "subject of the quote")
+      .option("--member <member>", "customer, by id or name")
+      .option("--new-customer <name>", "name of a new customer, created with the quote")
+      .option("--email <address>", "e-mail of the new customer")
+      .option("--phone <number>", "phone number of the new customer")
+      .option("--venue <member>", "venue, by id or name")
+      .option("--store <store>", "store, by id or name (default: the default store)")
+      .option("--from <time>", "start of the hire: a date, or a time on the store's clock")
+      .option("--to <time>", "end of the hire")
+      .option("--reference <text>", "the customer's own reference")
+      .option("--currency <code>", "currency of the quote, such as EUR")
+      .addOption(
+        repeatable("--line <product[*n]>", "product by id, SKU or barcode, with a quantity after *; repeatable")
+      )
+      .option("--draft", "keep it a draft")
+      .option("--yes", "create the customer even if another has the same name"),
     newQuote
   )
   withAction(

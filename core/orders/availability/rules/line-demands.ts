@@ -130,7 +130,7 @@ interface Need {
 }
 
 /** Maximum of different products a kit may demand: above any real kit, and few enough for one event. */
-export const kit_products_max = 2_000
+const kit_products_max = 2_000
 /** A kit demands more than `kit_products_max` different products. */
 export class KitTooLarge extends Error {
   readonly _tag = "KitTooLarge"

@@ -13,18 +13,9 @@ import { lineChanged } from "../events/lines.ts"
 import { acknowledgements, asset_assignments, checked_in, opportunity_items, order } from "../tables/index.ts"
 import { requireTransition, type OpportunityRow } from "../tables/index.ts"
 import { hireExtended } from "../events/header.ts"
-import {
-  type dateFields,
-  type Extended,
-  type ExtensionPlan,
-  type ExtensionShown,
-  type HireShown,
-  type PartAsked,
-  planExtension,
-  type seenFields,
-  type ShownShortage,
-  type WhichLines
-} from "./plan.ts"
+import { planExtension } from "./plan.ts"
+import type { dateFields, Extended, ExtensionPlan, ExtensionShown, HireShown, PartAsked, seenFields } from "./plan.ts"
+import type { ShownShortage, WhichLines } from "./plan.ts"
 import { type AddedTime, loadPromised, type PromisedTo, promisesOf, shownShortage, warningsOf } from "./warnings.ts"
 import { partsOf, type Split, splitEvents, splitLine, withPartAt } from "./split.ts"
 import { exact, formatDecimal } from "../../../values/decimal.ts"

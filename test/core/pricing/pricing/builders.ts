@@ -1,7 +1,8 @@
 /** What pricing is tried on: the facts of an ordinary line, a rule that takes a tenth off each, a daily rate. */
-import type { CriteriaFacts, DiscountRule } from "../../../../core/pricing/pricing/discounts.ts"
+import type { DiscountRule, meetsCriteria } from "../../../../core/pricing/pricing/discounts.ts"
 import { noRateMethod, type PricedRate } from "../../../../core/pricing/pricing/engine.ts"
 
+type CriteriaFacts = Parameters<typeof meetsCriteria>[1]
 export const lineFacts = (over: Partial<CriteriaFacts> = {}): CriteriaFacts => ({
   member_id: 7,
   "member.membership_type": null,

@@ -2,10 +2,10 @@ import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import type { Json } from "../../../../core/kernel/fields/field.ts"
 import { readCriteria } from "../../../../core/pricing/pricing/criteria.ts"
-import { type CriteriaFacts, meetsCriteria } from "../../../../core/pricing/pricing/discounts.ts"
+import { meetsCriteria } from "../../../../core/pricing/pricing/discounts.ts"
 
 /** A Friday hire by a trade customer: 4 days, 2 of product 5. */
-const facts: CriteriaFacts = {
+const facts: Parameters<typeof meetsCriteria>[1] = {
   member_id: 7,
   "member.membership_type": "organisation",
   "member.discount_category_id": null,

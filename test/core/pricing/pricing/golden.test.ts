@@ -8,7 +8,6 @@ import {
   calculateRate,
   noRateMethod,
   overlappingRateIds,
-  type ProductRateWindow,
   type RateLookup,
   type RateMethod,
   type RateRequest,
@@ -30,6 +29,8 @@ import { convertMoney, formatMoney, parseMoney } from "../../../../core/values/m
 import { golden, goldenKinds } from "./golden-file.ts"
 import { formatTotals } from "./format-totals.ts"
 import { words } from "../../../words.ts"
+
+type ProductRateWindow = Parameters<typeof overlappingRateIds>[0]
 
 type Window = Parameters<typeof chargeableDays>[0]
 type DayOverride = Parameters<typeof chargeableDays>[1]

@@ -4,7 +4,6 @@ import {
   type DemandSettings,
   demandsOfLine,
   isPackedUnitHeld,
-  kit_products_max,
   KitTooLarge,
   lineWindow,
   type OpportunityFacts
@@ -355,8 +354,8 @@ describe("the demands of a line", () => {
       product(P, { is_kit: true, parts: leaves(count).map((leaf) => pool(leaf.id, 1)) }),
       ...leaves(count)
     ]
-    expect(demands(line(1), opportunity(), kit(kit_products_max))).toHaveLength(kit_products_max)
-    expect(() => demands(line(1), opportunity(), kit(kit_products_max + 1))).toThrow(KitTooLarge)
+    expect(demands(line(1), opportunity(), kit(2_000))).toHaveLength(2_000)
+    expect(() => demands(line(1), opportunity(), kit(2_001))).toThrow(KitTooLarge)
   })
   it("are rejected for a kit nested in itself", () => {
     expect(() => demands(line(1), opportunity(), [product(P, { is_kit: true, parts: [pool(P, 1)] })])).toThrow(
