@@ -44,7 +44,7 @@ type DefinitionMatch =
   | { readonly definition: RateDefinitionRow; readonly warning?: string }
   | { readonly error: string }
 
-/** The definition of a name: a preset's slug, a definition's name, or the name of the other system's engine. */
+/** Finds a rate definition by a preset's slug, by its name, or by a rate engine's name in the imported system. */
 const findDefinition = (word: string, definitions: Definitions): DefinitionMatch => {
   const bySlug = definitions.bySlug.get(foldCase(word))
   if (bySlug !== undefined) return { definition: bySlug }

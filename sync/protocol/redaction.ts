@@ -28,7 +28,10 @@ export interface Redaction {
   ) => VisibleEvent | undefined
   /** Columns of a table that are sent, including the key; undefined if the reader sees none of its rows. */
   readonly columns: (table: Table) => ReadonlyArray<string> | undefined
-  /** The row with hidden values blank; undefined if none is visible. Send only `columns`: guarded ones may remain. */
+  /**
+   * The row with values hidden from this reader blank; undefined if the whole row is hidden. Send only `columns`: those
+   * with a permission of their own may still hold their values.
+   */
   readonly row: (table: Table, row: AnyRow) => AnyRow | undefined
   /** Whether this reader sees a column in rows other than their own. */
   readonly sees: (table: Table, column: string) => boolean

@@ -41,7 +41,7 @@ export const declare = (program: Command): void => {
     documents
       .command("batch")
       .description("Create documents for up to 100 orders, invoices or other sources, in one job")
-      .requiredOption("--type <type>", "type of document, as for generate")
+      .requiredOption("--type <type>", "type of document, such as quotation or invoice")
       .addOption(repeatable("--order <order>", "source order; repeatable"))
       .addOption(repeatable("--invoice <invoice>", "source invoice; repeatable"))
       .addOption(repeatable("--credit-note <note>", "source credit note; repeatable"))

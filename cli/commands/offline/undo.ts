@@ -21,7 +21,7 @@ export const declare = (program: Command): void => {
       )
       .option("--list", "list the last commands, and what undoing each would do")
       .option("--limit <n>", "with --list: number of commands", "20")
-      .option("--redo", "redo what was undone")
+      .option("--redo", "redo the last undo, or that of the command given")
       .option("--yes", "skip the confirmation")
       .option("--with-dependants", "withdraw unsent commands that depend on it, too"),
     async (context, [given], flags) => {

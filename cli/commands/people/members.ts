@@ -30,7 +30,7 @@ const contactsGiven = async (context: CommandContext, flags: Flags): Promise<Con
   ].flatMap(({ body, is_given, path }) => (is_given ? [{ path, body: present(body) }] : []))
 }
 
-/** Creates a member and its contact details, one command after the other; returns the member's answer. */
+/** Creates a member and its contact details, one command after the other; returns the answer and the member's path. */
 const createMember = async (ask: CommandContext["ask"], body: JsonObject, contacts: Contacts) => {
   const made = await ask({ method: "POST", path: "/api/v1/members", body })
   const path = `/api/v1/members/${rowIn(made.body, "member").id}`

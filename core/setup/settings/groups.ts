@@ -67,11 +67,11 @@ export const settingGroups = {
     }),
     on_stop_policy: choice(promise_policies, {
       default: "warn",
-      describe: "Orders of a customer on stop: block refuses, warn only warns"
+      describe: "Orders of a customer on stop: block refuses, warn only warns, allow does neither"
     }),
     credit_limit_policy: choice(promise_policies, {
       default: "warn",
-      describe: "Orders above the credit limit: block refuses, warn only warns"
+      describe: "Orders above the credit limit: block refuses, warn only warns, allow does neither"
     })
   },
   availability: {

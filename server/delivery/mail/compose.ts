@@ -30,7 +30,7 @@ const attached = Schema.Struct({
 export type Attached = typeof attached.Type
 
 export const mailMessage = Schema.Struct({
-  /** Unique subject id; names the job and the message. */
+  /** Unique id, such as `invoice.42.reminder.1` or the job's UUID; it identifies the job and forms the Message-ID. */
   id: Schema.String,
   /** Part number: 1, plus one for each partial delivery that retries the other recipients. */
   part: Schema.Int,
@@ -69,7 +69,7 @@ type MailAttachment = UploadedFile | { readonly name: string; readonly mime_type
 
 export interface MailDraft {
   /**
-   * Unique subject id, such as `invoice.42.reminder.1`; a message with a known id is not mailed again. It becomes the
+   * Unique id, such as `invoice.42.reminder.1`; a message with a known id is not mailed again. It becomes the
    * Message-ID, equal on every attempt.
    */
   readonly id: string

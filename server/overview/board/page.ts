@@ -109,7 +109,7 @@ export const board_fields = {
     on_delete: "keep",
     describe: "Store whose day to show; default: all stores"
   }),
-  shows_money: boolean({ default: false, describe: "Whether the board counts unpaid invoices" }),
+  shows_money: boolean({ default: false, describe: "Whether the board shows the number of unpaid invoices" }),
   expires_at: timestamp({ nullable: true, describe: "Expiry of the link; default: never" })
 }
 export const boards = table(

@@ -162,10 +162,7 @@ const written = async (
 export const declare = (program: Command): void => {
   const out = program
     .command("export")
-    .description(
-      "Export all data: .csv and .ndjson per list and table, and the journal with its files, " +
-        "for import all to load into an empty server"
-    )
+    .description("Export all lists and tables as .csv and .ndjson, and the journal and files for `import all`")
     .argument("<dir>", "folder; created if missing")
     .option("--raw", "do not escape .csv cells that a spreadsheet would run as formulas")
   withAction(out, exportAll)

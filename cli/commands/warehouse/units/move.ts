@@ -15,7 +15,7 @@ import { attachPhotos } from "../../documents/attach.ts"
 
 type Move = "quarantine" | "repair" | "release" | "lost" | "sold"
 
-/** Moves the named units, continuing after errors; the exit code is that of the first error. */
+/** Moves the named units, continuing after a refusal; the exit code is that of the first one. */
 export const moveUnits = async (
   move: Move,
   context: CommandContext,

@@ -126,8 +126,8 @@ type Given = Parameters<typeof concernsOf>
 export const standingWarnings = (...given: Given): ReadonlyArray<string> =>
   concernsOf(...given).flatMap(({ policy, text }) => (policy === "allow" ? [] : [text]))
 /**
- * 422 on `member_id` if a policy is to block; otherwise the warnings. For commands that give the customer more, as an
- * order or for longer.
+ * 422 on `member_id` if the policy for customers on stop or for the credit limit blocks; otherwise the warnings. For
+ * conversion to an order and longer hires; other commands only warn.
  */
 export const requireStanding = (...given: Given): Result.Result<ReadonlyArray<string>, Rejection> => {
   const blocked = concernsOf(...given).filter(({ policy }) => policy === "block")
