@@ -1,6 +1,7 @@
 // Bundles the server, the command line, the client and the site into out/. Runs on any Node that rolldown runs on; the
-// result needs Node 24. With --if-changed only if a source is newer than the last build.
+// result needs Node 24. With --if-changed only if a source is newer than the start of the last build, or came or went.
 import { execFileSync } from "node:child_process"
+import { createHash } from "node:crypto"
 import {
   copyFileSync,
   existsSync,
@@ -10,6 +11,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  utimesSync,
   writeFileSync
 } from "node:fs"
 import { basename, isAbsolute } from "node:path"
@@ -22,11 +24,17 @@ import { buildSite } from "./site.mjs"
 const root = fileURLToPath(new URL(".", import.meta.url))
 const written_last = `${root}out/sbom.cdx.json`
 const sources = ["{cli,client,core,server,sync}/**/*.*", "docs/**/*.*", "docs/.vitepress/**/*.*", "*.{mjs,json}"]
-const isNewer = (file) => statSync(root + file).mtimeMs > statSync(written_last).mtimeMs
+const begun = new Date()
+const files = globSync(sources, { cwd: root }).sort()
+const list_hash = createHash("sha256").update(files.join("\n")).digest("hex")
+const list_built = `${root}out/sources.sha256`
+const isNewer = (file) => statSync(root + file).mtimeMs >= statSync(written_last).mtimeMs
 if (
   process.argv.includes("--if-changed") &&
   existsSync(written_last) &&
-  !globSync(sources, { cwd: root }).some(isNewer)
+  existsSync(list_built) &&
+  readFileSync(list_built, "utf8") === list_hash &&
+  !files.some(isNewer)
 )
   process.exit()
 
@@ -428,4 +436,6 @@ sbom.dependencies = sbom.dependencies
   .filter(({ ref }) => shipped.has(ref))
   .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((one) => shipped.has(one)) }))
 if (sbom.components.length !== shipped.size - 1) throw new Error("package-lock.json does not list all that ships")
+writeFileSync(list_built, list_hash)
 writeFileSync(written_last, JSON.stringify(sbom) + "\n")
+utimesSync(written_last, begun, begun)

@@ -146,6 +146,9 @@ export const productFacts = Effect.fnUntraced(function* (
   }
 })
 
+/** Ids of rates, or of stock levels, to allocate beforehand; a rule that needs more runs again. */
+const ids_a_product_max = 8
+
 /** Ids for the rows of new products, with the stock and rates that most of them have. */
 export const idsOfProducts = ({
   dry_run,
@@ -157,11 +160,17 @@ export const idsOfProducts = ({
   const made = rows.filter(({ cells, unreadable }) => {
     const sku = textCell(cells, "sku")
     const name = textCell(cells, "name")
-    return unreadable === undefined && name !== undefined && !(sku === undefined ? names.has(name) : skus.has(sku))
+    const [word, known] = sku === undefined ? [name, names] : [sku, skus]
+    if (unreadable !== undefined || name === undefined || word === undefined || known.has(word)) return false
+    known.add(word)
+    return true
   })
   if (dry_run || made.length === 0) return []
   const count = (column: string, one: (cell: Json | undefined) => number): number =>
-    made.reduce((sum, { cells }) => sum + one(cells[column]), 0)
+    Math.min(
+      made.reduce((sum, { cells }) => sum + one(cells[column]), 0),
+      made.length * ids_a_product_max
+    )
   const quantities = (stock: Json | undefined): ReadonlyArray<Json> =>
     stock === undefined ? [0] : isJsonObject(stock) ? Object.values(stock) : [stock]
   return [

@@ -46,10 +46,11 @@ const create = async (context: CommandContext, codes: ReadonlyArray<string>, fla
   const from = await resolveStore(context, textFlag(flags, "from"))
   const to = await resolveStore(context, textFlag(flags, "to"))
   const starts_at = momentFlag(context, flags, "starts", from.zone) ?? new Date().toISOString()
+  const arrives_at = momentFlag(context, flags, "arrives", from.zone, starts_at)
+  const ends_at = momentFlag(context, flags, "ends", from.zone, starts_at)
   const body = present({
-    ...{ from_store_id: from.id, to_store_id: to.id, starts_at, codes: await codesOf(codes, flags) },
-    arrives_at: momentFlag(context, flags, "arrives", from.zone, starts_at),
-    ends_at: momentFlag(context, flags, "ends", from.zone, starts_at),
+    ...{ from_store_id: from.id, to_store_id: to.id, starts_at, arrives_at, ends_at },
+    codes: await codesOf(codes, flags),
     opportunity_id: await idFlag(context, flags, "order", "opportunities"),
     notes: textFlag(flags, "notes")
   })

@@ -356,20 +356,18 @@ export const makeInserter = (table: Table, dialect: Dialect): Inserter => {
  */
 export const columnArrays = (columns: ReadonlyArray<{ readonly name: string; readonly field: Field }>) => {
   const documents = new Set(columns.filter(({ field }) => isDocument(field)).map(({ name }) => name))
-  const plain = columns.filter(({ name }) => !documents.has(name))
-  const names = [...plain.map(({ name }) => name), ...documents]
-  const arrays = plain.map(({ field }, at) => `$${at + 1}::${columnType(field, "pg").replace(/ collate .*/, "")}[]`)
-  const elements = [...documents].map((_, at) => `, jsonb_array_elements($${plain.length + at + 1}::jsonb)`)
+  const typeOf = (field: Field): string =>
+    isDocument(field) ? "text" : columnType(field, "pg").replace(/ collate .*/, "")
+  const arrays = columns.map(({ field }, at) => `$${at + 1}::${typeOf(field)}[]`)
   return {
-    from: `rows from (unnest(${arrays.join(", ")})${elements.join("")}) as given (${names.map(quote).join(", ")})`,
+    from: `unnest(${arrays.join(", ")}) as given (${columns.map(({ name }) => quote(name)).join(", ")})`,
     /** SQL of a column's value. */
-    value: (name: string): string =>
-      documents.has(name) ? `nullif(given.${quote(name)}, 'null'::jsonb)` : `given.${quote(name)}`,
+    value: (name: string): string => `given.${quote(name)}${documents.has(name) ? "::jsonb" : ""}`,
     /** The parameters: the columns' values in the order of the rows. */
     bound: (lists: ReadonlyMap<string, ReadonlyArray<unknown>>): ReadonlyArray<string> =>
-      names.map((name) => {
+      columns.map(({ field, name }) => {
         const values = lists.get(name) ?? []
-        return documents.has(name) ? JSON.stringify(values) : arrayLiteral(values)
+        return arrayLiteral(isDocument(field) ? values.map((one) => encodeValue(field, one, "pg")) : values)
       })
   }
 }
