@@ -53,7 +53,7 @@ export const search_mutants: ReadonlyArray<Mutant> = [
     "the search index keeps text that an erasure removed",
     "searchTableStatements",
     { find: "table.searched?.never_erased === true", replace: "true" },
-    "keeps nothing of a changed text in its pages, unless no erasure reaches the table"
+    "keeps nothing of a changed text in its pages, except for tables that are never erased"
   ),
   within("rows")(
     "short words find nothing",

@@ -32,18 +32,19 @@ const tableOf = (blocks: ReadonlyArray<Block>): Table => {
 const golden = (name: string, document: unknown) =>
   expect(`${JSON.stringify(document, null, 1)}\n`).toMatchFileSnapshot(`goldens/${name}.json`)
 
-describe("document content, equal to its golden file", () => {
-  it("renders a quotation", () => golden("quotation", quoted(plain, { intro: "Thank you.", terms: "Pay first." })))
-  it("renders a quotation in German at an agreed price", () =>
+describe("document content", () => {
+  it("equals its golden file for a quotation", () =>
+    golden("quotation", quoted(plain, { intro: "Thank you.", terms: "Pay first." })))
+  it("equals its golden file for a quotation in German at an agreed price", () =>
     golden("quotation-deal", quoted({ ...plain, lines: 3, language: "de", header: { deal_total: 123_456 } })))
-  it("renders a quotation with lines only", () =>
+  it("equals its golden file for a quotation with lines only", () =>
     golden("quotation-bare", quoted({ ...plain, lines: 2, currency: "JPY", language: "en-US", is_bare: true })))
-  it("renders an order confirmation in French with tax in the prices", () =>
+  it("equals its golden file for an order confirmation in French with tax in the prices", () =>
     golden(
       "order_confirmation",
       quoted({ ...plain, lines: 4, currency: "KWD", language: "fr", type: "order_confirmation", inclusive: true })
     ))
-  it("renders a purchase order", () =>
+  it("equals its golden file for a purchase order", () =>
     golden("purchase_order", purchaseDocument(purchaseSample({ lines: 9, currency: "EUR" }), sampleOptions("en-GB"))))
 })
 

@@ -405,7 +405,7 @@ describe.each(engines)("importing products on %s", (engine) => {
       [[{ serial_number: "SN1" }], ["stock.Depot.0.serial_number"]],
       [[{ asset_number: "x".repeat(256) }], ["stock.Depot.0.asset_number"]],
       [[true], ["stock.Depot.0"]]
-    ])("are rejected as %j", async (list, errors) => {
+    ])("are rejected if given as %j", async (list, errors) => {
       const verdict = await one({ name: "Other", sku: "O-1", stock_method: 2, stock: { Depot: list } })
       expect([verdict.status, Object.keys(verdict.errors ?? {})]).toEqual(["rejected", errors])
     })
@@ -458,7 +458,7 @@ describe.each(engines)("importing products on %s", (engine) => {
       [{ sku: "KIT-2", components: [{ sku: "MH-1", quantity: 0 }] }, ["components.0.quantity"]],
       [{ sku: "KIT-2", components: [{ sku: "MH-1" }, { sku: "MH-1" }] }, ["components.1.sku"]],
       [{ sku: "KIT-2", components: { sku: "MH-1" } }, ["components"]]
-    ])("are rejected as %j", async (row, errors) => {
+    ])("are rejected if given as %j", async (row, errors) => {
       const verdict = await one({ name: "Kit", ...row })
       expect([verdict.status, Object.keys(verdict.errors ?? {})]).toEqual(["rejected", errors])
     })

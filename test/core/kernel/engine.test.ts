@@ -68,7 +68,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
       expect(await statusOf("PATCH", `/lamps/${id}`, { name: "Patched" })).toBe(200)
       expect(await statusOf("HEAD", `/lamps/${id}`)).toBe(200)
     })
-    it("name every invalid field, and the path /lamps/many is not read as an id", async () => {
+    it("name every invalid field, or the body if it is not an object", async () => {
       expect((await w.post("/lamps/many", { count: 1 })).status).toBe(200)
       const { status, body } = await w.post("/lamps", { kind: "x", rack_id: 77, weight: "heavy", tag_list: [1] })
       expect([status, Object.keys(body.errors).sort()]).toEqual([
@@ -178,7 +178,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
       expect(body.ids).toEqual([...body.ids].sort((a, b) => a - b))
       expect(await statusOf("GET", `/lamps/${body.ids[299]}`)).toBe(200)
     })
-    it("are reused from the first decision, and more are allocated if they do not suffice", async () => {
+    it("are those of the command's first decision, and more are allocated if they do not suffice", async () => {
       const found = match(shopCatalogue, "POST", "/api/v1/lamps/many")
       if (found instanceof Rejection) throw found
       const call = { ...found, viewer: owner, request: { method: "POST", path: "", query: [], body: { count: 3 } } }

@@ -66,11 +66,11 @@ const values: ReadonlyArray<unknown> = [
   { value: 1, inside: [{ value: "2", inside: [] }] }
 ]
 
-describe("data that matches its Schema exactly", () => {
+describe("the check for data that matches its Schema exactly", () => {
   const exact = Object.entries(schemas).flatMap(([name, schema]) =>
     values.filter(isExactly(schema)).map((value) => [name, schema, value] as const)
   )
-  it.each(exact)("decodes to itself as %s", (_name, schema, value) =>
+  it.each(exact)("accepts only data that decodes to itself, as %s", (_name, schema, value) =>
     expect(Schema.decodeUnknownSync(schema)(value)).toEqual(value)
   )
   it.each([
@@ -88,7 +88,7 @@ describe("data that matches its Schema exactly", () => {
     ["checked text", "on"],
     ["columns and key", { id: 1, name: "a" }],
     ["row", { id: 1, name: "a" }]
-  ])("is accepted without decoding: %s %j", (name, value) => expect(isExactly(schemas[name]!)(value)).toBe(true))
+  ])("accepts %s %j", (name, value) => expect(isExactly(schemas[name]!)(value)).toBe(true))
   it.each([
     ["integer", 1.5],
     ["integer", 2 ** 60],
@@ -103,7 +103,7 @@ describe("data that matches its Schema exactly", () => {
     // These are left to the decoder.
     ["tuple", [1, "a"]],
     ["transformed", "7"]
-  ])("is not accepted without decoding: %s %j", (name, value) => expect(isExactly(schemas[name]!)(value)).toBe(false))
+  ])("does not accept %s %j", (name, value) => expect(isExactly(schemas[name]!)(value)).toBe(false))
 })
 
 describe("data of stored events", () => {

@@ -91,7 +91,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     })
   })
 
-  it("a rate preset is found by its slug under the field's short name, preset", async () => {
+  it("find a rate preset by its slug under the field's short name, preset", async () => {
     expect(
       (await get("/rate_definitions?q[preset_eq]=fixed-rate")).rate_definitions.map((one) => one.preset_slug)
     ).toEqual(["fixed-rate"])
@@ -99,7 +99,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     expect((await get("/rate_definitions?q[preset_eq]=true")).meta.total).toBe(0)
   })
 
-  it("a product includes its tax classes, groups, country of origin, rates and accessories on request", async () => {
+  it("include a product's tax classes, groups, country of origin, rates and accessories on request", async () => {
     const [[revenue], [cost], [country]] = [
       await w.show("/revenue_groups"),
       await w.show("/cost_groups"),
@@ -174,7 +174,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     ).toEqual({ id: strap.id, name: "Strap" })
   })
 
-  it("lists of values can be read and written under /list_of_values as under /list_names", async () => {
+  it("can be read and written under /list_of_values as under /list_names if they are lists of values", async () => {
     for (const path of ["", "/1", "/1/values", "?q[name_eq]=Rating&include=values"])
       expect([path, await get(`/list_of_values${path}`)]).toEqual([path, await get(`/list_names${path}`)])
     const { list_name } = await post("/list_of_values", { name: "Rigging" })
@@ -193,7 +193,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     expect((await w.post(`/list_of_values/1`)).headers["allow"]).toBe("DELETE, GET, PUT")
   })
 
-  it("unpaged lists have the meta of one page with all rows", async () => {
+  it("have the meta of one page with all rows if they are not paged", async () => {
     const member = (await post("/members", { name: "Empty", membership_type: "contact" })).member
     const list = (await post("/list_names", { name: "Empty" })).list_name
     const { opportunity } = await post("/opportunities", { subject: "Empty" })
@@ -214,7 +214,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     }
   })
 
-  it("only members and products list archived rows, and only on request", async () => {
+  it("contain archived rows only of members and products, and only on request", async () => {
     expect(catalogue.resources.filter((one) => one.lists_archived).map((one) => one.plural)).toEqual([
       "members",
       "products"

@@ -219,7 +219,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     }
   )
   it.each(resources.filter((one) => Object.keys(one.includes).length > 0))(
-    "fill the keys of $plural that each include names",
+    "show what each include of $plural names",
     async (resource) => {
       const row = first.get(resource.table)!
       const shown = async (include: string): Promise<{ readonly [key: string]: unknown }> =>

@@ -107,7 +107,7 @@ describe("a full credit note", () => {
         }
       })
   })
-  it("has no number while the server has assigned none", () => {
+  it("has no number until the server assigns one", () => {
     const history = after(of120(), (facts) => issueCreditNote(creditFactsIn(facts), {}, facts.context))
     if (history._tag === "Failure") throw history.failure
     expect(after([...of120(), ...history.success.events], (facts) => notesIn(facts)[0]?.number)).toBeNull()

@@ -102,7 +102,7 @@ describe("tax of a VAT group", () => {
   })
 })
 
-describe("content of an e-invoice", () => {
+describe("an e-invoice", () => {
   const read = (source: Source) => readInvoice(textOf(source, "cii"))
   it('has the type "prepayment invoice" and the hire period for a deposit', () => {
     expect(read(documents["deposit"] ?? invoiceOf({ sold: [] }))).toMatchObject({
@@ -167,7 +167,7 @@ describe("content of an e-invoice", () => {
   })
 })
 
-describe("an incomplete e-invoice", () => {
+describe("the check of an e-invoice", () => {
   const sold = [hire]
   it("reports the seller's missing name, country and VAT id", () => {
     const nameless = { ...seller, name: "", country_code: null, tax_number: null, registration_number: null }

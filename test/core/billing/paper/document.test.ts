@@ -95,7 +95,7 @@ describe("payment details", () => {
     expect(new TextEncoder().encode(code).length).toBeLessThanOrEqual(331)
     expect(code.split("\n").slice(4, 8)).toEqual(["", "Ä".repeat(35), "DE02120300000000202051", "EUR0.01"])
   })
-  it("fill the fields of a payment link, and report a link without https or with an unknown field", () => {
+  it("fill the fields of a payment link, which requires https and known fields", () => {
     const values = { number: "R/7&x", amount: "10.00", currency: "EUR" }
     expect(paymentLink("https://pay.example/{number}?a={amount}{currency}", values)).toBe(
       "https://pay.example/R%2F7%26x?a=10.00EUR"

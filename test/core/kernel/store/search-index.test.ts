@@ -55,7 +55,7 @@ describe("the search index of SQLite", () => {
     expect(notFound(indexOf(false), (sign) => sign, accented)).toEqual([])
     expect(notFound(indexOf(false), foldForSearch, accented)).toEqual([])
   })
-  it("keeps nothing of a changed text in its pages, unless no erasure reaches the table", () => {
+  it("keeps nothing of a changed text in its pages, except for tables that are never erased", () => {
     const keeps = [{}, { never_erased: true as const }].map((more) => {
       const searched = { columns: ["name"], ...more }
       const table = plainTable("pieces", "id", { id: integer(), name: text() }, { searched })

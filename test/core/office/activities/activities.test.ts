@@ -130,7 +130,7 @@ describe.each(engines)("activities on %s", (engine) => {
     const value = await w.create("/list_names/12/values", { name: "Site visit" })
     expect(await make({ type_id: value.id })).toMatchObject({ type_code: null, activity_type_name: "Site visit" })
   })
-  it("can be completed repeatedly by the action, which sets the status, unlike an update of the completed flag", async () => {
+  it("can be completed repeatedly by the action, which, unlike the completed flag, also sets the status", async () => {
     const { id } = await make()
     expect(await w.update(`/activities/${id}`, { completed: true })).toMatchObject({ completed: true, status_id: 2001 })
     for (let turn = 0; turn < 2; turn++) {
@@ -197,7 +197,7 @@ describe.each(engines)("activities on %s", (engine) => {
     expect((await w.post(`/activities/${id}/complete`, undefined, completer)).status).toBe(200)
   })
 
-  it("are in the calendar feeds of all users and of their user if they start a year ago or later", async () => {
+  it("are in the feed of all activities and in their owner's, unless they are long past or have no start", async () => {
     await make({ subject: "Long ago", starts_at: "2001-01-01T10:00" })
     await make({ subject: "No time" })
     await make({ subject: "Pat, far off", starts_at: "2199-01-01T00:00", owned_by: pat.id })

@@ -162,7 +162,7 @@ describe("a company notification setting", () => {
       .when(set(change({ ...no_channels, flag: true })))
       .thenEvents(changed(null))
   })
-  it("returns to the type's channels by null", () =>
+  it("follows the type's channels again once its own are null", () =>
     given(setting())
       .when(set(change({ channels: null, ...no_flag })))
       .thenEvents(changed(null)))

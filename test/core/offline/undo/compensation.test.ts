@@ -244,7 +244,7 @@ describe("undoing moves of units and quantities", () => {
     ])
     expect(scanned([substituted])).toMatchObject({ expects: [{ column: "status" }, { column: "stock_level_id" }] })
   })
-  it("describes the undo of a return scan, although the scan names no order", () => {
+  it("is described for a return scan, although the scan names no order", () => {
     const row = changed("asset_assignments", 8, { before: unit(2), set: { status: 3 }, now: unit(3) })
     const undoing = takenBack("scans.check_in", { params: {}, rows: [row] })
     expect(undoing).toMatchObject({ kind: "requests", says: expect.stringMatching(/^\w.* as before\.$/) })
@@ -292,7 +292,7 @@ describe("undoing moves of units and quantities", () => {
   })
 })
 
-describe("undoing a change of a case, an account or the workshop", () => {
+describe("undoing other commands", () => {
   it("packs an unpacked unit in its place, unless the case came back from an order", () => {
     const taken = (returned_from_opportunity_id: number | null) =>
       takenBack("containers.unpack", {
@@ -321,7 +321,7 @@ describe("undoing a change of a case, an account or the workshop", () => {
     expect(out({ write_off: true })).toMatchObject({ kind: "cannot" })
     expect(out({}, changed("service_records", 2, { before: {} }))).toMatchObject({ kind: "cannot" })
   })
-  it("is impossible for issued, paid and sent documents", () => {
+  it("is impossible for commands that issue, pay, credit or send documents", () => {
     for (const name of ["invoices.issue", "invoices.pay", "invoices.credit", "purchase_orders.send"])
       expect(takenBack(name, { params: { id: "1" } }), name).toMatchObject({ kind: "cannot" })
   })

@@ -220,8 +220,8 @@ describe("the lines of a feed", () => {
   })
 })
 
-describe("the name and the UIDs of a feed", () => {
-  it("name the person, or all activities", () => {
+describe("the feed of a person or of everybody", () => {
+  it("is named after the person, or has the name All Activities", () => {
     expect([feedName(null), feedName("Ann O'Neil")]).toEqual(["Flightcase — All Activities", "Flightcase — Ann O'Neil"])
     expect(feedHeaders).toEqual({
       "content-type": "text/calendar; charset=utf-8",
@@ -229,7 +229,7 @@ describe("the name and the UIDs of a feed", () => {
     })
   })
 
-  it('contain the host of the configured address, or "flightcase" without a valid one', () => {
+  it('has UIDs with the host of the configured address, or with "flightcase" without a valid one', () => {
     expect([uidHost("https://hire.example:8443/app"), uidHost("not an address"), uidHost("")]).toEqual([
       "hire.example",
       "flightcase",

@@ -12,7 +12,7 @@ import { appHouse } from "../../../app-house.ts"
 
 const now = "2026-06-18T12:00:00.000Z"
 
-describe.each(engines)("search edge cases on %s", (engine) => {
+describe.each(engines)("search in edge cases, on %s", (engine) => {
   const w = appHouse(engine, now, now)
   beforeAll(async () => {
     await w.put("/stores/1", { timezone: "Europe/London" })

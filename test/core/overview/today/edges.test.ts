@@ -97,7 +97,7 @@ describe.each(engines)("the day's lists at the edges of a day, on %s", (engine) 
     // All of it has gone: it is on the list no longer.
     expect(await counts()).toBeUndefined()
   })
-  it("count a kit once all its serialised parts are out, and omit its order once all kits are", async () => {
+  it("count a kit as dispatched once all its serialised parts are, and omit its order once all kits are", async () => {
     const kit = await w.product({ name: "Camera kit" })
     const [camera, tripod] = [await w.serialised(), await w.serialised()]
     const codes: Array<string> = []
@@ -173,14 +173,14 @@ describe.each(engines)("the day's lists at the edges of a day, on %s", (engine) 
     await w.post(`${path}/return`)
     expect((await today("London", "2026-10-26")).sub_hire_back?.count).toBe(0)
   })
-  it("are empty for an empty store, and reject an unknown one", async () => {
+  it("are empty for an empty store, and are rejected for an unknown one", async () => {
     const empty = await today("Empty")
     for (const list of ["going_out", "coming_back", "late", "to_prepare", "short"] as const)
       expect(empty[list], list).toEqual({ count: 0, more: false, orders: [] })
     expect(empty.unpaid).toEqual({ count: 0, more: false, totals: [], invoices: [] })
     await refused(w.get("/today?store_id=4711"), "store_id")
   })
-  it("omit invoices, purchase orders and amounts from roles and tokens without access to them", async () => {
+  it("omit invoices, purchase orders and amounts for roles and tokens without access to them", async () => {
     const parts = (day: Body["today"]) => [day.unpaid !== null, day.sub_hire_back !== null, day.sub_hire_in !== null]
     const seen = async (permissions: ReadonlyArray<string>, abilities: ReadonlyArray<string> = ["*"]) =>
       parts(await today("London", undefined, viewerWith(permissions, abilities)))

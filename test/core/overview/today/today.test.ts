@@ -108,7 +108,7 @@ describe.each(engines)("the day's work, on %s", (engine) => {
     await w.patch(`/opportunities/${late.id}/items/${late.line}/fulfilment`, { action: "return", quantity: 12 })
     expect(subjects((await today()).late)).toEqual([])
   })
-  it("rejects days before 1900 and after 9998, and texts that are no day", async () => {
+  it("is rejected for days before 1900 and after 9998, and for texts that are no day", async () => {
     for (const date of ["0001-01-01", "9999-12-31"]) {
       const answer = await w.get(`/today?date=${date}`)
       expect(answer.status, JSON.stringify(answer.body)).toBe(422)

@@ -284,7 +284,7 @@ describe.each(engines)("members on %s", (engine) => {
     expect((await w.post(`/members/${archived.id}/merge`, { secondary_id: other.id })).status).toBe(404)
     for (const { id } of [one, other, contact]) expect((await show(id)).is_active).toBe(true)
   })
-  it("cannot be made, deleted, merged, restored or anonymised with members.view and members.edit", async () => {
+  it("cannot be made, deleted, merged, restored or anonymised with members.view and members.edit alone", async () => {
     const member = await make()
     const path = `/members/${member.id}`
     const reader = viewerWith(["members.view", "members.edit"], ["members:read", "members:write"])

@@ -172,7 +172,7 @@ describe.each(engines)("personal data on %s", (engine) => {
     })
     expect(await journal()).not.toContain("Cyril")
   })
-  it("is in no search index that keeps deleted texts until its next merge", () => {
+  it("is in no table whose search index may keep deleted texts", () => {
     const kept = catalogue.tables.filter(({ searched }) => searched?.never_erased === true)
     expect(kept.map(({ name }) => name).sort()).toEqual(["containers", "products", "stock_levels"])
   })

@@ -77,7 +77,7 @@ describe("the initial roles", () => {
     )
     expect(role("Read Only").filter((key) => !/\.(view|access)$/.test(key) || key === "costs.view")).toEqual([])
   })
-  it("choose from permissions that include every one an endpoint requires", () => {
+  it("can be given every permission that an endpoint requires", () => {
     const asked = catalogue.endpoints.flatMap(({ name, permission }) =>
       (permission === null ? [] : [permission].flat())
         .filter((key: string) => !catalogue.permissions.some((one) => one.key === key))
@@ -87,7 +87,7 @@ describe("the initial roles", () => {
   })
 })
 
-describe.each(engines)("users and roles on %s", (engine) => {
+describe.each(engines)("users on %s", (engine) => {
   const w = appHouse(engine)
   let next = 0
   const invite = async (body: object = {}, viewer: Viewer = owner) =>
@@ -222,7 +222,7 @@ describe.each(engines)("users and roles on %s", (engine) => {
       data: { email: "olu@example.com", is_owner: true, is_active: true, member_id: 1 }
     })
   })
-  it("include system roles with a fixed name, and custom ones that can be deleted once no user has them", async () => {
+  it("have system roles with a fixed name, or custom ones that can be deleted once no user has them", async () => {
     const { body } = await w.get("/roles")
     expect(body.roles.map((one) => [one.name, one.level, one.cost_visibility])).toEqual([
       ["Admin", 80, true],
@@ -265,13 +265,13 @@ describe.each(engines)("users and roles on %s", (engine) => {
     expect((await w.put("/roles/4", { description: "theirs" }, fuller)).status).toBe(200)
     expect((await w.put("/roles/3", { description: "theirs" }, fuller)).body.errors).toHaveProperty("role")
   })
-  it("are given permissions from one list, and tokens abilities from another", async () => {
+  it("have permissions from one list; their tokens have abilities from another", async () => {
     const listed = (await w.get("/permissions")).body
     expect(listed.permissions).toContainEqual({ key: "invoices.issue", area: "invoices", action: "issue" })
     expect(listed.meta.total).toBe(listed.permissions.length)
     expect(await w.show("/abilities")).toContainEqual({ key: "credit-notes:read" })
   })
-  it("cannot be read or changed without permissions, nor users be listed with a token for members alone", async () => {
+  it("require permissions to be read or changed, as roles do, and an ability to be listed", async () => {
     const { user } = (await invite()).body
     const nobody = viewerWith([], ["*"])
     for (const [method, path] of [
