@@ -59,7 +59,7 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
     find: "now.is_enabled === was.is_enabled && sameJson(now.channels, was.channels)",
     replace: "now.is_enabled === was.is_enabled && now.channels === was.channels",
     killed_by: [
-      { file: decide_test, test: "changes nothing if the same request is repeated" },
+      { file: decide_test, test: "is unchanged by a request with nothing new" },
       { file: api_test, test: "are not recorded without a change", engine: "sqlite" }
     ]
   },

@@ -317,7 +317,7 @@ describe.each(engines)("importing products on %s", (engine) => {
     ])
     expect(again.map(({ status }) => status)).toEqual(["updated", "rejected"])
   })
-  it("uses groups created by earlier rows, and finds a group at any level by its name alone", async () => {
+  it("uses groups created by earlier rows, and finds a group at any level by its name alone if that is unique", async () => {
     await verdicts([
       { name: "S1", sku: "S-1", group: "Sound / Speakers" },
       { name: "S2", sku: "S-2", group: "sound / Consoles" },

@@ -182,7 +182,7 @@ describe("reading a body", () => {
     ["0001-01-01T00:00:00+02:00", "must be a time from 0001-01-01 on."],
     ["2300-02-30", "must be a date or a time (ISO 8601)."],
     [42, "must be a date or a time (ISO 8601)."]
-  ])("names the limit that a time exceeds: %s", (raw, wrong) => {
+  ])("names the reason for rejecting a time: %s", (raw, wrong) => {
     expect(create({ ends_at: timestamp() }, { ends_at: raw }).errors).toEqual({
       ends_at: [`The ends at field ${wrong}`]
     })

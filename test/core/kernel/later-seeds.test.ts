@@ -160,7 +160,7 @@ describe.each(both_engines)("a database on %s that is older than some seed data"
     expect(await journal(await start([later]))).toEqual(events)
   })
 
-  it("keeps a user's row that equals a seed row", async () => {
+  it("keeps an existing row that has the code of a seed row", async () => {
     const later_currencies: ServerSlice = {
       name: "later_currencies",
       later_seeds: [

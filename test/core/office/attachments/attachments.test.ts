@@ -146,7 +146,7 @@ describe.each(engines)("attachments on %s", (engine) => {
     expect((await get("members/999999/attachments")).status).toBe(404)
   })
 
-  it("are possible for every kind of subject, each with its own list and activity entry", async () => {
+  it("are possible for every kind of subject, each with a list of its own and an entry in the action log", async () => {
     const product = await make("products", { name: "Head", stock_method: 2 })
     const period = { starts_at: "2026-07-01T09:00:00Z", ends_at: "2026-07-03T09:00:00Z" }
     const ids: { readonly [type: string]: number } = {

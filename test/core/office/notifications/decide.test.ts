@@ -75,7 +75,7 @@ describe("a notification preference", () => {
     given(setting({ is_enabled: false }))
       .when(prefer(change({ channels: { email: true }, ...no_flag })))
       .thenEvents(made(["email", "broadcast"])))
-  it("is stored even if it equals the present value", () =>
+  it("is stored even if it equals the type's default channels", () =>
     given()
       .when(prefer(change({ channels: { database: true }, ...no_flag })))
       .thenEvents(made(["database", "email"])))
@@ -111,7 +111,7 @@ describe("a notification preference", () => {
     ["no channels", { channels: {}, ...no_flag }],
     ["not muted", { ...no_channels, flag: false }],
     ["nothing", { ...no_channels, ...no_flag }]
-  ])("changes nothing if the same request is repeated: %s", (_case, said) =>
+  ])("is unchanged by a request with nothing new: %s", (_case, said) =>
     given(preference())
       .when(prefer(change(said)))
       .thenNothing()
@@ -125,7 +125,7 @@ describe("a notification preference", () => {
       .when(prefer(change(said)))
       .thenNothing()
   )
-  it("is created for the named types only", () =>
+  it("is created for each named type that has none yet", () =>
     given(preference())
       .when(
         prefer(
@@ -166,7 +166,7 @@ describe("a company notification setting", () => {
     given(setting())
       .when(set(change({ channels: null, ...no_flag })))
       .thenEvents(changed(null)))
-  it("changes nothing if the same request is repeated", () => {
+  it("is unchanged by a request with nothing new", () => {
     given(setting())
       .when(set(change({ channels: { broadcast: true, email: false }, flag: true })))
       .thenNothing()

@@ -273,7 +273,7 @@ describe("undoing moves of units and quantities", () => {
       ["containers.seal", { container }]
     ])
   })
-  it("reverts damaged returns and releases counted quantities, unless the workshop has worked on them since", () => {
+  it("reverts damaged returns and releases bulk quantities, unless they went to repair since", () => {
     const row = changed("asset_assignments", 8, { before: unit(2), set: { status: 5 }, now: unit(5) })
     const level = (stock_category: number, service_state = "quarantine") =>
       changed("stock_levels", 7, { before: { stock_category }, now: { service_state } })
