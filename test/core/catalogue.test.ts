@@ -25,7 +25,7 @@ const nameAt = (of: typeof first, method: string, path: string): string | undefi
 }
 
 describe("the first slices", () => {
-  it("are some of all, and answer only a part", () => {
+  it("are some of all slices, with less than half of the endpoints", () => {
     expect(first.endpoints.length).toBeGreaterThan(30)
     expect(first.endpoints.length).toBeLessThan(whole.endpoints.length / 2)
     expect(first.tables.filter((table) => whole.table(table.name) !== table)).toEqual([])
@@ -84,7 +84,7 @@ describe("the catalogue", () => {
     expect(catalogue.loaded.endpoints).toHaveLength(whole.endpoints.length)
     expect(catalogue.loaded).toBe(catalogue.whole)
   })
-  it("has settings of slices that are not loaded yet, and finds tables current despite a wrong text of them", async () => {
+  it("has settings of slices not loaded yet, and finds tables current although a text of them differs", async () => {
     const catalogue = await unloaded("settings")
     const group = Object.keys(whole.settings).find((name) => !(name in catalogue.loaded.settings)) ?? ""
     const app = await openApp("sqlite")

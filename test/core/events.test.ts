@@ -32,7 +32,7 @@ describe("the stored list of events", () => {
   it("is written out in the page of events", () =>
     expect(readFileSync(page_file, "utf8"), update).toBe(eventsPage(kinds, recordedCatalogue.tables)))
 
-  it("rejects changed fields, removed events and new required fields", () => {
+  it("is incompatible with changed fields, removed events and new required fields", () => {
     const before: EventList = {
       events: { "lamp.lit": { id: "integer", watts: "integer" }, "lamp.out": { id: "integer" } },
       columns: { lamps: { name: "text" } }
@@ -48,7 +48,7 @@ describe("the stored list of events", () => {
     ])
     expect(brokenPromises(before, before)).toEqual([])
   })
-  it("accepts new values of a choice, but no removed ones", () => {
+  it("is compatible with new values of a choice, but not with removed ones", () => {
     const lamps = (kind: string): EventList => ({ events: {}, columns: { lamps: { kind } } })
     expect(brokenPromises(lamps('"spot" or "wash"'), lamps('"spot" or "beam" or "wash"'))).toEqual([])
     expect(brokenPromises(lamps('"spot" or "wash"'), lamps('"spot"'))).toEqual([

@@ -65,6 +65,6 @@ export const inspection_mutants: ReadonlyArray<Mutant> = [
       find: "outOfServiceDuring(housing, context)",
       replace: "outOfServiceDuring({ ...housing, inspection_due_at: null }, context)"
     },
-    "keep a %s case whose own unit failed from going out, or warn"
+    "keep a %s case whose own unit failed from going out, or warn of it"
   )
 ]

@@ -96,7 +96,7 @@ export const promise_mutants: ReadonlyArray<Mutant> = [
     "an order is confirmed despite the customer's credit status",
     "requireStanding",
     { find: "blocked.length > 0", replace: "blocked.length > 1_000" },
-    "name a customer on stop when an opportunity is created, quoted or given one; the policy may block it"
+    "name a customer on stop at creation, quotation and change of customer; the policy may block it"
   ),
   split(
     "a part that came back early stays on its line, too",

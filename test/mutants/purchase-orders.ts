@@ -49,7 +49,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     within: "checkRow",
     find: "facts.opportunity_of.get(line) !== header.opportunity_id",
     replace: "header.opportunity_id < 0",
-    killed_by: [{ file: orders_test, test: "is rejected with a line for another opportunity's line" }]
+    killed_by: [{ file: orders_test, test: "is rejected if one of its lines is for a line of another opportunity" }]
   },
   {
     name: "lines keep the former supplier's tax",
@@ -73,7 +73,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     within: "receivedRows",
     find: "quantity.greaterThan(left)",
     replace: "quantity.greaterThan(item.quantity)",
-    killed_by: [{ file: goods_test, test: "cannot exceed the ordered quantity" }]
+    killed_by: [{ file: goods_test, test: "cannot be received beyond the ordered quantity" }]
   },
   {
     name: "a packed unit can be returned to its supplier",
@@ -81,7 +81,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     within: "heldUnit",
     find: "holds.has(unit.id)",
     replace: "unit.id < 0",
-    killed_by: [{ file: goods_test, test: "cannot be returned while the unit is packed" }]
+    killed_by: [{ file: goods_test, test: "cannot be returned while they are packed" }]
   },
   {
     name: "two units can have one serial number",

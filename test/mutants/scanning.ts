@@ -16,7 +16,7 @@ export const scanning_mutants: ReadonlyArray<Mutant> = [
     "the seal of a scanned unit's case is not recorded as broken",
     "takingOut",
     { find: "...sealed.map((one) => sealBroken(one, reason, context)),", replace: "" },
-    "takes a unit reserved by a kit out once the seal is broken"
+    "takes a unit out of a sealed kit if the scan breaks the seal, which opens the kit"
   ),
   within("unit-out")(
     "only later rules refuse a unit that is out with another order",

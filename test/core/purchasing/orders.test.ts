@@ -161,7 +161,7 @@ describe("a purchase order", () => {
         "items.2.id": ["The order has no such line left; leave the id out to add one."]
       })
   })
-  it("is rejected with a line for another opportunity's line", () => {
+  it("is rejected if one of its lines is for a line of another opportunity", () => {
     const items = [sent({ name: "x", opportunity_item_id: 5 })]
     given()
       .when(create({ items }))

@@ -9,7 +9,7 @@ const hire = { starts_at: "2026-06-20T00:00:00.000Z", ends_at: "2026-06-25T00:00
 const later = "2026-06-28T00:00:00.000Z"
 const days = ["2026-06-19", "2026-06-20", "2026-06-24", "2026-06-25", "2026-06-27", "2026-06-28"]
 
-describe.each(engines)("goods received from suppliers on %s", (engine) => {
+describe.each(engines)("goods from suppliers on %s", (engine) => {
   const w = appHouse(engine, now)
   let supplier_id: number
   beforeAll(async () => {
@@ -31,7 +31,7 @@ describe.each(engines)("goods received from suppliers on %s", (engine) => {
       found.push((await w.show(`/availability?product_id=${product_id}&store_id=1&date=${day}`)).total_stock)
     return found
   }
-  it("cannot exceed the ordered quantity", async () => {
+  it("cannot be received beyond the ordered quantity", async () => {
     const { id, items } = await ordered({ product_id: await product(1), quantity: "3" })
     const item_id = items[0].id
     expect((await post(id, "receive", { lines: [{ item_id, quantity: "2" }] })).status).toBe(200)
@@ -58,7 +58,7 @@ describe.each(engines)("goods received from suppliers on %s", (engine) => {
       expect(await totals(product_id)).toEqual([0, 2, 2, 2, 2, 0])
     }
   })
-  it("cannot be returned while the unit is packed", async () => {
+  it("cannot be returned while they are packed", async () => {
     const product_id = await product(2)
     const { id, items } = await ordered({ product_id, quantity: "1" })
     await post(id, "receive", { lines: [{ item_id: items[0].id, quantity: "1" }] })
@@ -90,7 +90,7 @@ describe.each(engines)("goods received from suppliers on %s", (engine) => {
     ["shortages.resolve", false],
     ["purchase_orders.create", false],
     ["opportunities.edit", true]
-  ])("are not ordered for a shortage without %s", async (permission, sub_rental) => {
+  ])("cannot be hired for a shortage without %s", async (permission, sub_rental) => {
     const product_id = await product(1)
     const window = { starts_at: "2026-06-21T08:00:00Z", ends_at: "2026-06-22T08:00:00Z" }
     const { id } = await w.deal(window, { name: "Line", item_id: product_id, quantity: "2" })

@@ -77,7 +77,7 @@ describe("decimals", () => {
     ["-1", false],
     ["1e2", false],
     ["", false]
-  ])("recognise plain digits in %j: %s", (text, expected) => {
+  ])("are plain only as digits with an optional fraction: %j is %s", (text, expected) => {
     expect(isPlainDecimalText(text)).toBe(expected)
   })
 })

@@ -206,7 +206,7 @@ describe.each(engines)("inspections on %s", (engine) => {
     expect(sketch(await paperOf(w.app, order.id, "pick_list"))).not.toContain("No valid inspection")
     await policy("warn")
   })
-  it.each(["kit", "transport"])("keep a %s case whose own unit failed from going out, or warn", async (mode) => {
+  it.each(["kit", "transport"])("keep a %s case whose own unit failed from going out, or warn of it", async (mode) => {
     const kind = await kindNamed()
     const { id: flight, units } = await w.units(1, 1)
     const [housing = 0] = units

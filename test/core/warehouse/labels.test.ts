@@ -53,7 +53,7 @@ describe.each(engines)("labels on %s", (engine) => {
     expect(await codesOf("codes[]=LB-CABLE")).toEqual(["LB-CABLE"])
     await refused(w.get(`/labels?product_id=${(await w.bulk(w.S, 1)).id}`), "product_id")
   })
-  it("are rejected if nothing is requested, and for each code without anything to label", async () => {
+  it("are rejected if nothing is named, and at each code that names nothing to label", async () => {
     const { id } = await w.units(w.S, 1, { sku: "LB-HEAD" })
     await refused(w.get("/labels"), "codes")
     await refused(w.get("/labels?codes[]=LB-HEAD&codes[]=LB-NONE"), "codes.0", "codes.1")

@@ -4,7 +4,7 @@ import { appHouse, itFoldsAgain, refused } from "../../../app-house.ts"
 import { hire_dates, fifty_each } from "../../../rental-house.ts"
 import { words } from "../../../words.ts"
 
-describe.each(engines)("details of opportunities on %s", (engine) => {
+describe.each(engines)("opportunities on %s", (engine) => {
   const w = appHouse(engine)
 
   const organisation = (body: object = {}) =>
@@ -94,7 +94,7 @@ describe.each(engines)("details of opportunities on %s", (engine) => {
       "quantity"
     )
   })
-  it("list participants, each member once", async () => {
+  it("have each member as a participant once at most", async () => {
     const member_id = await w.contact()
     const { id } = await w.opportunity()
     const made = await w.create(`/opportunities/${id}/participants`, { member_id, role: "Rigger" })
@@ -145,7 +145,7 @@ describe.each(engines)("details of opportunities on %s", (engine) => {
       "opportunity.cloned"
     ])
   })
-  it("show old and new values in the activity, newest first, and require its ability", async () => {
+  it("list changes in the activity with old and new values, newest first, and require action-log:read", async () => {
     const { id } = await w.opportunity({ subject: "Old", reference: "same" })
     await w.put(`/opportunities/${id}`, { subject: "New", reference: "same" })
     const [line] = (await w.create(`/opportunities/${id}/items`, fifty_each)).items
@@ -277,7 +277,7 @@ describe.each(engines)("details of opportunities on %s", (engine) => {
       .available_actions
     expect(new Set(seen.map((one) => one.code))).toEqual(new Set(["permission_denied"]))
   })
-  it("name the kept member as customer after a merge", async () => {
+  it("have the kept member as customer after a merge of members", async () => {
     const [primary, double] = [await organisation(), await organisation({ name: "Acme Ltd" })]
     const { id } = await w.opportunity({ member_id: double.id, owned_by: double.id })
     expect((await w.post(`/members/${primary.id}/merge`, { secondary_id: double.id })).status).toBe(200)

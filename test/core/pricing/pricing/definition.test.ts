@@ -327,7 +327,7 @@ describe("presets", () => {
       ).toBe("accepted")
     }
   })
-  it("include one for every engine that is imported, the daily rate for usage-based engines", () => {
+  it("include one for every rate engine that can be imported, the daily rate for the usage-based one", () => {
     const slugs = presets.map(({ slug }) => slug)
     expect(Object.values(presetSlugOfSourceEngine).filter((slug) => !slugs.includes(slug))).toEqual([])
     expect(presetSlugOfSourceEngine["Days Used Rate"]).toBe("daily-rate")

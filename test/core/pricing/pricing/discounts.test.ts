@@ -135,13 +135,13 @@ describe("several discount rules", () => {
     expect(apply([rule(5), rule(4)], [line(10_000)]).applied[0]?.rule_id).toBe(4)
     expect(apply([rule(4), rule(5, { priority: 1 })], [line(10_000)]).applied[0]?.rule_id).toBe(5)
   })
-  it("apply the rules that stack or the best rule that does not, whichever takes more off", () => {
+  it("give the larger of two discounts: that of the rules that stack, or of the best rule that does not", () => {
     const stack = [rule(1, { stackable }), rule(2, { stackable })]
     expect(off([...stack, rule(3, { discount_value: "15.00" })], [line(10_000)])).toEqual([1900])
     expect(off([...stack, rule(3, { discount_value: "25.00" })], [line(10_000)])).toEqual([2500])
   })
 
-  it("never exceed a line's amount, and add up to the reductions of the lines", () => {
+  it("never take off more than a line's amount or their maximum, and add up to the lines' discounts", () => {
     const anyRule = fc.record({
       discount_type: fc.constantFrom("percentage" as const, "fixed_amount" as const),
       discount_value: fc.integer({ min: 1, max: 10_000 }).map((hundredths) => (hundredths / 100).toFixed(2)),

@@ -323,7 +323,7 @@ describe("limits of the rate engine", () => {
     expect(answer.units).toBe(2_921_940)
   })
 
-  it("keep totals exact beyond the range of a number", () => {
+  it("do not apply to totals, which are exact beyond the range of a number", () => {
     const answer = breakdown({ price: 2_147_483_647, quantity: 2_147_483_647, start: "2026-01-01", end: "2026-01-04" })
     expect(answer.total).toBe("138350580423972618.27")
     // 4294967294 pence for one: 4294967294000000000 for a thousand million, 12884901882 for three.
@@ -333,7 +333,7 @@ describe("limits of the rate engine", () => {
     })
   })
 
-  it("reject an invalid start, end, currency or period at its field", () => {
+  it("an invalid start, end, currency or period is rejected at its field", () => {
     expect(Result.merge(calculateRate(request({ start: "tomorrow" })))).toHaveProperty("start")
     expect(Result.merge(calculateRate(request({ end: "2026-02-30" })))).toHaveProperty("end")
     expect(Result.merge(calculateRate(request({ currency: "XXZ" })))).toHaveProperty("currency")

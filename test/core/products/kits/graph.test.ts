@@ -19,7 +19,7 @@ describe("compositions", () => {
     ["1>2 2>3 3>4", 1, 4, true],
     ["1>2 1>3 3>4", 1, 4, true],
     ["1>2 2>1", 1, 9, false]
-  ])("find whether one product contains another: in %j, product %i contains %i: %s", (text, from, to, expected) => {
+  ])("show whether one product contains another: in %j, product %i contains %i: %s", (text, from, to, expected) => {
     expect(contains(edges(text), from, to)).toBe(expected)
   })
   it.each([
@@ -29,7 +29,7 @@ describe("compositions", () => {
     ["8>1 2>3 3>4", 1, 2, 4],
     ["8>1 7>8 9>1 2>3 2>4 4>5", 1, 2, 5]
   ])(
-    "measure the longest chain after an addition: in %j, adding %i > %i gives %i",
+    "show how long the longest chain becomes by an addition: in %j, adding %i > %i gives %i",
     (text, parent, component, expected) => {
       expect(depthThrough(edges(text), parent, component)).toBe(expected)
     }

@@ -88,7 +88,7 @@ describe.each(engines)("extreme prices on %s", (engine) => {
     // Null and the empty text mean the base currency on an opportunity.
     if (currency !== "") await refused(w.post("/opportunities", { subject: "X", currency }), "currency")
   })
-  it("are rejected on a line beyond the range, without a change", async () => {
+  it("are rejected on a line with a quantity or total out of range, and nothing changes", async () => {
     const { id } = await w.opportunity({ starts_at: "2026-01-01T00:00:00Z", ends_at: "2027-01-01T00:00:00Z" })
     const sent = (more: object) => w.post(`/opportunities/${id}/items`, { name: "X", quantity: "1000000000", ...more })
     await refused(sent({ item_id: daily }), "quantity")
@@ -158,7 +158,7 @@ describe("the work of calculating a price", () => {
     expect(long).toBe(small)
     expect(large).toBe(small * 100)
   })
-  it("creates one line per tier, and explains them in a bounded number of steps", () => {
+  it("yields one line per tier, explained in a bounded number of steps", () => {
     const list = Array.from({ length: 50 }, (_, at) => ({ multiplier: String(at) }))
     const asked = request(list, "9999-12-31T00:00:00Z")
     expect(Result.getOrThrow(calculateRateMinor(asked)).lines).toHaveLength(50)

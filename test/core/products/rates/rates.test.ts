@@ -18,7 +18,7 @@ const asExpected = (reply: Reply, expected: Expected, found: JsonObject) => ({
   ...(expected.error_keys === undefined ? {} : { error_keys: Object.keys(reply.body.errors) })
 })
 
-describe.each(engines)("golden rates on %s", (engine) => {
+describe.each(engines)("rates on %s", (engine) => {
   const w = appHouse(engine)
   let product: number
   beforeAll(async () => {
@@ -83,7 +83,7 @@ describe.each(engines)("golden rates on %s", (engine) => {
   })
 
   it.each(golden<object, { presets: ReadonlyArray<object> }>("presets"))(
-    "match the golden presets: %s",
+    "have the golden presets: %s",
     async (_, { expected }) => {
       const { body } = await w.get("/rate_engine/presets")
       expect(
@@ -110,7 +110,7 @@ describe.each(engines)("golden rates on %s", (engine) => {
     })
   })
 
-  it("list the strategies and modifiers that the engine has", async () => {
+  it("have three strategies and two modifiers, listed with what they allow", async () => {
     expect((await w.get("/rate_engine/strategies")).body.strategies).toEqual([
       {
         identifier: "period",

@@ -75,7 +75,7 @@ describe.each(engines)("auto numbers on %s", (engine) => {
     [{ pad: "3" }],
     [{ start: 0 }],
     [{ start: 1.5 }]
-  ])("are rejected with the settings %j", async (settings) => {
+  ])("cannot be defined with the settings %j", async (settings) => {
     const refused = await define("Product", "bad", { settings })
     expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, ["settings"]])
   })

@@ -186,7 +186,7 @@ describe.each(engines)("saved views on %s", (engine) => {
     const view = await made({ columns: ["name"], filters })
     expect(names((await listed("members", view.id, "&q[membership_type_not_eq]=user")).members)).toEqual(expected)
   })
-  it("can show a value in every column of members", async () => {
+  it("can show every column of members", async () => {
     const { id } = await w.create("/members", {
       name: "Reachable",
       membership_type: "contact",
@@ -225,7 +225,7 @@ describe.each(engines)("saved views on %s", (engine) => {
     words(`
     products product_groups stock_levels activities rate_definitions opportunities containers stores roles currencies
   `)
-  )("can show %s with all of their columns", async (entity_type) => {
+  )("can show %s with their default columns", async (entity_type) => {
     const product_group = await w.create("/product_groups", { name: `Group of ${entity_type}` })
     await w.post("/products", { name: `Lamp of ${entity_type}`, product_group_id: product_group.id })
     await w.post("/activities", { subject: "Call" })
@@ -240,7 +240,7 @@ describe.each(engines)("saved views on %s", (engine) => {
     expect(Object.keys(found[0])).toEqual(["id", ...columns])
     if (entity_type === "product_groups") expect(found.at(-1).products_count).toBe(1)
   })
-  it("hide columns that the reader may not see", async () => {
+  it("cannot be saved with columns that their user may not see", async () => {
     await w.post("/products", { name: "Dear", purchase_price: 9900 })
     const without = { ...viewerWith(["products.view"], ["products:read", ...abilities]) }
     expect(await refused({ entity_type: "products", columns: ["purchase_price"] })).toEqual(["columns"])

@@ -119,7 +119,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
       await refused(out(kit, id), "opportunity_id")
     expect((await w.box(kit.id)).status).toBe("sealed")
   })
-  it("cannot go out while another order has them allocated", async () => {
+  it("cannot go out while another order has them allocated for the same dates", async () => {
     const kit = await sealed()
     const [first, second] = [await order(kit.product), await order(kit.product)]
     await allocate(first, kit.housing)
@@ -237,7 +237,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
         expect(types.filter((type) => type === "container.dissolved").length).toBe(1)
       }
     })
-    it("leaves a box dissolved and empty if its case goes out while a unit is packed", async () => {
+    it("leaves a box dissolved and empty if its case goes out while a unit is being packed", async () => {
       for (let round = 0; round < 5; round++) {
         const box = await w.container("transport")
         const { unit } = await w.gear()
@@ -276,7 +276,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
       expect(second.body.verification).toEqual({ expected, scanned: expected, ...right })
       expect((await w.box(kit.id)).status).toBe("returned")
     })
-    it("returns a container of one unit when that unit is scanned, in individual check-in", async () => {
+    it("returns a container in individual check-in once its only unit is scanned", async () => {
       const kit = await sealed("kit", { checkin_mode: "individual" })
       const id = await order(kit.product)
       await out(kit, id)

@@ -214,7 +214,7 @@ describe.each(engines)("packing on %s", (engine) => {
     })
   })
 
-  it("packs a unit once of three concurrent attempts", async () => {
+  it("packs a unit once in three concurrent attempts", async () => {
     const cases = [await w.container("kit"), await w.container("transport"), await w.container("kit")]
     const { unit } = await w.gear()
     const replies = await Promise.all(cases.map((one) => w.pack(one.id, unit)))
@@ -242,7 +242,7 @@ describe.each(engines)("packing on %s", (engine) => {
       (await w.create("/containers", { name, store_id: store })).id
     const nest = (id: number, parent_container_id: number | null) => w.act(id, "nest", { parent_container_id })
 
-    it("can be nested in another, which can be sealed once it is, and taken out while that one is open", async () => {
+    it("can be nested in another, must be sealed before it, and can be taken out while it is open", async () => {
       const [outer, inner] = [await box("Outer"), await box("Inner")]
       await w.pack(inner, (await w.gear()).unit)
       expect((await nest(inner, outer)).body.container).toMatchObject({ parent_container_id: outer })
@@ -257,7 +257,7 @@ describe.each(engines)("packing on %s", (engine) => {
       expect((await nest(inner, null)).body.container).toMatchObject({ parent_container_id: null })
       await refused(w.act(outer, "seal"), "container")
     })
-    it("is rejected in itself, in its content, in two containers, in another store and below two levels", async () => {
+    it("cannot be nested in itself, its content, two containers, another store or below two levels", async () => {
       const [outer, middle, inner, other] = [await box("A"), await box("B"), await box("C"), await box("D")]
       const kit = await w.container("transport")
       await refused(nest(kit.id, outer), "container")

@@ -7,7 +7,7 @@ import { caseHouse } from "./fixtures.ts"
 describe.each(engines)("states of containers on %s", (engine) => {
   const w = caseHouse(engine)
   describe("seal and unseal", () => {
-    it("rejects a strict container with an unfilled slot or a stray unit, and seals it once free", async () => {
+    it("seals a strict container only without unfilled slots and stray units; a free one with any", async () => {
       const [part, stray] = [await w.units(w.S, 3), await w.gear()]
       const kit = await w.container("kit", { template: { slots: [{ product_id: part.id, quantity: 2 }] } })
       const seal = () => w.act(kit.id, "seal")
@@ -217,7 +217,7 @@ describe.each(engines)("states of containers on %s", (engine) => {
     ["dispatch", "dispatch"],
     ["return", "dispatch"],
     ["verify-checkin", "repack"]
-  ])("allow %s with containers.%s and containers:write, and not without one of the two", async (verb, permission) => {
+  ])("the operation %s requires containers.%s and containers:write", async (verb, permission) => {
     const kit = await w.container("kit")
     const others = "view pack seal transfer dissolve repack dispatch".split(" ").filter((one) => one !== permission)
     const status = async (permissions: ReadonlyArray<string>, ability: string) => {

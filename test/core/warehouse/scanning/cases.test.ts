@@ -133,7 +133,7 @@ describe.each(engines)("scanning cases on %s", (engine) => {
     expect((await s.containerAt(kit)).status).toBe("returned")
   })
 
-  it("takes a unit reserved by a kit out once the seal is broken", async () => {
+  it("takes a unit out of a sealed kit if the scan breaks the seal, which opens the kit", async () => {
     const { a, kit, product } = await flightCase()
     const gig = await s.order([{ item_id: product.id, quantity: 1 }])
     await s.done(gig, "out", a!.asset_number, { break_seal: true })

@@ -230,7 +230,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect(await free()).toBe(3)
   })
 
-  it("books two units out once each by eight concurrent scans", async () => {
+  it("books each of two units out once in eight concurrent scans", async () => {
     const [product, ...made] = await s.heads(2)
     const gigs = []
     for (let n = 0; n < 4; n++)

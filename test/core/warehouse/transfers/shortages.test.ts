@@ -83,14 +83,14 @@ describe.each(engines)("resolving a shortage by a transfer on %s", (engine) => {
     expect(body.transfer).toMatchObject({ ends_at: at(16), items: [{ product_id: cable, quantity: 2 }] })
   })
 
-  it("refuses a transfer that arrives once the goods are no longer needed", async () => {
+  it("rejects a transfer that arrives once the goods are no longer needed", async () => {
     const { resolve } = await short(4, 4)
     await refused(resolve({ starts_at: at(16) }), "arrives_at")
     await refused(resolve({ arrives_at: at(17) }), "arrives_at")
     expect((await resolve({ arrives_at: at(15) })).body.transfer).toMatchObject({ ends_at: at(16) })
   })
 
-  it("refuses stores without the goods, fields of other resolutions, and people who may not move goods", async () => {
+  it("rejects stores without the goods and fields of other resolutions, and requires stock.transfer", async () => {
     const { empty, from, id, resolve } = await short(4, 4)
     await refused(resolve({ from_store_id: empty }), "from_store_id")
     await refused(resolve({ supplier_id: 1 }), "supplier_id")

@@ -42,7 +42,7 @@ describe.each(engines)("cases with stock out of service on %s", (engine) => {
     expect(no_dispatch.body.message).toContain("is in repair since")
   })
 
-  it("cannot be moved to another store, and neither can their packed units", async () => {
+  it("a case with content cannot be moved to another store, and neither can its units", async () => {
     const gear = await w.units(w.S, 1)
     const box = await w.container("hybrid")
     await w.pack(box.id, gear.units[0]!)
@@ -52,7 +52,7 @@ describe.each(engines)("cases with stock out of service on %s", (engine) => {
     await refused(w.put(`/stock_levels/${box.housing}`, { store_id: other }), "store_id")
   })
 
-  it("are not free while a fixed part or the case itself is out of service", async () => {
+  it("are free again once both the case and its fixed parts are in service", async () => {
     const part = await w.units(w.S, 2)
     const product = await w.caseProduct({ availability_mode: "kit" })
     await w.post(`/products/${product}/components`, { component_product_id: part.id, quantity: 1, binding: "fixed" })
@@ -69,7 +69,7 @@ describe.each(engines)("cases with stock out of service on %s", (engine) => {
     expect(await w.free(product)).toBe(1)
   })
 
-  it("allow only as many kits as there are parts in service", async () => {
+  it("a kit is available only as often as its parts in service allow", async () => {
     const part = await w.units(w.S, 2)
     const kit = await w.bulk(w.S, 0, { is_kit: true })
     await w.post(`/products/${kit.id}/components`, { component_product_id: part.id, quantity: 1 })

@@ -43,7 +43,7 @@ describe.each(engines)("demands of opportunities on %s", (engine) => {
   const demands = async (product: number, from: string, to: string) =>
     (await w.show(`/availability/${product}/gantt?store_id=${S}&from=${from}&to=${to}`)).demands
 
-  it("hold stock without buffers if postponed, with buffers if reserved, and not at all if lost", async () => {
+  it("hold stock without buffers if the quotation is postponed, with them if reserved, none if lost", async () => {
     const P = await w.bulk(S, 5, { buffer_before_minutes: 1440, post_rent_unavailability: 1440 })
     const { id } = await quotation("2026-04-10", "2026-04-12", P.id, 2)
     const days = async () => Promise.all(["2026-04-09", "2026-04-10", "2026-04-12"].map((day) => free(P.id, day)))

@@ -57,7 +57,7 @@ describe("the first window in which a list of products is free", () => {
       bottleneck: { product_id: P, product_name: "Product 100", needed_quantity: 6, most_available: 5, lines: [0, 1] }
     })
   })
-  it("has all products free at the same time, or names the product that is taken the longest", () => {
+  it("has all products free at the same time; if there is none, the product taken the longest is named", () => {
     const Q = 101
     const given = snapshot({
       stock: [bulk(1), bulk(1, { product_id: Q })],
@@ -246,7 +246,7 @@ describe.each(engines)("the first free window on %s", (engine) => {
     const { bottleneck, reason, window } = (await until("2026-07-06")).body.earliest_fit
     expect([window, reason, bottleneck.product_id]).toEqual([null, "no_common_window", P.id])
   })
-  it("is rejected for invalid values, at their field", async () => {
+  it("cannot be requested with invalid values, which are named by field", async () => {
     const P = await w.bulk(S, 1)
     const good = {
       store_id: S,

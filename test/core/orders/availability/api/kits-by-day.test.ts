@@ -61,7 +61,7 @@ describe.each(engines)("kits in calendars and charts on %s", (engine) => {
     ])
     expect(figures(await calendar(elsewhere, "&include_kits=1"))).toEqual([])
   })
-  it("count cases for a container product, and are omitted without pool parts", async () => {
+  it("include a hybrid case product, limited by its units and pool parts, and no kit without pool parts", async () => {
     const T = await w.store()
     const [H, A] = [await w.units(T, 2), await w.bulk(T, 5)]
     await w.put(`/products/${H.id}/container_template`, { is_containerable: true, availability_mode: "hybrid" })

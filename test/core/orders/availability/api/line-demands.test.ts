@@ -100,7 +100,7 @@ describe("the phase of an opportunity", () => {
     expect(demandPhaseOf(2, 4, "checked")).toBe("closed")
   })
 
-  it("is rejected for a status that the state does not have", () => {
+  it("cannot be derived from a status that the state does not have", () => {
     expect(() => phaseOf(0, 1)).toThrow(RangeError)
   })
 })
@@ -335,7 +335,7 @@ describe("the demands of a line", () => {
       [null, 3]
     ])
   })
-  it("are rejected if the longest path to a nested kit exceeds the limit, and add up all paths within the limit", () => {
+  it("cannot be computed if the longest path to a nested kit exceeds the limit; within it, all paths add up", () => {
     const products = [
       product(P, { is_kit: true, parts: [pool(2, 1), pool(3, 1)] }),
       product(2, { is_kit: true, parts: [pool(9, 1)] }),
@@ -348,7 +348,7 @@ describe("the demands of a line", () => {
       2
     ])
   })
-  it("are rejected for a kit of too many different products", () => {
+  it("cannot be computed for a kit of more than 2,000 different products", () => {
     const leaves = (count: number) => Array.from({ length: count }, (_, at) => product(10_000 + at))
     const kit = (count: number) => [
       product(P, { is_kit: true, parts: leaves(count).map((leaf) => pool(leaf.id, 1)) }),
@@ -357,7 +357,7 @@ describe("the demands of a line", () => {
     expect(demands(line(1), opportunity(), kit(2_000))).toHaveLength(2_000)
     expect(() => demands(line(1), opportunity(), kit(2_001))).toThrow(KitTooLarge)
   })
-  it("are rejected for a kit nested in itself", () => {
+  it("cannot be computed for a kit nested in itself", () => {
     expect(() => demands(line(1), opportunity(), [product(P, { is_kit: true, parts: [pool(P, 1)] })])).toThrow(
       KitNestedTooDeep
     )

@@ -174,7 +174,7 @@ describe("free units", () => {
     ["not held by a draft", booked({ phase: "draft" }), "07-04", "07-06", [1, 2]],
     ["held at an instant of the booking", booked(), "07-02", "07-02", [2]],
     ["free at the instant of its end", booked(), "07-05", "07-05", [1, 2]]
-  ])("contain unit 1 only if it is free: %s", (_, held, from, to, expected) => {
+  ])("include a unit while no demand holds it: it is %s", (_, held, from, to, expected) => {
     expect(listed(snapshot({ stock: [unit(1), unit(2)], demands: [held] }), from, to)).toEqual(expected)
   })
 

@@ -106,7 +106,7 @@ describe.each(both_engines)("availability snapshots loaded on %s", (engine) => {
     }))
     expect(await statements(snapshotsForLines(lines, context))).toBeLessThanOrEqual(6)
   })
-  it("are none for stores that do not exist, and for no lines", async () => {
+  it("are empty for unknown stores and for an empty list of lines", async () => {
     expect((await w.app.run(loadSnapshots({ store_ids: [99_999], product_ids: [1], window }, context))).size).toBe(0)
     expect(await w.app.run(snapshotsForLines([], context))).toEqual(new Map())
   })

@@ -36,7 +36,7 @@ describe("the local time of a zone", () => {
     )
   })
 
-  it.each(zones)("has random seconds in %s after the start of their day and before the start of the next", (zone) => {
+  it.each(zones)("puts random seconds in %s after the start of their day and before the start of the next", (zone) => {
     fc.assert(
       fc.property(fc.integer({ min: -631_152_000, max: 2_208_988_800 }), (second) => {
         const date = dayOf(second * 1000, zone)

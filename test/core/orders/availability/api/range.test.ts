@@ -50,7 +50,7 @@ describe("availability over a range", () => {
     ])
   })
 
-  it("fills the horizon and no more for an open-ended demand", () => {
+  it("has no slots beyond the horizon for an open-ended demand", () => {
     const found = range(snapshot({ stock: [bulk(5)], demands: [demand(1, "06-01", null)] }), "2020-01-01", "2040-01-01")
     expect(found.slots[0]!.slot_start).toBe(at("03-20"))
     expect(found.slots.at(-1)!.slot_start).toBe(at("2027-06-18"))

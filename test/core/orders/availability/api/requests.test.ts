@@ -89,7 +89,7 @@ describe.each(engines)("availability requests on %s", (engine) => {
       )
       w.app.setClock("2026-06-18T12:00:00.000Z")
     })
-    it("have slots at a store where only a product merged into theirs ever had stock", async () => {
+    it("return slots at a store where only a product merged into the requested one had stock", async () => {
       const T = await w.store()
       const [P, Q] = [await w.units(S, 1), await w.units(T, 1)]
       expect((await w.post(`/products/${P.id}/merge`, { secondary_id: Q.id })).status).toBe(200)

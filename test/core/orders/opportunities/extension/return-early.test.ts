@@ -125,7 +125,7 @@ describe("one of two lamps that comes back before its line ends", () => {
         { stream: "stock_level:501", type: "stock_level.updated", data: { id: 501, quantity_allocated: "0.00" } }
       )
   })
-  it("is rejected if the unit is named twice, and on a quotation", () => {
+  it("cannot be named twice, or be returned on a quotation", () => {
     given(...lamps)
       .when(early({ items: [{ opportunity_item_id: line_id, asset_ids: [1, 1] }] }))
       .thenRefused({ "items.0.asset_ids.1": ["The unit is listed twice."] })

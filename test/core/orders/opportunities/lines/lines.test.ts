@@ -20,7 +20,7 @@ describe.each(engines)("lines of opportunities on %s", (engine) => {
     return product
   }
 
-  it("are charged for one day from now without dates", async () => {
+  it("last for one day from now and are charged for it if no dates are given", async () => {
     const { items, charge_total } = await w.deal()
     expect([charge_total, items[0].charge_period_label, items[0].tax_rate]).toEqual(["100.00", "Day", "0.00"])
     expect(Date.parse(items[0].ends_at!) - Date.parse(items[0].starts_at!)).toBe(86_400_000)
@@ -100,7 +100,7 @@ describe.each(engines)("lines of opportunities on %s", (engine) => {
       const { items } = await w.deal(hire_dates, { name: "Fog", item_id: fog })
       expect(items[1]).toMatchObject({ transaction_type_label: "Sale", total: "3.00" })
     })
-    it("reserves no stock if the line is a service", async () => {
+    it("causes no shortage if it is a service", async () => {
       const product = await rated("service", "40.00")
       const { id } = await w.deal(hire_dates, { name: "Delivery", item_id: product })
       expect(await w.confirm(id)).toMatchObject({ has_shortage: false })

@@ -82,7 +82,7 @@ describe.each(engines)("shortages in all responses on %s", (engine) => {
     })
   })
 
-  it("omit returned units while other units of their line are out or pending", async () => {
+  it("do not count returned units as needed while others of their line are out or to be dispatched", async () => {
     const product_id = await w.serialised({ name: "Camera" })
     const units = [await w.labelled(product_id), await w.labelled(product_id), await w.labelled(product_id)]
     const order = async (quantity: number, days: { readonly starts_at: string; readonly ends_at: string }) => {

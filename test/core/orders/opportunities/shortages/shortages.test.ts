@@ -17,7 +17,7 @@ describe.each(engines)("shortages of one opportunity on %s", (engine) => {
     return { ...opportunity, product }
   }
 
-  it("are reported for drafts and orders, and are none with enough stock", async () => {
+  it("are reported for drafts and orders, and there are none with enough stock", async () => {
     const { id, product, line } = await shortOpportunity()
     const draft = (await w.get(`/opportunities/${id}/shortages`)).body
     expect(draft).toEqual({
@@ -68,7 +68,7 @@ describe.each(engines)("shortages of one opportunity on %s", (engine) => {
       meta: { total: 0, per_page: 0, page: 1 }
     })
   })
-  it("are acknowledged with a snapshot of the short lines, and not where no line is short", async () => {
+  it("are acknowledged with a snapshot of the short lines, and cannot be if no line is short", async () => {
     const { id } = await shortOpportunity()
     const made = await w.post(`/opportunities/${id}/shortages/acknowledge`, { notes: "Borrowing two" })
     expect(made.status).toBe(201)

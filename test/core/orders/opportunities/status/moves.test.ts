@@ -198,7 +198,7 @@ describe("a change to another status of the same state", () => {
         state: ["This quotation is lost. Its status can no longer be changed; reinstate or reopen it first."]
       })
   })
-  it("releases stock if the opportunity is lost, and records only its phase if nothing else changes", () => {
+  it("releases stock if the opportunity is lost, and records only the demands' phase if that alone changes", () => {
     given(quotation(1), line(), demand(9, { quantity: 2, phase: "held", is_active: true }))
       .when(status(2))
       .thenEvents(
@@ -225,7 +225,7 @@ describe("a change to another status of the same state", () => {
       .when(status(5))
       .thenRefused({ state: ["Units are still out or unchecked; check them in before the order is complete."] })
   })
-  it("allows Cancelled, but not Complete, with a unit that awaits its check; allocated units allow Complete", () => {
+  it("is rejected for Complete, but not Cancelled, while a unit awaits its check; units never sent prevent neither", () => {
     const waiting = unit(1, { status: 4 })
     given(order(3), service, waiting)
       .when(status(6))

@@ -3,7 +3,7 @@ import { engines } from "../../../../app.ts"
 import { appHouse, errorKeys, itFoldsAgain, refused } from "../../../../app-house.ts"
 import { hire_dates, fifty_each } from "../../../../rental-house.ts"
 
-describe.each(engines)("statuses of opportunities on %s", (engine) => {
+describe.each(engines)("opportunities on %s", (engine) => {
   const w = appHouse(engine)
 
   const move = (id: number, name: string, body: object = {}) => w.post(`/opportunities/${id}/${name}`, body)
@@ -24,7 +24,7 @@ describe.each(engines)("statuses of opportunities on %s", (engine) => {
       ? `${reply.body.opportunity.state}.${reply.body.opportunity.status}`
       : Object.keys(reply.body.errors).join()
   }
-  it("reject changes of header, lines, costs and deal price if cancelled", async () => {
+  it("reject changes of header, lines, costs and deal price once cancelled", async () => {
     const id = await order()
     const line = (await w.show(`/opportunities/${id}?include=items`)).items[0].id
     const cost = (await w.create(`/opportunities/${id}/costs`, { description: "Van", amount: "10.00" })).costs[0].id
@@ -44,7 +44,7 @@ describe.each(engines)("statuses of opportunities on %s", (engine) => {
     for (const reply of replies) expect(errorKeys(reply)).toEqual([422, ["state"]])
     expect((await w.get(`/opportunities/${id}`)).body.meta).toEqual({ can_edit: false, can_destroy: true })
   })
-  it("allow a deal price or locks, not both", async () => {
+  it("can have a deal price or locks, not both", async () => {
     const { id } = await w.deal(hire_dates)
     const opportunity = await w.post(`/opportunities/${id}/deal_price`, { deal_total: "75.00" })
     expect(opportunity.body.opportunity).toMatchObject({

@@ -116,7 +116,7 @@ describe.each(engines)("allocating units on %s", (engine) => {
     expect((await w.allocate({ id: opportunity.id, line: opportunity.items[0] }, unit)).status).toBe(200)
     expect(await demandsOf(opportunity)).toMatchObject([{ asset_id: unit, store_id: 1 }])
   })
-  it("need not come before a store's policy blocks a short order, or shortages.ignore allows it", async () => {
+  it("a short order is rejected if its store's policy is to block, except with shortages.ignore", async () => {
     const store = await w.create("/stores", { name: "Strict", shortage_policy: "block" })
     const product = await w.product()
     await w.create("/stock_levels", { product_id: product, store_id: store.id, quantity_held: 5 })

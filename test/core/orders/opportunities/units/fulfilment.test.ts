@@ -68,7 +68,7 @@ describe.each(engines)("dispatch and return on %s", (engine) => {
     })
     expect((await w.post(`/opportunities/${id}/change_status`, { status: 5 })).status).toBe(200)
   })
-  it("substitute, pack and deallocate a unit, unless the unit is taken or already dispatched", async () => {
+  it("a unit can be replaced by a free one, put in a case, and deallocated until it is dispatched", async () => {
     const { id, ids, asset_ids, at } = await orderWith(2, 3)
     const act = (body: object) => w.patch(`${at}/assets/${asset_ids[0]}`, body)
     await refused(act({ action: "substitute" }), "stock_level_id")
@@ -93,13 +93,13 @@ describe.each(engines)("dispatch and return on %s", (engine) => {
     const other = await orderWith(1)
     expect((await w.patch(`${at}/assets/${other.asset_ids[0]}`, { action: "prepare" })).status).toBe(404)
   })
-  it("reject a smaller quantity, another product and removal for lines with units", async () => {
+  it("a line with units rejects removal, another product and a quantity below its units", async () => {
     const { at } = await orderWith(2)
     await refused(w.patch(at, { quantity: 1 }), "quantity")
     await refused(w.patch(at, { item_id: null }), "item_id")
     await refused(w.remove(at), "item")
   })
-  it("dispatch and return at most a bulk line's quantity, whose change also changes the price", async () => {
+  it("are limited to a bulk line's quantity, and changing that changes the price", async () => {
     const { fulfil } = await bulkOrder(50)
     await fulfil({ action: "dispatch", quantity: 30 })
     await refused(fulfil({ action: "dispatch", quantity: 21 }), "quantity")
@@ -116,7 +116,7 @@ describe.each(engines)("dispatch and return on %s", (engine) => {
     await fulfil({ action: "return", quantity: 60 })
     expect(await statusOf(id)).toBe(4)
   })
-  it("reject quantities for serialised lines, and do not find other orders' lines", async () => {
+  it("reject quantities for serialised lines, and are 404 for another opportunity's line", async () => {
     const { at, line } = await orderWith(0, 1)
     await refused(w.patch(`${at}/fulfilment`, { action: "dispatch", quantity: 1 }), "item")
     const { id } = await w.opportunity()
@@ -134,7 +134,7 @@ describe.each(engines)("dispatch and return on %s", (engine) => {
     ])
       expect(reply.status).toBe(403)
   })
-  it("count a unit once that is checked in and allocated to another order concurrently", async () => {
+  it("count a unit once if it is checked in and allocated to another order concurrently", async () => {
     const { id, asset_ids, product, ids } = await orderWith(1)
     await quick(id, "book_out", { asset_ids })
     const later = await w.deal({ starts_at: "2031-07-01", ends_at: "2031-07-03" }, { name: "Unit", item_id: product })
