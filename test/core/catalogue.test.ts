@@ -74,7 +74,7 @@ describe("the first slices", () => {
 })
 
 describe("the catalogue", () => {
-  it("keeps to the first slices for a read of theirs, and loads all for anything else", async () => {
+  it("reads what the first slices have without the others, and loads all slices for anything else", async () => {
     const catalogue = await unloaded("read")
     const first = catalogue.loaded
     expect(nameAt(catalogue, "GET", "/api/v1/products/1")).toBe("products.show")

@@ -84,7 +84,7 @@ export const promise_mutants: ReadonlyArray<Mutant> = [
     "isRepriced",
     { find: "if (plan.lines.has(id)) return true", replace: "if (plan.lines.has(id)) return false" },
     "moves the header, lines with the old end, charge dates, price and demands together",
-    "shortens a hire as well, with a lower price and its stock released"
+    "can be to an earlier end, which lowers the price and releases stock"
   ),
   faultsIn("core/orders/opportunities/extension/facts.ts", order_warnings_test, "sqlite")(
     "a customer over the credit limit cannot shorten a hire",

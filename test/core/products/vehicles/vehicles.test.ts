@@ -143,7 +143,7 @@ describe.each(engines)("vehicles on %s", (engine) => {
     expect(refusedOn(unknown)).toEqual([422, ["permissions.0"]])
   })
 
-  it("add missing permissions to a system role once, and keep its other permissions", async () => {
+  it("have missing permissions added to a system role once; the role keeps its others", async () => {
     const sales = (await w.show("/roles?q[name_eq]=Sales"))[0]
     await w.put(`/roles/${sales.id}`, { permissions: ["members.view"] })
     const seed = grantToSystemRoles({ Sales: ["vehicles.view", "members.view"], Nobody: ["vehicles.edit"] })

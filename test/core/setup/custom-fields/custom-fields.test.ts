@@ -248,7 +248,7 @@ describe.each(engines)("custom fields and lists on %s", (engine) => {
     const list = (await w.show("/list_names?q[name_eq]=Colours"))[0]
     expect((await w.remove(`/list_names/${list.id}`)).body.errors).toHaveProperty("list_name")
   })
-  it("show a group with its fields, which survive the group's deletion", async () => {
+  it("can belong to a group, which lists them and can be deleted without them", async () => {
     const group = await w.create("/custom_field_groups", { name: "Safety" })
     const field = await define({ name: "pat_tested", field_type: 3, custom_field_group_id: group.id })
     expect(names((await w.show(`/custom_field_groups/${group.id}`)).custom_fields)).toEqual(["pat_tested"])

@@ -132,7 +132,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
     expect((await level(good.unit.id)).service_state).toBe("in_service")
   })
 
-  it("counts a unit damaged while out once, and keeps it out of stock when it is back", async () => {
+  it("deducts a unit damaged on hire once from stock, and still does so when it is due back", async () => {
     const { product, unit } = await out()
     await w.unit(product)
     await move(unit.id, "quarantine", { reason: "Damaged on site" })

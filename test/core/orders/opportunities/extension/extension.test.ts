@@ -167,7 +167,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
       "1 of 2 Half back came back; the line is charged in full for the new dates."
     ])
   })
-  it("shortens a hire as well, with a lower price and its stock released", async () => {
+  it("can be to an earlier end, which lowers the price and releases stock", async () => {
     const product = await stocked(1, "Desk")
     const order = await ordered([{ item_id: product, name: "Desk" }])
     const { body } = await extend(order.id, { ends_at: "2026-09-03T09:00:00Z" })

@@ -225,7 +225,7 @@ describe("a change to another status of the same state", () => {
       .when(status(5))
       .thenRefused({ state: ["Units are still out or unchecked; check them in before the order is complete."] })
   })
-  it("is rejected for Complete, but not Cancelled, while a unit awaits its check; units never sent prevent neither", () => {
+  it("is allowed to Complete with allocated units, but only to Cancelled with a unit that awaits its check", () => {
     const waiting = unit(1, { status: 4 })
     given(order(3), service, waiting)
       .when(status(6))

@@ -236,7 +236,7 @@ describe.each(engines)("versions of a quote on %s", (engine) => {
     for (let at = 6; at < 20; at++) await make(id)
     await refused(w.post(`/opportunities/${id}/versions`), "version")
   })
-  it("are created for open quotations only, from their own versions", async () => {
+  it("can be created for open quotations only, and only from a version of the same quotation", async () => {
     const opportunity = await w.deal(hire_dates)
     await refused(w.post(`/opportunities/${opportunity.id}/versions`), "state")
     const [one, other] = [await quote(), await quote()]
