@@ -67,7 +67,7 @@ const deleted = (facts: Facts) => deleteOpportunity(stateOf(facts), facts.contex
 const restored = (facts: Facts) => restoreOpportunity(stateOf(facts), facts.context)
 
 describe("a draft", () => {
-  it("becomes a provisional quotation without a line, date or customer", () =>
+  it("becomes a provisional quotation even without a line, date or customer", () =>
     given(draft())
       .when(asked(convertToQuotation))
       .thenEvents(changed("quoted", { state: 1, status: 0 }, { state: 0, status: 0 })))
