@@ -111,7 +111,7 @@ describe.each(engines)("invoices over HTTP on %s", (engine) => {
       ["GBP", "0.01", "0.01", ["0.00", "0.00", "0.00"]],
       ["JPY", "0.01", "150", ["2", "0", "2"]],
       ["KWD", "0.01", "1.005", ["0.010", "0.002", "0.012"]]
-    ])("a row for 0.01 units in %s is rounded once", async (currency, quantity, unit_price, sums) => {
+    ])("a row of quantity 0.01 in %s is rounded once", async (currency, quantity, unit_price, sums) => {
       const rates = (await books.get("/exchange_rates?per_page=100")).exchange_rates
       if (currency === "JPY" && !rates.some((one) => one.target_currency_code === "JPY"))
         await books.made("/exchange_rates", { source_currency_code: "GBP", target_currency_code: "JPY", rate: "2" })
@@ -281,7 +281,7 @@ describe.each(engines)("invoices over HTTP on %s", (engine) => {
       expect((await books.ask(method, path, body, { token: null })).status).toBe(401)
     })
     it.each(["attachments", "activity", "actions"])(
-      "reject reading the %s of an invoice without the permission to see invoices",
+      "do not open the %s of an invoice without the permission to see invoices",
       async (list) => {
         const token = await books.tokenOf(
           permissions.filter((one) => one !== "invoices.view"),

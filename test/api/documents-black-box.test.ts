@@ -119,7 +119,7 @@ describe.each(engines)("documents over HTTP on %s", (engine) => {
       ["an invalid id", "documentable_id", { documentable_id: "first" }],
       ["a missing store", "store_id", { store_id: 999_999 }],
       ["an invalid async", "async", { async: "maybe" }]
-    ])("is refused for %s, at once and in the background, and where it applies in a batch", async (_, field, more) => {
+    ])("is refused for %s: at once, in the background and, if it applies, in a batch", async (_, field, more) => {
       const before = await press.count()
       for (const async of [false, true])
         expect(refusal(await press.generate("quotation", { async, ...more }))).toEqual([422, field])
@@ -320,17 +320,14 @@ describe.each(engines)("documents over HTTP on %s", (engine) => {
       ["Sales", [200, 201]],
       ["Operations Manager", [200, 201]],
       ["Read Only", [200, 403]]
-    ])(
-      "answer the role %s with the statuses %j when it lists and when it generates documents",
-      async (role, expected) => {
-        const email = `${role.replaceAll(" ", "")}@example.com`
-        const user = await yard.made("/users", { name: role, email, roles: [role], active: true })
-        const token = (await yard.made("/tokens", { name: role, abilities: ["*"], user_id: user.id })).secret
-        const list = await yard.ask("GET", "/documents", undefined, { token })
-        const made = await yard.ask("POST", "/documents/generate", quotation(), { token })
-        expect([list.status, made.status]).toEqual(expected)
-      }
-    )
+    ])("give the role %s the statuses %j for listing and generating documents", async (role, expected) => {
+      const email = `${role.replaceAll(" ", "")}@example.com`
+      const user = await yard.made("/users", { name: role, email, roles: [role], active: true })
+      const token = (await yard.made("/tokens", { name: role, abilities: ["*"], user_id: user.id })).secret
+      const list = await yard.ask("GET", "/documents", undefined, { token })
+      const made = await yard.ask("POST", "/documents/generate", quotation(), { token })
+      expect([list.status, made.status]).toEqual(expected)
+    })
   })
 
   describe("concurrent requests for documents (rules/billing 3)", () => {
@@ -341,7 +338,7 @@ describe.each(engines)("documents over HTTP on %s", (engine) => {
         expect([name, got.map((one) => one.status).toSorted()]).toEqual([name, [200, 422, 422]])
       }
     })
-    it("draw documents with distinct numbers", async () => {
+    it("give the documents distinct numbers", async () => {
       const all = await Promise.all(Array.from({ length: 6 }, () => press.drawn("pick_list")))
       expect(new Set(all.map((one) => one.document_number)).size).toBe(6)
       expect(all.map((one) => one.status)).toEqual(Array(6).fill("generated"))

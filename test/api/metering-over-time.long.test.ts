@@ -7,14 +7,14 @@ import { share } from "../share.ts"
 const minutes = { timeout: 200_000, interval: 1_000 }
 
 // Each waits for minutes of real time and needs little else, so they run in parallel, each with its own company.
-describe.concurrent.each(share(engines))("metering over time on %s", (engine: Engine) => {
+describe.concurrent.each(share(engines))("a server whose clock moves on by days, on %s,", (engine: Engine) => {
   const openHere = async (finished: typeof onTestFinished): Promise<Books> => {
     const house = await openBooks(engine)
     finished(() => house.close())
     return house
   }
 
-  it("an overdue invoice is notified once to a user who may see it, and not to another", async ({
+  it("notifies users who may see invoices, and no others, once of each overdue invoice", async ({
     expect,
     onTestFinished
   }) => {
@@ -38,7 +38,7 @@ describe.concurrent.each(share(engines))("metering over time on %s", (engine: En
     expect(await house.inbox(blind)).toEqual([])
   }, 420_000)
 
-  it("request logs are kept 90 days, and usage sums longer", async ({ expect, onTestFinished }) => {
+  it("keeps request logs for 90 days, and sums of usage longer", async ({ expect, onTestFinished }) => {
     const house = await openHere(onTestFinished)
     const [old, young] = [await house.token(), await house.token()]
     const first = house.instant().slice(0, 10)

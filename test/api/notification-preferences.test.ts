@@ -225,7 +225,7 @@ describe.each(engines)("notification preferences over HTTP on %s", (engine) => {
     await did(204, "DELETE", `/members/${gone}`)
     for (const id of [gone, "ann"]) await did(404, "GET", `/members/${id}${own}`)
   })
-  it("contain every type for the company, and change only the types in the request", async () => {
+  it("list every type for the company, where a request changes only the types it names", async () => {
     const before = await did(200, "GET", house)
     const { notification_settings: rows } = before
     expect(before.meta).toEqual({ total: rows.length, per_page: rows.length, page: 1 })
@@ -278,7 +278,7 @@ describe.each(engines)("notification preferences over HTTP on %s", (engine) => {
     expect(await holders()).toEqual([restored])
     expect((await list(prefsOf(gone))).every((one) => one.source === "default")).toBe(true)
   })
-  it("are loaded together for two recipients", async () => {
+  it("are loaded together for two recipients, each with their own channels", async () => {
     const [first, second] = [await member("Cy"), await member("Di")]
     await prefer({ channels: { email: false, broadcast: true } }, prefsOf(first))
     await set({ channels: { database: false } })

@@ -155,7 +155,7 @@ describe.each(engines)("prices on %s", (engine) => {
         total: "20.00"
       })
     })
-    it("is free as a zero-priced accessory, and follows its rate as another accessory", async () => {
+    it("is free for an accessory marked as zero-priced, and charged by the rate of any other accessory", async () => {
       const product = await priced(2000)
       for (const [sort_order, price, zero_priced] of [
         [0, 1000, true],
@@ -241,7 +241,7 @@ describe.each(engines)("prices on %s", (engine) => {
         "1.00"
       )
     })
-    it("are locked with the deal price on conversion to an order, and unlocked on reverting", async () => {
+    it("are locked from conversion to an order until its revert, though its deal price can be removed", async () => {
       const { id } = await job(one_day)
       await line(id, { unit_price: "10.00" })
       await w.create(`/opportunities/${id}/deal_price`, { deal_total: "8.00" })
@@ -583,7 +583,7 @@ describe.each(engines)("prices on %s", (engine) => {
       expect(await charge({}, { discount_percent: 5 })).toBe("95.00")
       expect(await charge({}, { item_id: firm })).toBe("100.00")
     })
-    it("apply an active default surcharge group to new opportunities, and not to earlier ones", async () => {
+    it("include the surcharges of active default groups on new opportunities, and not on earlier ones", async () => {
       const before = await job()
       const extra = { name: "Fuel", calculation_type: "percentage", value: "10" }
       const on = { name: "Group", surcharges: [extra], default_enabled: true }
@@ -593,7 +593,7 @@ describe.each(engines)("prices on %s", (engine) => {
       expect((await w.show(`/opportunities/${before.id}`)).surcharge_group_ids).toEqual([])
       await w.put(`/surcharge_groups/${id}`, { default_enabled: false })
     })
-    it("tax a surcharge in its own class, or else in the default one", async () => {
+    it("include surcharges that are taxed in their own class, or else in the default one", async () => {
       const reduced = (await w.create("/product_tax_classes", { name: "Low" })).id
       const tax_rate_id = await w.named("tax_rates", "Reduced")
       await w.create("/tax_rules", { organisation_tax_class_id: 1, product_tax_class_id: reduced, tax_rate_id })

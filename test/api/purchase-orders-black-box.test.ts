@@ -15,7 +15,7 @@ describe.each(engines)("purchase orders over HTTP on %s", (engine) => {
   afterAll(() => yard.close())
 
   describe("a purchase order (rules/billing 2.2, 2.3)", () => {
-    it("is refused for a deleted opportunity, for lines of another opportunity, and for lines without an opportunity", async () => {
+    it("is refused if it names a deleted opportunity, another's line, or a line without its opportunity", async () => {
       const [job, other] = [await yard.job(), await yard.job()]
       const row = { name: "A row", unit_cost: 1, opportunity_item_id: other.items[0].id }
       for (const opportunity_id of [job.id, undefined])
@@ -125,7 +125,7 @@ describe.each(engines)("purchase orders over HTTP on %s", (engine) => {
       ["Admin", [200, 201, 200]],
       ["Sales", [403, 403, 403]],
       ["Read Only", [200, 403, 403]]
-    ])("answer the role %s with the statuses %j when it lists, creates and receives orders", async (role, expected) => {
+    ])("give the role %s the statuses %j for listing, creating and receiving orders", async (role, expected) => {
       const email = `${role.replaceAll(" ", "")}@example.com`
       const user = await yard.made("/users", { name: role, email, roles: [role], active: true })
       const token = (await yard.made("/tokens", { name: role, abilities: ["*"], user_id: user.id })).secret

@@ -164,7 +164,7 @@ describe.each(engines)("the request log on %s (rules/conventions 16)", (engine) 
     const of_one = (query: object = {}) => house.logs({ "q[personal_access_token_id_eq]": one.id, ...query })
     const routes = (rows: Body["request_logs"]) => rows.map((row) => row.route_name)
 
-    it("match the channel in any case, and return no row for an unknown channel", async () => {
+    it("ignore the letter case of the channel, and return no row for an unknown channel", async () => {
       expect((await of_one({ "q[channel_eq]": "api" })).length).toBe(4)
       expect((await of_one({ "q[channel_eq]": "API" })).length).toBe(4)
       expect(await of_one({ "q[channel_eq]": "webhook_sent" })).toEqual([])

@@ -12,7 +12,7 @@ import { serve, type Serving, startedServer } from "../server/serving.ts"
 const opp = "/api/v1/opportunities"
 const june = { starts_at: "2031-06-01T09:00:00Z", ends_at: "2031-06-05T17:00:00Z", store_id: 1 }
 
-describe.each(both_engines)("concurrent commands on the same stock on %s", (engine) => {
+describe.each(both_engines)("concurrent commands on stock, on %s,", (engine) => {
   let server: Serving
   let database: FreshDatabase | undefined
   beforeAll(async () => {

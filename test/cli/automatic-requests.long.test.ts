@@ -36,7 +36,7 @@ describe("history from before a replica was filled", () => {
       "The server's answer: what was recorded here and not sent yet is not in it.\n"
     ])
   })
-  it("is said to exist on the server with --offline or when the server is unreachable", async () => {
+  it("is reported to be on the server if that is unreachable or --offline is given", async () => {
     const offline = await run(place, ["actions", "list", "--offline"])
     expect([offline.code, offline.out]).toEqual([7, ""])
     expect(offline.err).toContain("is on the server")

@@ -109,7 +109,7 @@ describe("a sync in the background", () => {
       held?.release()
     })
   })
-  it("does not keep a read from its answer if the replica's age cannot be read", async () => {
+  it("does not make a read fail if the replica's age cannot be read", async () => {
     const device = { place: () => Promise.reject(new Error("database is locked")) } as unknown as Device
     const asked = { env: {}, offline: false, written: nothing_written, note: () => {} }
     const refreshing = refreshBefore(device, { ...asked, folder: () => folder, profile: () => "default" })

@@ -113,7 +113,7 @@ describe("the pages of docs/rules", () => {
       "[rates 99](rates.md)",
       "[rates 99](rates.md): docs/rules/rates.md has no section 99"
     ]
-  ])("are checked for %s", (_, text, expected) => {
+  ])("have %s reported", (_, text, expected) => {
     expect(problemsOf(text)).toEqual([expected])
   })
   it.each([
@@ -121,7 +121,7 @@ describe("the pages of docs/rules", () => {
     ["of pages that are not kept here", "// Invoices (interface 4.5).", "(interface 4.5"],
     ["of files that are not kept here", "// The order of events (sync.md 2).", "(sync.md 2"],
     ["of ranges with a hyphen", "(rules/rates 4-5)", "rules/rates 4-"]
-  ])("are checked for citations %s", (_, text, expected) => {
+  ])("have citations %s reported", (_, text, expected) => {
     expect(unclearIn(text)).toEqual([expected])
   })
 })

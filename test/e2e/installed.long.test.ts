@@ -132,7 +132,7 @@ describe("the built command line", () => {
   })
 })
 
-describe("installed into an empty folder", () => {
+describe("the package installed into an empty folder", () => {
   it("is available as flightcase, built already, and npm prints no warning", async () => {
     expect(install).toMatchObject({ code: 0 })
     // npm warns on an older Node that the package wants a newer one, which the package brings along.

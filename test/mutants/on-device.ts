@@ -97,7 +97,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     within: "recordingOver",
     find: "append: (command, about = {}) => transaction",
     replace: "append: (command, about = {}) => ((body) => body())",
-    killed_by: [{ file: outbox_test, test: "use up no ids if their command cannot be stored completely" }]
+    killed_by: [{ file: outbox_test, test: "keep their ids if a command that uses some cannot be stored completely" }]
   },
   {
     name: "the lease cursor does not move with a command",
@@ -105,7 +105,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     within: "recordingOver",
     find: "takeIds(command.ids)",
     replace: "void takeIds",
-    killed_by: [{ file: outbox_test, test: "draw ids in order across ranges" }]
+    killed_by: [{ file: outbox_test, test: "give out ids in order across blocks" }]
   },
   {
     name: "leases and their cursors are kept in memory only",
@@ -113,7 +113,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     within: "openGuarded",
     find: "db.exec(schema)",
     replace: 'db.exec(schema); db.exec("create temp table leases as select * from main.leases")',
-    killed_by: [{ file: outbox_test, test: "draw ids in order across ranges" }]
+    killed_by: [{ file: outbox_test, test: "give out ids in order across blocks" }]
   },
   {
     name: "a lease received twice starts again at its first id",
@@ -178,7 +178,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     within: "openReopening",
     find: "if (!known) prepared",
     replace: "if (false) prepared",
-    killed_by: [{ file: outbox_test, test: "draw no more ids of blocks that a restored server does not know" }]
+    killed_by: [{ file: outbox_test, test: "give out no more ids of blocks that a restored server does not know" }]
   }
 ]
 

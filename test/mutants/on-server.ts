@@ -272,7 +272,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "redactionFor",
     find: 'return type === commandDecided.type || (subject !== undefined && seen.get(subject) === "whole") ? undefined : "nothing"',
     replace: "return undefined",
-    killed_by: [{ file: channels_test, test: "get names of others' tokens only with the action log" }]
+    killed_by: [{ file: channels_test, test: "hold others' token names only with action-log.view" }]
   },
   {
     name: "a release that shows less leaves readers the data an earlier one showed",

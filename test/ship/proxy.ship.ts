@@ -95,7 +95,7 @@ describe.skipIf(!hasProgram("nginx"))("a server behind nginx", () => {
     ).json()) as { readonly request_logs: ReadonlyArray<{ readonly [key: string]: unknown }> }
     expect(request_logs.find((one) => one["request_id"] === id)).toMatchObject({ ip_address: "127.0.0.1" })
   })
-  it("shows clients no error and each what it wrote, while both servers are restarted in turns and the replica is killed", async () => {
+  it("shows clients no error and all they wrote while servers restart in turns and the replica is killed", async () => {
     let stopped = false
     const counts = { requests: 0, errors: [] as Array<string> }
     const asked = (answering: Promise<Response>) =>

@@ -76,7 +76,7 @@ describe.each(engines)("attachments on devices, server on %s", (engine) => {
   const holdsText = ({ folder }: TestDevice, text: string): boolean =>
     readdirSync(folder).some((one) => one.includes("sqlite") && readFileSync(join(folder, one)).includes(text))
 
-  it("added offline download byte for byte from the server once synced, and leave no file on the device", async () => {
+  it("added offline can be downloaded unchanged once synced, and leave no file on the device", async () => {
     const office = await server.enrol()
     const original_name = "Scheinwerfer ü.png"
     const made = await attach(van, source(original_name), { category: "photo", description: "Front" })
@@ -147,7 +147,7 @@ describe.each(engines)("attachments on devices, server on %s", (engine) => {
     expect([sent.status, await sent.json()]).toMatchObject([422, { errors: { file: expect.anything() } }])
   })
 
-  it("reach only devices of users who may see the member, and follow its merge there", async () => {
+  it("reach only devices of users who may see their member, and follow it there when it is merged", async () => {
     const enrolAs = async (permissions: ReadonlyArray<string>): Promise<TestDevice> =>
       server.enrol(undefined, (await server.person({ permissions })).secret)
     const seller = await enrolAs(["members.view", "members.edit"])
@@ -264,7 +264,7 @@ describe.each(engines)("attachments on devices, server on %s", (engine) => {
     expect((await attach(van, source("full.bin", Buffer.alloc(upload_bytes_max)))).status).toBe(201)
   })
 
-  it("are deleted after a day if a crash left them, and files of pending commands stay", async () => {
+  it("have files that a crash left deleted after a day, and those of pending commands kept", async () => {
     await attach(van, source("a.png"))
     const folder = join(van.folder, "files")
     const old = new Date(Date.now() - 86_400_000)
@@ -301,7 +301,7 @@ describe.each(engines)("attachments on devices, server on %s", (engine) => {
     expect(bundle_content_bytes_max).toBeLessThan(bundle_bytes_max)
   })
 
-  it("are deleted from the server, its file store and two devices when their person is anonymised", async () => {
+  it("are deleted from the server, its file store and two devices when their member is anonymised", async () => {
     const office = await server.enrol()
     await attach(van, source("Passport of Ann Zork.png"), { description: "Zork's passport" })
     await van.sync()

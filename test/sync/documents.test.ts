@@ -52,7 +52,7 @@ describe.each(engines)("documents requested on a device, server on %s", (engine)
     })
     expect(prepared).toBe(1)
   })
-  it("are pending with `async`, too, and are refused in batches", async () => {
+  it("are pending with `async`, too, and cannot be requested in batches", async () => {
     const { body, status } = await generate(device, { async: true })
     expect([status, body.document.status]).toEqual([201, "pending"])
     await device.sync()

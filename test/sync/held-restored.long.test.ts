@@ -100,7 +100,7 @@ describe.each(share(engines))("after a server on %s was restored and leased ids 
     expect((await van.resolve(left!.id, { drop: true })).status).toBe(200)
     expect(await counts(van)).toEqual(all_settled)
   })
-  it("a reference in a body follows its row to the new id, or is changed by amending", async () => {
+  it("a held command's reference follows its row to the new id, unless the command is amended", async () => {
     const van = await server.enrol()
     const group = (at: Pick<TestDevice | TestServer, "create">, name: string) => at.create("/product_groups", { name })
     for (let at = 0; at < 26; at++) await group(van, `V ${at}`)

@@ -13,7 +13,7 @@ import { serverOfEachTest } from "./opening.ts"
 
 const events_only = { snapshot_beyond: Number.POSITIVE_INFINITY }
 
-describe("a device that is interrupted", () => {
+describe("a device that records and syncs", () => {
   const server = serverOfEachTest()
   const { filled, product } = server
   const nameOf = async (device: InspectedDevice, id: number) => (await device.show(`/products/${id}`)).name

@@ -216,7 +216,7 @@ describe.each(engines)("the default roles, server on %s", (engine) => {
     }
   })
 
-  it("let a token with opportunities:fulfil prepare units, but not list orders or stock, nor change orders", async () => {
+  it("let a Warehouse token with only opportunities:fulfil prepare units, but not list or change orders", async () => {
     const [{ id }] = await show("/users?q[name_eq]=Warehouse")
     const { secret } = await create("/tokens", { name: "Scanner", abilities: ["opportunities:fulfil"], user_id: id })
     const { id: item_id, units } = await server.units(1, 1)

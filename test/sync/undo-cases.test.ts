@@ -96,7 +96,7 @@ describe("undoing a command recorded before others' changes were known", () => {
   })
 })
 
-describe("an undo after others' unrelated changes", () => {
+describe("an undo after others' changes", () => {
   it("restores the dates of a hire even if one of its lines was removed", async () => {
     const { id } = await server.withLine(dates)
     const { items } = await create(`/opportunities/${id}/items`, { name: "Other" })

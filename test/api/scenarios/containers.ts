@@ -30,7 +30,7 @@ export const containerScenarios = (): ReadonlyArray<Scenario> => [
       meta: { total: 1, per_page: 20, page: 1 }
     })
   }),
-  scenario("H3", "needs the ability to read containers", async (s) => {
+  scenario("H3", "requires the ability containers:read to list containers", async (s) => {
     if (s.nobody !== undefined) expect((await s.nobody("GET", `${v1}/containers`)).status).toBe(401)
     if (s.somebody !== undefined)
       expect((await (await s.somebody(["containers.view"], ["stock:read"]))("GET", `${v1}/containers`)).status).toBe(

@@ -80,7 +80,7 @@ export const fulfilmentScenarios = (): ReadonlyArray<Scenario> => [
     const other = await orderWith(s, 1)
     expect((await s.move(other.id, "change_status", { status: 6 })).body.opportunity.status).toBe(6)
   }),
-  scenario(53, "dispatch is offered unless the order is blocked", async (s) => {
+  scenario(53, "dispatch is offered unless the policy blocks it because of a shortage", async (s) => {
     expect(
       (await s.actions((await shortOrder(s, { shortage_dispatch_policy: "block" })).id))["dispatch"]
     ).toMatchObject({ allowed: false, code: "dispatch_block" })
@@ -162,7 +162,7 @@ export const fulfilmentScenarios = (): ReadonlyArray<Scenario> => [
   }),
   scenario(
     113,
-    "a bulk order counts as dispatched with part of it out, and claims what was not returned",
+    "a bulk order is On Hire once part of it is dispatched, and claims what was not returned",
     async (s) => {
       const { fulfil, id } = await bulkOrder(s, 100)
       await fulfil({ action: "dispatch", quantity: 60 })

@@ -197,7 +197,7 @@ export const lineScenarios = (): ReadonlyArray<Scenario> => [
     ])
       expect(reply.status).toBe(422)
   }),
-  scenario(91, "a cost has a default type", async (s) => {
+  scenario(91, "a cost without a type gets the type Miscellaneous", async (s) => {
     const { id } = await s.deal()
     expect(
       (await s.post(`${opp}/${id}/costs`, { description: "Sundries", amount: "50.00", quantity: 2 })).body.opportunity

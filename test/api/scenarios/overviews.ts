@@ -34,7 +34,7 @@ export const overviewScenarios = (): ReadonlyArray<Scenario> => [
       { product_id: P, days: [{ available: 4, has_shortage: false, pending_checkin: 3 }] }
     ])
   }),
-  scenario("D5", "needs a store, a range and the ability for the calendar", async (s) => {
+  scenario("D5", "requires a store, a range and the ability availability:read for the calendar", async (s) => {
     refusedOn(await s.get(`${v1}/availability/calendar`), "store_id", "from", "to")
     const asked = `${v1}/availability/calendar?store_id=1&from=2026-07-01&to=2026-07-02`
     if (s.nobody !== undefined) expect((await s.nobody("GET", asked)).status).toBe(401)

@@ -46,7 +46,7 @@ export const readingScenarios = (): ReadonlyArray<Scenario> => [
       P = await s.bulk(S, 10)
     refusedOn(await s.get(`${v1}/availability?product_id=${P}&store_id=${S}`), "date")
   }),
-  scenario("A9", "each serialised row counts as one unit", async (s) => {
+  scenario("A9", "each unit of a serialised product counts as one", async (s) => {
     const S = await s.store()
     expect(await s.point((await s.units(S, 4)).id, S, "07-02")).toMatchObject({
       total_stock: 4,

@@ -427,7 +427,7 @@ const returns: ReadonlyArray<Scenario> = [
     const [level] = await s.levels(product_id)
     await s.refused(s.ask("DELETE", `/api/v1/stock_levels/${level.id}`), "stock_level", /give it back/)
   }),
-  scenario("g13", "returns bulk goods with units once their product is serialised", async (s) => {
+  scenario("g13", "returns bulk goods and units of a product made serialised between deliveries", async (s) => {
     const product_id = await s.product()
     const { id, items } = await s.sent({}, { product_id, quantity: "4" })
     const item_id = items[0].id

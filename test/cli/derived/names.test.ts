@@ -136,7 +136,7 @@ describe("columns of imported files", () => {
       Anything: "x"
     })
   })
-  it("are ignored if they are neither mapped nor named like a field, where others are mapped", () => {
+  it("are ignored in a mapped file if they are neither mapped nor named like a field", () => {
     expect(
       mapped(["name=Model"], ["Model", "Type", "weight"], { Model: "Aura", Type: "Moving Head", weight: "6" })
     ).toEqual({ name: "Aura", weight: "6" })
@@ -151,11 +151,11 @@ describe("columns of imported files", () => {
       )
     ).toEqual({ name: "Robe, Spiider", sku: "k", rate: [{ price: "10", preset: "daily-rate" }] })
   })
-  it("contain unit numbers or a count if they are for stock", () => {
+  it("hold unit numbers or a count if they are for stock", () => {
     expect(mapped([], ["stock.Main"], { "stock.Main": "A-1; A-2" })).toEqual({ "stock.Main": ["A-1", "A-2"] })
     expect(mapped([], ["stock.Main"], { "stock.Main": "1,200" })).toEqual({ "stock.Main": "1,200" })
   })
-  it("are separated by the most frequent separator of the heading, outside quotes", () => {
+  it("are separated by the separator that is most frequent in the heading, outside quotes", () => {
     expect(separatorIn('a;b;"c,d,e,f"\n1;2;3')).toBe(";")
     expect(separatorIn("a\tb\nx,y,z")).toBe("\t")
     expect(separatorIn("only")).toBe(",")

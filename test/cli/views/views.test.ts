@@ -314,7 +314,7 @@ describe("the lanes of a chart of bookings", () => {
       })
     )
   })
-  it("are counted at instants that cover every booking", () => {
+  it("have their orders looked up at instants that cover every booking", () => {
     fc.assert(
       fc.property(periods, (demands) => {
         const moments = momentsOf({ to: "2099-01-01T00:00:00.000Z", demands })

@@ -63,7 +63,7 @@ describe.each(engines)("a sync bundle file, server on %s", (engine) => {
     for (let at = 0; at < 60; at++) await group(device, `More ${at}`)
     expect(await device.sync()).toMatchObject({ accepted: 60, rejected: 0 })
   })
-  it("is decided with the current rights of the device's user, not those of the token that delivers it", async () => {
+  it("is refused from a token that may not sync, and if the user of its device was deactivated since", async () => {
     const { secret, user_id } = await server.person({ roles: ["Admin"] })
     const device = await server.enrol("hers", secret)
     await group(device)

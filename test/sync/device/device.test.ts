@@ -55,7 +55,7 @@ describe.each(engines)("a device, server on %s", (engine) => {
     await anew.create("/product_groups", { name: "Audio" })
     expect(await anew.sync()).toMatchObject({ accepted: 1, rejected: 0 })
   })
-  it("loses no command recorded at once through two openings of its folder", async () => {
+  it("loses no command when its folder is open twice and both record concurrently", async () => {
     const first = await server.enrol("one")
     const second = await server.reopen("one")
     await Promise.all(

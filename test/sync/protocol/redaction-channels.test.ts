@@ -41,7 +41,7 @@ describe("devices of users with few permissions", () => {
   }
   const outOfOrder = (device: InspectedDevice) => expect(device.sync()).rejects.toThrow("out of order")
 
-  it.each(fills)("get names of others' tokens only with the action log, filled %s", async (_, snapshot_beyond) => {
+  it.each(fills)("hold others' token names only with action-log.view, filled %s", async (_, snapshot_beyond) => {
     await create("/tokens", { name: "Laptop of the auditor", abilities: ["*"] })
     const device = await filled({ snapshot_beyond }, await of(["products.view", "products.access"]))
     await create("/tokens", { name: "Phone of the auditor", abilities: ["*"] })

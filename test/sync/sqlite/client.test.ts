@@ -50,7 +50,7 @@ describe("SQLite", () => {
       { name: "c" }
     ])
   })
-  live("reads but never writes a file opened read-only, and does not make one", function* () {
+  live("reads but never writes a file opened read-only, and does not create one", function* () {
     const path = yield* newFile
     const missing = yield* Effect.flip(Sqlite.make({ path, readOnly: true }))
     assert.strictEqual(missing.reason._tag, "ConnectionError")

@@ -48,7 +48,7 @@ describe("transactions that share a commit", () => {
     expect(await commitsOf(() => Promise.all([1, 2, 3, 4].map((id) => run(noted(id)))))).toBe(1)
     expect(committed()).toEqual([1, 2, 3, 4])
   })
-  it("have a commit each unless they are opened as shared", async () => {
+  it("are only those opened as shared: others have a commit each", async () => {
     expect(await commitsOf(() => Promise.all([1, 2, 3].map((id) => run(noted(id, Effect.void, false)))))).toBe(3)
   })
   it("answer only once their commit is on disk", async () => {

@@ -108,7 +108,7 @@ describe("an outbox whose write-ahead log is lost", () => {
     expect(await device.sync()).toMatchObject({ accepted: 2, rejected: 0, pending: 0 })
     expect((await device.doctor(false)).filter(({ ok }) => !ok)).toEqual([])
   })
-  it("is not reported where nothing is lost: after recording, a sync, reopening and a refill", async () => {
+  it("is distinguished from one that lost nothing, also after a sync, reopening and a refill", async () => {
     const device = await server.enrol("whole")
     expect(await device.missing()).toBeUndefined()
     for (const name of ["One", "Two"]) await write(device, name)

@@ -135,7 +135,7 @@ describe("commands in a device's outbox", () => {
       ["b", ["maker"]]
     ])
   })
-  it("store the creation times of others' rows, kept when released and replaced when retried", () => {
+  it("store when others' rows they name were created; when released they keep these times, when retried not", () => {
     const outbox = open()
     outbox.addLease(1, [{ entity: "lamps", from: 1, to: 9 }])
     const seen = { "lamps/1": "own", "racks/9": "then" }
@@ -245,7 +245,7 @@ describe("commands in a device's outbox", () => {
     ])
     expect(outbox.append(command("b")).n).toBe(2)
   })
-  it("store the additional ids of a later decision, which no other command draws", () => {
+  it("store the additional ids of a later decision, which no other command gets", () => {
     const outbox = open()
     outbox.addLease(1, [{ entity: "lamps", from: 1, to: 10 }])
     const { n } = outbox.append(command("a", { lamps: [1] }))
@@ -256,7 +256,7 @@ describe("commands in a device's outbox", () => {
 })
 
 describe("leases of ids in a device's outbox", () => {
-  it("use up no ids if their command cannot be stored completely", () => {
+  it("keep their ids if a command that uses some cannot be stored completely", () => {
     const outbox = open()
     outbox.addLease(1, [{ entity: "lamps", from: 1, to: 9 }])
     outbox.append(command("a", { lamps: [1] }))
@@ -265,7 +265,7 @@ describe("leases of ids in a device's outbox", () => {
     expect([outbox.find("b"), outbox.lastN(), outbox.peekIds("lamps", 0, 1)]).toEqual([undefined, 1, [2]])
     expect(outbox.append(command("c", { lamps: [2] })).n).toBe(2)
   })
-  it("draw no more ids of blocks that a restored server does not know", () => {
+  it("give out no more ids of blocks that a restored server does not know", () => {
     const outbox = open()
     outbox.addLease(1, [
       { entity: "lamps", from: 1, to: 3 },
@@ -276,7 +276,7 @@ describe("leases of ids in a device's outbox", () => {
     outbox.reopen(0, [{ entity: "lamps", from: 1, to: 3 }])
     expect([outbox.peekIds("lamps", 0, 9), outbox.peekIds("racks", 0, 9)]).toEqual([[2, 3], []])
   })
-  it("are lost if given to other devices: for commands recorded before, not for later ones", () => {
+  it("lose the ids now given to other devices, for commands recorded before and not for later ones", () => {
     const outbox = open()
     const block = { entity: "lamps", from: 1, to: 9 }
     outbox.addLease(1, [block])
@@ -305,7 +305,7 @@ describe("leases of ids in a device's outbox", () => {
     expect(outbox.append(command("c"), { named: ["lamps/5"] }).needs).toBeUndefined()
     expect(outbox.creatorsOf("lamps/5").map(({ id }) => id)).toEqual(["a"])
   })
-  it("draw ids in order across ranges, and only with a command", () => {
+  it("give out ids in order across blocks, and use them up only with a command", () => {
     const outbox = open()
     outbox.addLease(1, [
       { entity: "lamps", from: 10, to: 12 },

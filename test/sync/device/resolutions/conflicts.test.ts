@@ -53,7 +53,7 @@ describe.each(engines)("commands of a device that meet others' changes, server o
     return { device, units, made, line: mine.line.id, prepare, taken, assets }
   }
 
-  it("name the holder of a taken unit, substitute another, and release the commands held with them", async () => {
+  it("are reported with the holder of a taken unit, and accepted with another, as are those they held", async () => {
     const { assets, device, made, prepare, taken, units } = await twoOrders()
     await prepare(...made)
     await taken(units[1])
@@ -79,7 +79,7 @@ describe.each(engines)("commands of a device that meet others' changes, server o
       [made[1], other_id, 1]
     ])
   })
-  it("split an allocation of several units into those still free and the rest, with the same row ids", async () => {
+  it("can be split, if they allocate units, into those still free and the rest, with the same row ids", async () => {
     const { assets, device, line, made, prepare, taken, units } = await twoOrders()
     for (const one of made) await prepare(one)
     await taken(units[0])
@@ -99,7 +99,7 @@ describe.each(engines)("commands of a device that meet others' changes, server o
     expect(await device.resolve(rest.id, { drop: true, with_dependants: true })).toMatchObject({ status: 200 })
     expect(counts(device)).toEqual({ split: 1, accepted: 2, released: 1, dropped: 2 })
   })
-  it("split a dispatched quantity into what is left and the rest", async () => {
+  it("can be split, if they dispatch a quantity, into what is left to dispatch and the rest", async () => {
     const { id, line } = await server.order(await server.product({ stock_method: 1 }), 8, hire)
     const path = `/opportunities/${id}/items/${line.id}/fulfilment`
     const device = await enrol()

@@ -54,7 +54,7 @@ describe.each(engines)("an order refused for a shortage, server on %s", (engine)
   const isUntouched = async (device: TestDevice) =>
     expect(await device.status()).toMatchObject({ pending: 0, conflicts: 1 })
 
-  it("names user, customer and order, and offers the quantity and dates that are free", async () => {
+  it("is reported with user, customer and order, and with the quantity and dates that are free", async () => {
     const { conflict } = await sixRefused()
     expect(conflict.about).toMatchObject({
       person: "Sam",
@@ -72,7 +72,7 @@ describe.each(engines)("an order refused for a shortage, server on %s", (engine)
       { way: "drop", command: `${resolve} --drop` }
     ])
   })
-  it("plans each resolution without writing anything", async () => {
+  it("can have each resolution planned, which writes nothing", async () => {
     const { conflict, device, resolve, shown } = await sixRefused()
     const before = [await device.status(), await shown()]
     const confirmed = "opportunity.converted_to_order"
@@ -97,11 +97,11 @@ describe.each(engines)("an order refused for a shortage, server on %s", (engine)
     await isUntouched(device)
     expect(await device.sync()).toMatchObject({ sent: 0, rejected: 0, conflicts: 1 })
   })
-  it("is confirmed with the quantity that is free", async () => {
+  it("can be confirmed with the quantity that is free", async () => {
     const order = await settled(await sixRefused(), { reduce_to: 4 })
     expect([order.state, order.has_shortage, order.items[0].quantity]).toEqual([2, false, "4.00"])
   })
-  it("is confirmed for dates on which all goods are free", async () => {
+  it("can be confirmed for dates on which all goods are free", async () => {
     const six = await sixRefused()
     const { ends_at = "", starts_at = "" } = six.conflict.ways_out.find(({ way }) => way === "dates")!
     expect(await settled(six, { dates: { starts_at, ends_at } })).toMatchObject({
@@ -111,7 +111,7 @@ describe.each(engines)("an order refused for a shortage, server on %s", (engine)
     })
     expect(Date.parse(ends_at) - Date.parse(starts_at)).toBe(56 * 3_600_000)
   })
-  it("stays a quotation, with its missing goods on the waiting list", async () => {
+  it("can stay a quotation, with its missing goods on the waiting list", async () => {
     const { id, state } = await settled(await sixRefused(), { waitlist: true })
     expect(state).toBe(1)
     expect(await server.show("/shortage_waits")).toMatchObject([{ opportunity_id: id, quantity: 2 }])

@@ -212,7 +212,7 @@ describe("the request of flightcase usage", () => {
     await shown(["usage", ...flags])
     expect(asked).toEqual([`/api/v1/usage?${query}`])
   })
-  it("takes a token's name, unless several tokens have it", async () => {
+  it("accepts the name of one token, and refuses an unknown or ambiguous name", async () => {
     await shown(["usage", "--token", "Shop"])
     expect(asked.at(-1)).toBe("/api/v1/usage?token_id=4")
     expect(await type(["usage", "--token", "Twin"])).toMatchObject({
@@ -221,7 +221,7 @@ describe("the request of flightcase usage", () => {
     })
     expect(await type(["usage", "--token", "Nobody"])).toMatchObject({ code: 3 })
   })
-  it("explains that --token is a filter if it was meant to log in", async () => {
+  it("is refused for an unknown login, with a note that --token is only a filter", async () => {
     expect(await type(["usage", "--token", "4"], { FLIGHTCASE_TOKEN: "unknown" })).toMatchObject({
       code: 4,
       err: expect.stringContaining("set FLIGHTCASE_TOKEN: --token of usage says whose calls are shown")
