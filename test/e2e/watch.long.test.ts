@@ -17,7 +17,7 @@ const until = async (what: string, holds: () => boolean | Promise<boolean>): Pro
   }
 }
 
-describe("sync --watch and the background sync", () => {
+describe("automatic sync", () => {
   let folder: string, home: string, port: number, server: RunningServer, cli: CommandLine, watchers: Array<ChildProcess>
   const start = async (): Promise<RunningServer> => (server = await startServer({ port, data: join(folder, "server") }))
   const names = async (): Promise<ReadonlyArray<string>> =>
@@ -123,7 +123,7 @@ describe("sync --watch and the background sync", () => {
     expect((await cli("sync", "conflicts", "--json")).json.conflicts).toHaveLength(1)
   })
 
-  it("exits with 75 when another release replaces the program", async () => {
+  it("ends with exit code 75 when another release replaces the program", async () => {
     const program = join(folder, "program")
     mkdirSync(join(program, "cli"), { recursive: true })
     for (const part of ["out", "cli/bin.mjs", "package.json"])
@@ -138,7 +138,7 @@ describe("sync --watch and the background sync", () => {
     expect(watcher.events().at(-1)).toMatchObject({ event: "upgraded" })
   })
 
-  it("exits with 4 when the device is revoked", async () => {
+  it("ends with exit code 4 when the device is revoked", async () => {
     const watcher = watch()
     await watcher.says("started")
     await asOwner(server.url)("DELETE", "/api/v1/sync/replicas/1")
@@ -148,7 +148,7 @@ describe("sync --watch and the background sync", () => {
     expect((await cli("products", "list")).code).toBe(4)
   })
 
-  it("syncs in the background after a command has ended, and the next command reports the rejection", async () => {
+  it("runs in the background after a command has ended, and the next command reports the rejection", async () => {
     const free = commandLine(home, { FLIGHTCASE_NO_BACKGROUND: "" })
     const attempt = () => {
       try {

@@ -19,7 +19,7 @@ describe.each(engines)("purchase orders on devices, server on %s", (engine) => {
     const sent = { status: "sent", number: expect.stringMatching(/^\d{10}$/) }
     expect(await show(`/purchase_orders/${made.id}`)).toMatchObject(sent)
   })
-  it("are held without costs by devices of users who may not see them, also after changes", async () => {
+  it("have no costs on the devices of users who may not see costs, also after changes", async () => {
     expect(permissionsOfRole("Warehouse")).not.toContain("costs.view")
     const product_id = await server.product({ sub_rental_price: "12.34" })
     const body = {

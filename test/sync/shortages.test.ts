@@ -35,7 +35,7 @@ describe.each(engines)("shortages on a device, server on %s,", (engine) => {
   }
 
   it.each(engine === "sqlite" ? [205, 211] : [204])(
-    "agree among its own responses after each step there, and with the server at every fifth step: seed %i",
+    "are the same in all its responses after each step, and on the server at every fifth step: seed %i",
     async (seed) => {
       const random = randomFrom(seed)
       const choose: Choose = (choices) => choices[Math.floor(random() * choices.length)]!

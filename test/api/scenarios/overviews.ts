@@ -55,7 +55,7 @@ export const overviewScenarios = (): ReadonlyArray<Scenario> => [
     },
     "hourly"
   ),
-  scenario("D9", "leaves catalogue kits out of the calendar", async (s) => {
+  scenario("D9", "leaves kits out of the calendar by default", async (s) => {
     const S = await s.store(),
       part = await s.bulk(S, 5),
       kit = await s.bulk(S, 5)

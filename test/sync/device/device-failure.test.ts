@@ -236,7 +236,7 @@ describe("a device whose server has another clock or release", () => {
     outbox.close()
     await device.close()
   })
-  it("reports no difference of clocks of 250 seconds", async () => {
+  it("does not report that the clocks differ by only 250 seconds", async () => {
     const device = await through((_path, { headers }) => {
       headers["date"] = new Date(Date.now() - 250_000).toUTCString()
     })

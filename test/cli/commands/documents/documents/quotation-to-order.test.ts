@@ -57,7 +57,7 @@ const acceptAt = async (url: string): Promise<string> => {
   }
 }
 
-it("a quotation made offline is mailed, accepted by the customer, becomes an order, and verifies as a PDF", async () => {
+it("a quotation made offline is mailed and accepted, becomes an order, and its PDF can be verified", async () => {
   await api("PUT", "/api/v1/settings/documents", { settings: { acceptance: "order" } })
   const { member } = await api("POST", "/api/v1/members", { name: "Ann Ltd", membership_type: "organisation" })
   await api("POST", `/api/v1/members/${member.id}/emails`, { address: "ann@customer.example" })
