@@ -264,7 +264,7 @@ describe.each(engines)("attachments on devices, server on %s", (engine) => {
     expect((await attach(van, source("full.bin", Buffer.alloc(upload_bytes_max)))).status).toBe(201)
   })
 
-  it("have files that a crash left deleted after a day, and those of pending commands kept", async () => {
+  it("leave no files of a crash behind after a day, and keep those of pending commands", async () => {
     await attach(van, source("a.png"))
     const folder = join(van.folder, "files")
     const old = new Date(Date.now() - 86_400_000)

@@ -135,7 +135,7 @@ describe("commands in a device's outbox", () => {
       ["b", ["maker"]]
     ])
   })
-  it("store when others' rows they name were created; when released they keep these times, when retried not", () => {
+  it("store when others' rows they name were created, unchanged if released and updated if retried", () => {
     const outbox = open()
     outbox.addLease(1, [{ entity: "lamps", from: 1, to: 9 }])
     const seen = { "lamps/1": "own", "racks/9": "then" }

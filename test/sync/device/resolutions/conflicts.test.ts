@@ -99,7 +99,7 @@ describe.each(engines)("commands of a device that meet others' changes, server o
     expect(await device.resolve(rest.id, { drop: true, with_dependants: true })).toMatchObject({ status: 200 })
     expect(counts(device)).toEqual({ split: 1, accepted: 2, released: 1, dropped: 2 })
   })
-  it("can be split, if they dispatch a quantity, into what is left to dispatch and the rest", async () => {
+  it("can be split, if they dispatch a quantity, into what the line still needs and the rest", async () => {
     const { id, line } = await server.order(await server.product({ stock_method: 1 }), 8, hire)
     const path = `/opportunities/${id}/items/${line.id}/fulfilment`
     const device = await enrol()
