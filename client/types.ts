@@ -111,7 +111,7 @@ export interface StreamEvent<Data> {
 /** `T` with these fields required */
 export type Need<T, Field extends keyof T> = T & { [F in Field]-?: T[F] }
 
-export interface ErrorDetails {
+interface ErrorDetails {
   /** 0 where no answer came */
   readonly status: number
   readonly body?: unknown

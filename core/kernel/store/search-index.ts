@@ -133,6 +133,11 @@ const searchTableStatements = (table: Table): ReadonlyArray<string> => {
     `${trigger("update")} of ${[...new Set(columns)].map(quote).join(", ")} ${on} begin ${take}; ${add}; end`
   ]
 }
+/** Merges an index in which deleted texts may stay: for rows that somebody may no longer see. SQLite. */
+export const dropDeletedTexts = (table: Table): ReadonlyArray<string> => {
+  const search = quote(searchTable(table))
+  return table.searched?.never_erased === true ? [`insert into ${search} (${search}) values ('optimize')`] : []
+}
 /** Drops an existing index first: for a table that replaced another. SQLite. */
 export const searchIndexAnew = (table: Table): ReadonlyArray<string> =>
   table.searched === undefined

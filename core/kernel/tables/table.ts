@@ -28,7 +28,7 @@ interface SearchedTexts {
   readonly columns: ReadonlyArray<string>
   /** Columns that can also be found without blanks and signs: telephone numbers. */
   readonly compact?: ReadonlyArray<string>
-  /** No erasure reaches these texts: deleted ones may stay in the index of SQLite until it is merged. */
+  /** No person's erasure reaches these texts: deleted ones may stay in SQLite's index (see `dropDeletedTexts`). */
   readonly never_erased?: true
 }
 /** Two rows with `active` true and the same key may not overlap in [from, to). */

@@ -8,7 +8,7 @@ import { createTable, foldStored, insert, isWithheldIn, journal, keyOf, quote } 
 import { scrubEarlierEvents, Store } from "../../../core/kernel/index.ts"
 import type { AnyRow, Catalogue, Json, Key, RowChange, StoreShape, Table } from "../../../core/kernel/index.ts"
 import { Effect } from "effect"
-import { searchIndexAnew } from "../../../core/kernel/store/search-index.ts"
+import { dropDeletedTexts, searchIndexAnew } from "../../../core/kernel/store/search-index.ts"
 import { merge } from "../../protocol/merge.ts"
 import { type SnapshotPage, type SnapshotPlan, splitCursor } from "../../protocol/snapshot.ts"
 import { decodeFillState, type FillState, readMeta, writeMeta } from "../outbox/replica-tables.ts"
@@ -184,6 +184,7 @@ const copyStagedRows = Effect.fnUntraced(function* (store: StoreShape, table: Ta
   yield* store.run(`delete from ${quote(table.name)}`)
   yield* store.run(`insert into ${quote(table.name)} select * from ${quote(staged.name)}`)
   yield* store.run(`drop table ${quote(staged.name)}`)
+  for (const statement of dropDeletedTexts(table)) yield* store.run(statement)
 })
 const renameStagedTable = Effect.fnUntraced(function* (store: StoreShape, table: Table, staged: Table) {
   yield* store.run(`drop table if exists ${quote(table.name)}`)

@@ -1,5 +1,5 @@
 /** Applies data from the server: confirmed events and verdicts, in one transaction with their cursor. */
-import { searchTable } from "../../../core/kernel/store/search-index.ts"
+import { dropDeletedTexts, searchTable } from "../../../core/kernel/store/search-index.ts"
 import { Clock, Effect } from "effect"
 import { caseFoldedName, columnType, encodeValue, foldStored, isDocument } from "../../../core/kernel/index.ts"
 import { isSearchable, isWithheldIn, journal, quote, redacted_event, Rejection } from "../../../core/kernel/index.ts"
@@ -202,6 +202,7 @@ export const applyStaged = Effect.fnUntraced(function* (
   yield* revertProvisional(catalogue)
   for (const table of [...catalogue.tables, journal]) yield* store.run(`delete from "${table.name}"`)
   const { position, settled } = yield* projectIncoming(parts)
+  for (const statement of catalogue.tables.flatMap(dropDeletedTexts)) yield* store.run(statement)
   yield* saveVerdicts(settled)
   yield* recordOutcomes(
     { catalogue, outbox, replica_id },

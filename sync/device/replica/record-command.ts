@@ -5,7 +5,7 @@
 import { Clock, Effect } from "effect"
 import { baseCurrency, bodyOf, CommandRuntime, isJsonObject, operationOf } from "../../../core/kernel/index.ts"
 import { readFields, Rejection, rememberingRows, render, sameJson, statusOf } from "../../../core/kernel/index.ts"
-import { Store, viewContext, wholeNumberOf } from "../../../core/kernel/index.ts"
+import { Store, unremembered, viewContext, wholeNumberOf } from "../../../core/kernel/index.ts"
 import type { AnyRow, Catalogue, Endpoint, EndpointCall, Failure, Field } from "../../../core/kernel/index.ts"
 import type { Json, JsonObject, Outcome, Settings, Table } from "../../../core/kernel/index.ts"
 import { type Image, refuseWhileMissing, saveLastRun } from "../outbox/replica-tables.ts"
@@ -256,7 +256,8 @@ const recordInside = Effect.fnUntraced(function* (
 ): CommandRuntime.Reads<QueryResult> {
   const { at, catalogue, outbox, replica_id } = parts
   const { position: base, run_n } = yield* refuseWhileMissing(outbox)
-  yield* runDue(parts, run_n)
+  // Without this command's rows: each of the commands due would copy them.
+  yield* unremembered(runDue(parts, run_n))
   const id = parts.commandId()
   const rows = yield* rowsOfPath(call.endpoint, call.params)
   const { decided, outcome } = yield* decidePatch(parts, call, id, again ?? {})

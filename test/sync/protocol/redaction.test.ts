@@ -42,6 +42,15 @@ describe.each(engines)("devices of users with few permissions, server on %s", (e
       expect(await device.show(path)).not.toHaveProperty("purchase_price")
       expect(holdsPrice(device)).toEqual([])
     })
+    it("drop the names of goods from their files when the permission is withdrawn", async () => {
+      await server.product({ name: "Qzx prototype" })
+      const ann = await person({ permissions: ["products.view", "stock.view", "members.view"] })
+      const device = await filled({ snapshot_beyond }, ann.secret)
+      expect(device.holds("qzx", "")).not.toEqual([])
+      await grant(ann, ["members.view"])
+      await device.sync()
+      expect(device.holds("qzx", "")).toEqual([])
+    })
     it("lose data with a permission and get it back with the permission, each time under a new handle", async () => {
       await lamps()
       await create("/activities", { subject: "Buy the Frobnicator quietly" })
