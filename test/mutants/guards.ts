@@ -52,7 +52,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     find: "peers?.notify(settingsChanged)",
     replace: "void peers",
     killed_by: [
-      { file: servers_test, test: "%s at one server is refused at the other" },
+      { file: servers_test, test: "refuse requests at one server with %s at the other" },
       { file: servers_test, test: "show the new name of a cached row renamed at the other server" }
     ]
   },
@@ -62,7 +62,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     within: "makePeerNotifier",
     find: "waiting = settingsChanged ||",
     replace: "waiting = settingsChanged === undefined ||",
-    killed_by: [{ file: servers_test, test: "%s at one server is refused at the other" }]
+    killed_by: [{ file: servers_test, test: "refuse requests at one server with %s at the other" }]
   },
   {
     name: "a server ignores other servers' notifications of permissions",

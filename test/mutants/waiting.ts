@@ -20,6 +20,6 @@ export const waiting_mutants: ReadonlyArray<Mutant> = [
     "leaving the waiting list releases no goods to others",
     "concerned",
     { find: "dataOf(waitLeft, relevant)", replace: "dataOf(waitLeft, [])" },
-    "moves up when a waiting line is removed"
+    "notifies the next line when the one before it is removed, if there is enough"
   )
 ]

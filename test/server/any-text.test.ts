@@ -67,7 +67,7 @@ describe.each(both_engines)("text fields of the API on %s", (engine) => {
       expect([got.status, Object.keys(got.body.errors ?? {})], got.text).toEqual([422, expect.arrayContaining([field])])
     }
   })
-  it("refuse an import row with a lone surrogate or NUL, and create the others", async () => {
+  it("refuse a lone surrogate or NUL in an import row, and the other rows are created", async () => {
     for (const text of broken_texts) {
       const got = await server.ask("/api/v1/products/import", {
         json: {
@@ -98,7 +98,7 @@ describe.each(both_engines)("text fields of the API on %s", (engine) => {
     const in_rows = new Set((await rows()).flatMap(({ found }) => found.flatMap((row) => textsIn(row as Json))))
     expect(said.filter(({ text }) => in_rows.has(text)).length).toBeGreaterThan(100)
   })
-  it("are found by the list filters eq, cont and in if they hold unusual characters", async () => {
+  it("are matched by the list filters eq, cont and in, even with unusual characters", async () => {
     let looked = 0
     const problems: Array<string> = []
     for (const { table, found } of await rows()) {

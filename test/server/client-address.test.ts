@@ -23,7 +23,7 @@ describe("the client address of a request", () => {
     for (const text of ["unknown", "_hidden", "1.2.3", "somebody\u0000"])
       expect(clientAddress("10.0.0.1", text, 1)).toBe("10.0.0.1")
   })
-  it("counts an IPv6 /64 as one client", () => {
+  it("is represented by its /64 network if it is IPv6", () => {
     expect(networkOf("192.0.2.1")).toBe("192.0.2.1")
     expect(networkOf("::ffff:192.0.2.1")).toBe("192.0.2.1")
     for (const same of ["2001:db8:1:2::1", "2001:DB8:1:2:a:b:c:d", "2001:0db8:0001:0002::"])

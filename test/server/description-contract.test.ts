@@ -279,7 +279,7 @@ describe("the OpenAPI description", () => {
     const told = new Set(at("tags").map((tag: Record<"name", unknown>) => tag.name))
     expect(all.flatMap((one) => one["tags"] as ReadonlyArray<string>).filter((tag) => !told.has(tag))).toEqual([])
   })
-  it("detects undeclared keys, statuses and headers, missing keys and wrong types in a response", async () => {
+  it("is violated by undeclared keys, statuses and headers, missing keys and wrong types in a response", async () => {
     const good = await server.ask("/api/v1/stores/1")
     const told = (body: object) => answerProblem(server.app.catalogue, "GET", "/api/v1/stores/1", { ...good, body })
     const { store } = good.body

@@ -181,7 +181,7 @@ describe.each(engines)("every endpoint on %s", (engine) => {
   })
   afterAll(() => server.close())
 
-  it("is in a catalogue of more than fifty", () => {
+  it("is one of more than fifty", () => {
     expect(endpoints.length).toBeGreaterThan(50)
   })
   it("answers 401 without a token, unless it is public", async () => {
@@ -292,7 +292,7 @@ describe.each(engines)("every endpoint on %s", (engine) => {
     }
     none()
   })
-  it("leaves the server healthy", async () => {
+  it("leaves the server healthy after the requests above", async () => {
     expect((await server.ask("/api/v1/system/health", { token: null })).status).toBe(200)
   })
 })

@@ -162,7 +162,7 @@ describe("health on Postgres", () => {
   })
 })
 
-describe("a full disk under SQLite", () => {
+describe("a server whose SQLite disk is full", () => {
   const full = async (): Promise<{
     readonly server: Serving
     readonly setPages: (count: number) => Promise<void>

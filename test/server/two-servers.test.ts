@@ -113,7 +113,7 @@ describe("two servers on one Postgres, with frozen clocks so that no cache expir
       (who) => [`/api/v1/users/${who.user_id}`, { method: "PUT", json: { roles: [] } }]
     ],
     ["a user deactivated", 403, (who) => [`/api/v1/users/${who.user_id}`, { method: "DELETE" }]]
-  ])("%s at one server is refused at the other", async (what, status, change) => {
+  ])("refuse requests at one server with %s at the other", async (what, status, change) => {
     const who = await somebody(here, what.replaceAll(" ", "-"))
     expect(await makesProducts(there, who)).toBe(201)
     const [target, sent] = change(who)

@@ -69,7 +69,7 @@ describe.each(both_engines)("billing requests on %s", (engine) => {
     await twice(`opportunities/${opportunity.id}/invoices`, {}, { type: "proforma" })
     expect((await billing.must(`invoices?q[opportunity_id_eq]=${opportunity.id}`)).invoices).toHaveLength(1)
   })
-  it("refuse recipients with line breaks, of invalid types, and more than 50", async () => {
+  it("refuse to mail an invoice to recipients with line breaks, of invalid types, or more than 50", async () => {
     const { id } = await billing.issued(member_id)
     const mail = (json: object) => serving.ask(`/api/v1/invoices/${id}/email`, { method: "POST", json })
     expect((await mail({ to: "a@b.example\r\nBcc: c@d.example" })).status).toBe(422)
@@ -287,7 +287,7 @@ describe.each(engines)("the PDF of an invoice on %s", (engine) => {
     expect(text).toContain("Equipment remains ours.")
     expect(text).not.toMatch(/DRAFT|VOID/)
   })
-  it("is marked DRAFT or VOID, without a request for payment", async () => {
+  it("is marked DRAFT or VOID for draft and voided invoices, without a request for payment", async () => {
     const { id } = await billing.draft(member_id)
     const draft = await textOf(`invoices/${id}/pdf`)
     expect(draft.headers["content-disposition"]).toBe(`inline; filename="invoice-draft-${id}.pdf"`)
@@ -306,7 +306,7 @@ describe.each(engines)("the PDF of an invoice on %s", (engine) => {
     const { text } = await textOf(`invoices/${id}/pdf`)
     expect([text.includes("Before Ltd"), text.includes("After Ltd")]).toEqual([true, false])
   })
-  it("exists for a credit note as well, with its reason and its invoice's number", async () => {
+  it("has a counterpart for credit notes, with the reason and the invoice's number", async () => {
     const { id, number } = await billing.issued(member_id)
     const { credit_note } = await billing.must(`invoices/${id}/credit_notes`, { amount: "30.00", reason: "Dark lamp" })
     const { headers, text } = await textOf(`credit_notes/${credit_note.id}/pdf`)
@@ -327,7 +327,7 @@ describe.each(engines)("the PDF of an invoice on %s", (engine) => {
     expect((await serving.ask(`/api/v1/invoices/${id}/pdf`, { token: token.secret })).status).toBe(403)
     expect((await serving.ask("/api/v1/invoices/999999/pdf")).status).toBe(404)
   })
-  it("refuses invalid invoicing settings when they are saved", async () => {
+  it("uses invoicing settings that are validated when they are saved", async () => {
     const refused = async (settings: object) => {
       const got = await serving.ask("/api/v1/settings/invoicing", { method: "PUT", json: { settings } })
       expect(got.status, got.text).toBe(422)

@@ -196,7 +196,7 @@ describe.each(both_engines)("payments received by webhook on %s", (engine: Engin
     const { jobs } = await billing.must("system/jobs?q[kind_eq]=inbound.received&q[status_eq]=failed")
     expect(jobs[0].error).toMatch(reason)
   })
-  it("fail with the id of another payment, as two providers may use the same id", async () => {
+  it("fail if they repeat a payment's id with another invoice, amount or currency", async () => {
     const [one, other] = [await billing.issued(member_id), await billing.issued(member_id)]
     const told = { invoice_number: one["number"], amount: "40.00", currency: "EUR", reference: "statement-7" }
     expect((await plain(told))[0]).toBe("done")

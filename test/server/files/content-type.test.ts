@@ -56,12 +56,12 @@ describe("the type of a file", () => {
     ["a text with a NUL in it", Buffer.from("a\u0000b"), "application/octet-stream"],
     ["an empty file", Buffer.alloc(0), "application/octet-stream"],
     ["a file cut off in its head", Buffer.from("89504e470d0a1a0a00", "hex"), "application/octet-stream"]
-  ])("%s is detected without unpacking it", async (_, content, type) => {
+  ])("%s is given a type without being unpacked", async (_, content, type) => {
     const before = process.memoryUsage().rss
     expect(await typeOfContent(content)).toBe(type)
     expect(process.memoryUsage().rss - before).toBeLessThan(48 * 1_048_576)
   })
-  it("shows no HTML, SVG, XML, JavaScript, ZIP archive or plain text inline", () => {
+  it("keeps HTML, SVG, XML, JavaScript, ZIP archives and plain text from being shown inline", () => {
     const run = ["text/html", "image/svg+xml", "application/xml", "text/javascript", "application/zip", "text/plain"]
     expect(run.filter(isShownInPlace)).toEqual([])
   })

@@ -145,7 +145,7 @@ describe.skipIf(tools === undefined)("a bucket of files", () => {
       await server.close()
     }
   })
-  it("refuses to start with a missing bucket, with the reason", async () => {
+  it("keeps the server from starting if it is missing, with the reason", async () => {
     const outside = { ...nothing_outside, blobs: url(port, "nothing"), aws: credentials }
     await expect(
       openServerApp({

@@ -173,7 +173,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
     expect(await outcome(deal)).toEqual([["matched"]])
   })
 
-  describe("the order of waiting lines", () => {
+  describe("with several lines", () => {
     it("notifies the first line, and the next once there is enough for both", async () => {
       const { id, level } = await product(1)
       const other = await ordered(id, 1)
@@ -222,7 +222,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
       await cancel(other)
       expect(await outcome(large, small, later)).toEqual([["matched"], [], ["matched"]])
     })
-    it("moves up when a waiting line is removed", async () => {
+    it("notifies the next line when the one before it is removed, if there is enough", async () => {
       const { id } = await product(2)
       const other = await ordered(id, 2)
       const [first, second] = [await quote(id, 2), await quote(id, 1)]

@@ -30,7 +30,7 @@ describe.each(engines)("invitations and login codes by mail on %s", (engine) => 
   const reset = (id: number, json: object = {}, token?: string) =>
     house.ask(`/api/v1/users/${id}/reset_password`, { method: "POST", json, ...(token === undefined ? {} : { token }) })
 
-  it("name the inviter and the server, and log the person in", async () => {
+  it("name the inviter and the server in an invitation, and log the person in", async () => {
     const { invitation_code, invitation_sent, user } = await house.invite({
       name: "Ann\nBcc: x@y.example",
       roles: ["Sales"]
@@ -93,7 +93,7 @@ describe.each(engines)("invitations and login codes by mail on %s", (engine) => 
     expect((await house.events("token.issued")).filter(({ data }) => data.user_id === user.id)).toHaveLength(1)
   })
 
-  it("count invalid codes against the address", async () => {
+  it("count against the address if they are invalid", async () => {
     const statuses: Array<number> = []
     for (let n = 0; n < 22; n++) statuses.push((await house.redeem("no code", {}, "203.0.113.99")).status)
     expect([statuses[0], statuses.at(-1)]).toEqual([422, 429])
@@ -150,7 +150,7 @@ describe.each(engines)("invitations and login codes by mail on %s", (engine) => 
     expect((await house.redeem(fourth)).status).toBe(201)
   })
 
-  it("contain no code or link when they report a closed account", async () => {
+  it("are absent from the mail about a closed account, as is any link", async () => {
     const { user } = await house.invite({ active: true, send_invitation: false })
     await house.did(204, "DELETE", `/users/${user.id}`)
     const text = await house.mailTo(user.email)
@@ -158,7 +158,7 @@ describe.each(engines)("invitations and login codes by mail on %s", (engine) => 
     expect(text).not.toContain("http")
   })
 
-  it("are not mailed if the inviter requests it, and are mailed to users created as active", async () => {
+  it("are mailed unless the inviter opts out, to users created as active as well", async () => {
     const quiet = await house.invite({ send_invitation: false })
     expect(quiet.invitation_sent).toBe(false)
     const { invitation_sent, user } = await house.invite({ active: true })
@@ -167,7 +167,7 @@ describe.each(engines)("invitations and login codes by mail on %s", (engine) => 
     expect(house.smtp.taken.filter(({ to }) => to.includes(quiet.user.email))).toEqual([])
   })
 
-  it("can be turned off for invitations by the settings, but not for requested codes", async () => {
+  it("are not mailed as invitations if the settings turn those off, but still on request", async () => {
     const set = (is_enabled: boolean) =>
       house.did(200, "PUT", "/notification_settings", { settings: [{ notification_type: "user.invited", is_enabled }] })
     await set(false)

@@ -133,7 +133,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
       (await post(missing, {}, {}, "/api/v1/opportunities/99999/clone")).headers["idempotent-replayed"]
     ).toBeUndefined()
   })
-  it("are scoped to the user: two users may use the same key", async () => {
+  it("run for each of two users who use the same key", async () => {
     const {
       body: { user }
     } = await server.ask("/api/v1/users", {
@@ -147,7 +147,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
     expect([mine.status, hers.status, hers.headers["idempotent-replayed"]]).toEqual([201, 201, undefined])
     expect(hers.body.opportunity.id).not.toBe(mine.body.opportunity.id)
   })
-  it("need a printable key of 1 to 255 characters, and authenticate before replaying", async () => {
+  it("need a key of 1 to 255 printable ASCII characters, and a valid token even when repeated", async () => {
     for (const key of ["", "x".repeat(256), "naïve", "tab\tbed"])
       expect((await post(key, { subject: "Never" })).body.errors).toHaveProperty("idempotency_key")
     expect(await total("Never")).toBe(0)
@@ -155,7 +155,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
     expect((await post(key, { subject: "Once" })).status).toBe(201)
     expect((await post(key, { subject: "Once" }, { token: null })).status).toBe(401)
   })
-  it("expire after 24 hours", async () => {
+  it("replay their response for 24 hours, then run again", async () => {
     const key = fresh()
     server.setClock(noon)
     await post(key, { subject: "Daily" })
@@ -201,7 +201,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
     ).toHaveLength(1)
     expect(await total("Crowd")).toBe(1)
   })
-  it.runIf(engine === "pg")("answer 425 while the first runs, and roll back a request that lost its key", async () => {
+  it.runIf(engine === "pg")("answer 425 while the first runs, which commits nothing if it lost its key", async () => {
     const key = fresh()
     let release = (): void => {}
     held = new Promise((resolve) => {
@@ -238,7 +238,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
     }
     expect(await total("Counted")).toBe(1)
   })
-  it("replay created tokens, groups, members and webhooks, encrypt secrets, and ignore the key on PUT", async () => {
+  it("replay created tokens, groups, members and webhooks, and store no plain secret; PUTs never replay", async () => {
     for (const [path, json] of [
       ["tokens", { name: "t", abilities: ["products:read"] }],
       ["product_groups", { name: "Twice" }],
@@ -292,7 +292,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
     })
     expect(again.text).not.toContain("Ann")
   })
-  it("replay an erased creation in its resource's form with Idempotent-Erased, even for a deleted row", async () => {
+  it("replay the creation of a deleted, then erased row in its resource's form with Idempotent-Erased", async () => {
     const key = fresh()
     const asked = { subject: "Call Dot Example", starts_at: "2026-07-01T09:00:00Z" }
     const make = () => post(key, asked, {}, "/api/v1/activities")

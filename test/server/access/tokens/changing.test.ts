@@ -178,7 +178,7 @@ describe.each(engines)("changing tokens on %s", (engine) => {
     expect((await happened(id)).map(({ type }) => type)).toContain("token.changed")
     expect(JSON.stringify(await happened(id))).not.toContain("Erna")
   })
-  it("lists a revoked token's usage under its last name", async () => {
+  it("renames the token in usage reports too, even once it is revoked", async () => {
     const { id, secret } = await issue({ name: "Before" })
     await products(secret)
     await change(id, { name: "After" })

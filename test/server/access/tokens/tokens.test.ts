@@ -41,7 +41,7 @@ describe.each(engines)("tokens on %s", (engine) => {
       200
     )
   })
-  it("show their secret once, store its hash only, and record neither", async () => {
+  it("show their secret once, and only its hash is stored, neither of them in the journal", async () => {
     const token = await issue({ name: "Till 1" })
     expect(token).toMatchObject({
       name: "Till 1",
@@ -126,7 +126,7 @@ describe.each(engines)("tokens on %s", (engine) => {
     expect(same.status).toBe(201)
     expect(same.body.token.expires_at).toBe(ends)
   })
-  it("are refused with one error for each invalid field", async () => {
+  it("are not issued with invalid fields, each of which has an error", async () => {
     const empty = await ask("/tokens", { json: {} })
     expect(empty.status).toBe(422)
     expect(Object.keys(empty.body.errors).sort()).toEqual(["abilities", "name"])

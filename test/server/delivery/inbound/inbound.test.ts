@@ -65,7 +65,7 @@ describe.each(engines)("inbound webhooks on %s", (engine: Engine) => {
   afterAll(() => server?.close())
 
   describe("their sources", () => {
-    it("show their secret on creation only, and store it encrypted and outside the journal", async () => {
+    it("have a secret that is shown on creation only, and stored encrypted and outside the journal", async () => {
       const { secret, url } = sourceOf("bank")
       expect(Buffer.from(secret.replace(/^whsec_/, ""), "base64")).toHaveLength(32)
       expect(url).toBe("https://hire.example/api/v1/webhooks/inbound/bank")

@@ -62,7 +62,7 @@ describe("Stripe's events", () => {
       )
     ).toEqual({ ...payment, invoice: null, amount: "5.00", is_total: true })
   })
-  it("report an unpaid checkout, by the checkout's id if it has no payment", async () => {
+  it("report a checkout as unpaid, under the checkout's id if it has no payment intent", async () => {
     const told = await read(stripeCheckout, event("", { ...checkout, payment_status: "unpaid", payment_intent: null }))
     expect(told).toMatchObject({ is_paid: false, payment_id: checkout.id })
   })

@@ -74,7 +74,7 @@ describe.each(["standard", "stripe"] as const)("the time in a signature of a sou
 })
 
 describe("a signature of an inbound webhook", () => {
-  it("identifies a generic delivery by its content, Standard Webhooks by message id, and Stripe by no id", () => {
+  it("has the delivery's id: a hash if generic, the message id in Standard Webhooks, and none from Stripe", () => {
     const id = (kind: SourceKind, text = body) => checked(kind, signed[kind](secret, now, text), text)?.delivery_id
     expect(id("generic")).toMatch(/^[0-9a-f]{64}$/)
     expect(id("generic", `${body} `)).not.toBe(id("generic"))
@@ -91,7 +91,7 @@ describe("a signature of an inbound webhook", () => {
       checked("standard", { ...headers, "webhook-signature": `${"v1,x ".repeat(20)}${signature}` })
     ).toBeUndefined()
   })
-  it("may be one of several v1 signatures from Stripe, and no v0", () => {
+  it("from Stripe may be one of several v1 signatures, and is invalid as v0", () => {
     const header = signedStripe(secret, now, body)["stripe-signature"] ?? ""
     const [time, right] = header.split(",")
     const wrong = `v1=${"0".repeat(64)}`

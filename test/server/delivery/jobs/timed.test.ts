@@ -23,7 +23,7 @@ describe("the last due time of scheduled work", () => {
   it("is the latest one, however many were missed", () => {
     expect(lastDue(half_hourly, at("01:00:00"), at("09:45:00"))).toBe(at("09:30:00"))
   })
-  it("is in UTC", () => {
+  it("follows the schedule in UTC", () => {
     expect(lastDue(cronOf({ cron: "20 3 * * *" }), at("00:00:00"), at("23:00:00"))).toBe(at("03:20:00"))
   })
 })

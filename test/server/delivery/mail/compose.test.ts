@@ -63,7 +63,7 @@ describe("an e-mail message", () => {
       attachments: ["Attachments that are not stored as files may have 1 MB together."]
     })
   })
-  it("replaces line breaks and slashes in its subject and names", async () => {
+  it("has no line breaks in its subject and names, and no slashes in names of attachments", async () => {
     const { subject, to, attachments } = await composed({
       subject: "Your quote\r\nBcc: other@house.example",
       to: [{ name: "Ann\r\nX-Evil: 1", address: "ann@customer.example" }],
@@ -89,7 +89,7 @@ describe("an e-mail message", () => {
     ["a=3ab", "<a=3d3ab@hire.example>"],
     [".a..b.", "<=2ea=2e.b=2e@hire.example>"],
     ["<x@y>\r\n", "<=3cx=40y=3e=0d=0a@hire.example>"]
-  ])("has its own Message-ID for the id %j", async (id, expected) => {
+  ])("has a Message-ID made from its id %j", async (id, expected) => {
     expect((await composed({ id })).message_id).toBe(expected)
   })
   it("is refused for an invalid sender address in the settings, by the setting's name", async () => {

@@ -132,7 +132,7 @@ describe("an encrypted connection", () => {
   // The certificate of smtp-server is its own.
   const encrypted: Behaviour = { disabledCommands: [] }
 
-  it("needs a valid certificate where certificates are checked", async () => {
+  it("fails with an invalid certificate unless certificates go unchecked", async () => {
     const smtp = await opened(encrypted)
     const transport = makeMailTransport(short)
     open.push(() => Effect.runPromise(transport.close))

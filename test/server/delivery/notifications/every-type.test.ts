@@ -132,7 +132,7 @@ describe.each(engines)("the notifications on %s", (engine) => {
     expect(JSON.stringify(told)).not.toMatch(/£|100/)
     expect(await of(seller, "purchase_order.received")).toEqual([])
   })
-  it("notify the requester once that a batch of documents is ready", async () => {
+  it("include one to the requester when a batch of documents is ready", async () => {
     const bills = [await yard.issued(), await yard.issued()]
     const body = { document_type: "invoice", documentable_type: "Invoice" }
     await house.did(201, "POST", "/documents/generate", { ...body, documentable_id: bills[0].id }, seller.token)

@@ -83,7 +83,7 @@ describe.each(engines)("the inbox on %s", (engine) => {
     expect([deleted.title, deleted.url]).toEqual([told.title, null])
   })
 
-  it("gets what the company's settings allow or the user's preferences instead, and no muted or disabled type", async () => {
+  it("follows the user's preferences, else the company's settings, and has no muted or disabled type", async () => {
     const setting = (json: object) =>
       server.did(200, "PUT", "/notification_settings", {
         settings: [{ notification_type: "opportunity.created", ...json }]
@@ -206,7 +206,7 @@ describe.each(engines)("the inbox on %s", (engine) => {
     ])
   })
 
-  it("is emptied when its user is erased, and after 90 days", async () => {
+  it("loses all notifications when its user is erased, and each after 90 days", async () => {
     await made("A")
     await server.told()
     await server.did(204, "DELETE", `/users/${seller.user_id}`)

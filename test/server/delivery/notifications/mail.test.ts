@@ -106,7 +106,7 @@ describe.each(engines)("mailed notifications on %s", (engine) => {
     await mailsDone()
     expect(await mailsTo(ann)).toHaveLength(1)
   })
-  it("are only about its deactivation for a deactivated account", async () => {
+  it("to a deactivated account are only about its deactivation", async () => {
     server.setClock(noon + 300 * minute)
     const ann = await somebody()
     expect((await server.ask(`/api/v1/users/${ann}`, { method: "DELETE" })).status).toBe(204)
@@ -122,7 +122,7 @@ describe.each(engines)("mailed notifications on %s", (engine) => {
     expect(mails).toHaveLength(before + 1)
     expect(mails.at(-1)?.subject).toBe("Your account was closed")
   })
-  it("are sent at once about the account, and for other types if gathering is 0 minutes", async () => {
+  it("are sent at once if they are about the account, or if gathering is 0 minutes", async () => {
     server.setClock(noon + 400 * minute)
     const ann = await somebody()
     const opened = waits(ann, { notification_type: "user.reactivated", subject_type: "users", subject_id: ann })

@@ -238,7 +238,7 @@ describe.each(engines)("webhook deliveries on %s", (engine) => {
     expect(failing.got.filter(({ body }) => body.event === "member.created").at(-1)?.text).not.toContain("Mustermann")
   })
 
-  it("include invoices its owner may not see, and end when the owner loses the permission for webhooks", async () => {
+  it("include invoices the webhook's owner may not see, and end when the owner loses webhooks.manage", async () => {
     const role = await server.create("/roles", { name: "Hooks only", permissions: ["webhooks.manage"] })
     const { secret: token } = await server.person({ roles: [role.name] })
     const to = await target()

@@ -35,7 +35,7 @@ describe("the catalogue of webhook events", () => {
       expect(Object.keys(shown).length, name).toBeGreaterThan(0)
     }
   })
-  it("contains the events of containers, products, members and shortages", () => {
+  it("contains events of containers, products, members, opportunities and shortages", () => {
     const names = kinds.map(({ name }) => name)
     expect(names).toEqual(
       expect.arrayContaining([

@@ -127,7 +127,7 @@ describe.each(engines)("webhooks on %s", (engine) => {
     await server.unsubscribed(id)
   })
 
-  it("refuse unknown events, listing the valid ones, and invalid URLs", async () => {
+  it("are refused for unknown events, listing the valid ones, and for invalid URLs", async () => {
     const asked = (json: object) => server.ask("/api/v1/webhooks", { json })
     const { body, status } = await asked({ url: "https://example.com", events: ["member.created", "member.born"] })
     expect(status).toBe(422)
@@ -151,7 +151,7 @@ describe.each(engines)("webhooks on %s", (engine) => {
     await own.close()
   })
 
-  it("are retried under the same id until the receiver accepts, with a log row per attempt", async () => {
+  it("are sent again under the same message id until the receiver accepts, with a log row per attempt", async () => {
     let failures = 0
     const own = await receiver((delivered, response) =>
       answering(failures++ < 2 ? 500 : 204, {}, "busy")(delivered, response)
@@ -173,7 +173,7 @@ describe.each(engines)("webhooks on %s", (engine) => {
     await own.close()
   })
 
-  it("have distinct, valid ids, whatever command ids devices send", async () => {
+  it("are sent under distinct, valid message ids, whatever command ids devices send", async () => {
     const own = await receiver()
     const { id: webhook_id } = await server.subscribed(["member.created"], own.url)
     const enrolled = await server.did(201, "POST", "/sync/replicas", { name: "van" })
@@ -209,7 +209,7 @@ describe.each(engines)("webhooks on %s", (engine) => {
     expect(await isActive(stays.webhook_id)).toBe(true)
   })
 
-  it("record in the journal who subscribed which address to which events, without secrets", async () => {
+  it("are recorded in the journal with their user, host and events, without secrets", async () => {
     const { id, secret } = await server.subscribed(["member.created"], "https://example.com/secret-path?token=1")
     await server.did(200, "PUT", `/webhooks/${id}`, { is_active: false })
     await server.did(200, "PUT", `/webhooks/${id}`, { is_active: false })

@@ -38,7 +38,7 @@ describe.each(engines)("a quotation with an acceptance link on %s", (engine) => 
     expect(before).not.toMatch(/\d\d\/\d\d\/\d{4}/)
     expect((await house.sent(token, yes)).text).not.toContain(papered)
   })
-  it("records name, time, address, program and hashes, finalises the document and reserves the opportunity", async () => {
+  it("when accepted, records name, address, browser and hashes, and is finalised and reserved", async () => {
     const { document_id, opportunity_id, token } = await offered()
     const page = await house.sent(
       token,
@@ -89,7 +89,7 @@ describe.each(engines)("a quotation with an acceptance link on %s", (engine) => 
     )
     expect(events).toHaveLength(2)
   })
-  it("needs a name and the ticked box, and keeps the entered values", async () => {
+  it("is accepted only with a name and the ticked box, and its form keeps the entered values", async () => {
     const { document_id, token } = await offered()
     const wrong: ReadonlyArray<readonly [Form, string]> = [
       [{ name: "  ", accept: "1" }, "Write your name."],
@@ -143,12 +143,12 @@ describe.each(engines)("a quotation with an acceptance link on %s", (engine) => 
       expect(await house.acceptances(document_id)).toEqual([])
     }
   })
-  it("is refused on another type of document, such as an order confirmation", async () => {
+  it("can be accepted, unlike an order confirmation", async () => {
     const { document_id, token } = await offered({ type: "order_confirmation" })
     expect((await house.sent(token, yes)).status).toBe(422)
     expect(await house.acceptances(document_id)).toEqual([])
   })
-  it("leaves the opportunity's status unchanged if the settings say so", async () => {
+  it("leaves the opportunity's status unchanged when accepted, if the settings say so", async () => {
     await effect("none")
     const { document_id, opportunity_id, token } = await offered()
     await house.sent(token, yes)
@@ -157,7 +157,7 @@ describe.each(engines)("a quotation with an acceptance link on %s", (engine) => 
       1
     ])
   })
-  it("becomes an order if the settings say so, from a draft as well", async () => {
+  it("becomes an order when accepted, if the settings say so, from a draft as well", async () => {
     await effect("order")
     const one = await offered()
     await house.sent(one.token, yes)
@@ -166,7 +166,7 @@ describe.each(engines)("a quotation with an acceptance link on %s", (engine) => 
     expect((await house.sent(draft.token, yes)).status).toBe(200)
     expect(await house.status(draft.opportunity_id)).toBe("Active")
   })
-  it("becomes a reservation with a note if a shortage prevents the order", async () => {
+  it("becomes a reservation with a note when accepted, if a shortage prevents the order", async () => {
     await effect("order")
     const opportunity = await house.withLine(
       {

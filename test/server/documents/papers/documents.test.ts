@@ -182,7 +182,7 @@ describe.each(engines)("documents on %s", (engine) => {
     expect(again.body.document.status).toBe("generated")
     expect(await house.sql("select id from documents")).toHaveLength(count)
   })
-  it("replay the refusal of a failed document under its key", async () => {
+  it("that fail are refused with the same response when repeated under their Idempotency-Key", async () => {
     const headers = { "idempotency-key": `f-${engine}` }
     house.drawn.before = () => Effect.succeed("gone" as const)
     const first = await generate(quotation(), { headers })
@@ -295,7 +295,7 @@ describe.each(engines)("documents on %s", (engine) => {
     expect(document.public_link).toBeNull()
     expect(await house.sql(`select id from document_links where document_id = ${id}`)).toEqual([])
   })
-  it("allow only the operations of the permissions held", async () => {
+  it("need separate permissions to be viewed, created and voided", async () => {
     const sees = await house.somebody("documents.view")
     const makes = await house.somebody("documents.create")
     const { id } = await house.made("quotation", job)

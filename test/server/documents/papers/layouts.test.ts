@@ -187,7 +187,7 @@ describe.each(engines)("the API of documents and layouts on %s", (engine: Engine
       "items.produkt_name,",
       "Did you mean items.product_name?"
     ]
-  ])("names the invalid field of %s, and suggests one or where to find them", async (place, text, unknown, hint) => {
+  ])("names the unknown field in %s, and suggests one or where to find them", async (place, text, unknown, hint) => {
     const errors = await refused({ document_type: "quotation", [place]: text })
     expect(Object.keys(errors)).toEqual([place])
     expect(errors[place]?.[0]).toContain(`names ${unknown}`)
@@ -352,7 +352,7 @@ describe.each(engines)("the API of documents and layouts on %s", (engine: Engine
     expect(text).toContain(String(number))
     expect(text).toContain("Broken")
   })
-  it("refuses a deposit invoice of a standard invoice, and a quotation of a missing order", async () => {
+  it("refuses a deposit invoice made from a standard invoice, and a quotation of a missing opportunity", async () => {
     const { id } = await house.issued(member_id)
     await expect(documentOf("deposit_invoice", id)).rejects.toThrow()
     await expect(documentOf("quotation", 4711)).rejects.toThrow()

@@ -31,7 +31,7 @@ describe.each(engines)("public links on %s", (engine) => {
     expect(document).toMatchObject({ id: document_id, public_link })
     expect((await house.did(200, "GET", `/documents/${document_id}`)).document.public_link).toEqual(public_link)
   })
-  it("get a new token each time, and the earlier one stops working", async () => {
+  it("get a new token each time the document is shared, and the earlier one stops working", async () => {
     const before = await house.shared(document_id)
     const after = await house.shared(document_id)
     expect(after).not.toBe(before)
@@ -206,7 +206,7 @@ describe.each(engines)("public links on %s", (engine) => {
     expect((await house.read(token, "?pin=1234", { from })).status).toBe(200)
     house.setClock(Date.now())
   })
-  it("count wrong PINs, and not visits without one, against the address", async () => {
+  it("count wrong PINs against the address's rate limit, but not visits without a PIN", async () => {
     const office = await openSharing(engine, { anonymous_rate_limit: 3 })
     let token = ""
     const from = elsewhere()

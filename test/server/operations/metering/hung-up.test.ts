@@ -78,7 +78,7 @@ describe.each(engines)("a client that hangs up on %s", (engine) => {
     await new Promise((done) => setTimeout(done, 200))
     expect(await logged("gone-reading")).toEqual([])
   })
-  it("is counted against the limit of invalid login codes", async () => {
+  it("has the invalid login code it sent counted against its address", async () => {
     const limited = { settings: { anonymous_rate_limit: 1 } }
     expect((await server.ask("/api/v1/settings/api", { method: "PUT", json: limited })).status).toBe(200)
     const guess = { code: "AAAA-BBBB-CCCC-DDDD-EEEE-FFFF-0001" }

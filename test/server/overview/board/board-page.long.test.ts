@@ -41,7 +41,7 @@ describe.skipIf(path === undefined)("a board at 390, 1280 and 1920 pixels, light
     const { url } = await made({ name: "Warehouse", store_id: 1 })
     expect(await complaintsOf(lookInEveryView, url)).toEqual([])
   }, 600_000)
-  it("shows its age without a connection, and that it was removed", async () => {
+  it("shows the age of its contents without a connection, and that it has ended", async () => {
     const board = await made({ name: "Passing", store_id: 1 })
     const { ended, lost } = await loseAndEnd({ house, browser, say: () => {} }, board)
     expect(lost).toMatch(/^No connection\. As of \d\d:\d\d, 3 minutes ago$/)

@@ -50,7 +50,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
   })
   afterAll(() => server?.close())
 
-  it("are listed for an administrator as their own and everybody's, and for other users as their own only", async () => {
+  it("include each user's own, and everybody's for an administrator", async () => {
     expect((await feeds()).map(({ scope, user_id }) => [scope, user_id])).toEqual([
       ["user", 1],
       ["all", null]
