@@ -220,7 +220,7 @@ describe.each(engines)("an invoice by e-mail on %s", (engine) => {
       ["an SVG tiled a billion times", tiled],
       ["an SVG of very many shapes", dense],
       ["an SVG nested forty thousand deep", deep]
-    ])("are drawn and mailed with a logo that is %s", async (_what, bytes) => {
+    ])("are drawn and mailed after an attempt to set a logo that is %s", async (_what, bytes) => {
       const { id, number } = await billing.issued(member_id)
       const saved = await logo(bytes)
       expect([200, 422]).toContain(saved.status)
@@ -232,7 +232,7 @@ describe.each(engines)("an invoice by e-mail on %s", (engine) => {
       ["loops", "{% for a in (1..1000000000) %}{% for b in (1..1000000000) %}x{% endfor %}{% endfor %}"],
       ["grows", "{% assign a = 'xxxxxxxxxx' %}{% for i in (1..40) %}{% assign a = a | append: a %}{% endfor %}{{ a }}"],
       ["nests", "{% if true %}".repeat(1_500) + "x" + "{% endif %}".repeat(1_500)]
-    ])("are drawn and mailed with a text template that %s without end", async (_what, mail_text) => {
+    ])("are drawn and mailed after an attempt to set a text template that %s without end", async (_what, mail_text) => {
       const { id, number } = await billing.issued(member_id)
       const saved = await mails
         .app()

@@ -47,7 +47,7 @@ describe.each(both_engines)("notifications on %s", (engine) => {
     const [own] = await server.inbox(undefined, "&q[notification_type_eq]=opportunity.created")
     expect(own).toMatchObject({ is_own: true, read_at: expect.any(String) })
   })
-  it("go once to the user who waits for stock and to the opportunity's owner when it becomes free", async () => {
+  it("that stock is free go once to the user who waits for it and to the opportunity's owner", async () => {
     const { did } = server
     const rights = ["opportunities.view", "shortages.resolve", "shortages.view"]
     const planner = await server.person("Petra Planner", rights)

@@ -121,7 +121,7 @@ describe.each(engines)("documents on %s", (engine) => {
       .poll(async () => (await house.did(200, "GET", `/system/jobs/${body.job_id}`)).job, poll)
       .toMatchObject({ status: "done", owner_id: 1 })
   })
-  it("return 422 if they cannot be rendered, and are kept with status failed and the reason", async () => {
+  it("are refused with 422 if they cannot be rendered, and kept with status failed and the reason", async () => {
     house.drawn.before = () => Effect.succeed("gone" as const)
     const got = await generate(quotation())
     expect([got.status, Object.keys(got.body.errors)]).toEqual([422, ["document"]])
@@ -129,7 +129,7 @@ describe.each(engines)("documents on %s", (engine) => {
     expect(row).toMatchObject({ status: "failed", download_url: null })
     expect(row.error).toContain("gone")
   })
-  it("answer 422 if they take too long, and are not retried", async () => {
+  it("are refused with 422 if they take too long, and are not retried", async () => {
     let tries = 0
     house.drawn.before = () => {
       tries++
@@ -144,7 +144,7 @@ describe.each(engines)("documents on %s", (engine) => {
       1
     ])
   })
-  it("answer 422 if an error is thrown while they are composed", async () => {
+  it("are refused with 422 if an error is thrown while they are composed", async () => {
     house.drawn.before = () =>
       Effect.succeed({
         compose: () => {

@@ -70,7 +70,7 @@ describe.each(engines)("a board on %s", (engine) => {
     expect((await house.ask(unmarked(null))).status).toBe(200)
     expect((await house.ask(at(board.url))).status).toBe(403)
   })
-  it("answers 403 for altered signatures, and once it is removed", async () => {
+  it("answers 403 at altered addresses, and once it is removed", async () => {
     const board = await made()
     const path = at(board.url)
     for (const other of [

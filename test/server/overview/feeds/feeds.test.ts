@@ -144,7 +144,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
     ).toBe(404)
   })
 
-  it("are valid while their user exists and may see the content", async () => {
+  it("are valid while their user is active and may see the content", async () => {
     const person = await made(
       "users",
       { name: "Bert", email: "bert@hire.example", roles: ["Admin"], active: true },
