@@ -11,10 +11,11 @@ import type { Fields, Json } from "../../core/kernel/fields/field.ts"
 import { predicates } from "../../core/kernel/lists/query.ts"
 import type { AnyRow } from "../../core/kernel/tables/table.ts"
 import type { Resource } from "../../core/kernel/endpoints/resource.ts"
-import { criteriaFields, criteriaOperators } from "../../core/pricing/pricing/criteria.ts"
+import { criteriaFields } from "../../core/pricing/pricing/criteria.ts"
 import { presets } from "../../core/pricing/pricing/definition.ts"
 import type { Sent } from "../server/serving.ts"
 import { bodyText, fitting, hostile, idIn, nearBody, odd_texts, oneOf, type Rows } from "./values.ts"
+import { words } from "../words.ts"
 
 export interface Question {
   readonly target: string
@@ -55,7 +56,7 @@ const specialsFor = (endpoint: Endpoint, catalogue: Catalogue, rows: Rows): Spec
     )
   const condition = fc.record({
     field: fc.constantFrom<Json>(...Object.keys(criteriaFields), "x"),
-    operator: fc.constantFrom<Json>(...criteriaOperators, "x"),
+    operator: fc.constantFrom<Json>(...words("eq not_eq in not_in gt gteq lt lteq cont x")),
     value: fc.oneof(hostile, fc.constantFrom<Json>(1, "10", ["1"], "2026-07-01", 6))
   })
   const importRow = fc.oneof(

@@ -41,7 +41,7 @@ export const criteriaFields = {
 } as const satisfies { readonly [field: string]: CriteriaKind }
 export type CriteriaField = keyof typeof criteriaFields
 
-export const criteriaOperators = ["eq", "not_eq", "in", "not_in", "gt", "gteq", "lt", "lteq", "cont"] as const
+const criteriaOperators = ["eq", "not_eq", "in", "not_in", "gt", "gteq", "lt", "lteq", "cont"] as const
 type CriteriaOperator = (typeof criteriaOperators)[number]
 
 export interface Condition {
