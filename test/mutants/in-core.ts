@@ -235,7 +235,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: engine_test, test: "a defect in", engine: "sqlite" }]
   },
   {
-    name: "a row stays cached as a rolled-back savepoint wrote it",
+    name: "a row that a savepoint changed among others stays as it was remembered before",
     file: "core/kernel/store/store.ts",
     within: "make",
     find: "      known.clear()\n      return Effect.tap",

@@ -201,6 +201,7 @@ describe.each(both_engines)("rows on %s", (engine) => {
               store.apply([update(cells, 1, { text: "once" }), update(cells, 2, { text: "more" })]),
               store.apply([update(cells, 1, { text: "alone" })]),
               store.transaction(store.apply([update(cells, 1, { text: "within" })])),
+              store.transaction(store.apply([updateWhere(cells, { id: 1 }, { amount: 2 })])),
               store.apply([update(cells, 1, { amount: 4 })]),
               Effect.exit(
                 store.transaction(Effect.andThen(store.apply([update(cells, 1, { text: "not" })]), Effect.fail("back")))
@@ -218,9 +219,9 @@ describe.each(both_engines)("rows on %s", (engine) => {
         )
       )
     )
-    expect(written).toHaveLength(12)
+    expect(written).toHaveLength(13)
     for (const [known, stored] of written) expect(known).toEqual(stored)
-    expect(written.map(([known]) => known?.amount)).toEqual([-5, 12, 12, 1, 1, 1, 1, 4, 4, 5, 3, undefined])
+    expect(written.map(([known]) => known?.amount)).toEqual([-5, 12, 12, 1, 1, 1, 1, 2, 4, 4, 5, 3, undefined])
     expect(written.map(([known]) => known?.text).slice(3, 9)).toEqual(words("Ä once alone within within within"))
   })
   it("are read again in a transaction on Postgres, where others may have changed them", async () => {
