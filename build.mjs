@@ -320,12 +320,12 @@ else console.warn("There is no Node 24, so flightcase/client could not be writte
 const of_tables = `
   import { Effect } from "effect"
   import { catalogue } from "./core/catalogue.ts"
-  import { fingerprintOf } from "./core/kernel/runtime/schema.ts"
-  process.stdout.write(Effect.runSync(fingerprintOf(catalogue, { dialect: "sqlite", keeps_counts: false })))
+  import { tablesOfDevices } from "./core/kernel/runtime/schema.ts"
+  process.stdout.write(Effect.runSync(tablesOfDevices(catalogue)))
 `
 if (existsSync(node)) {
   const text = execFileSync(node, ["--input-type=module", "--eval", of_tables], { cwd: root, encoding: "utf8" })
-  writeFileSync(`${root}out/tables.sql`, text)
+  writeFileSync(`${root}out/tables.txt`, text)
 }
 
 // The worker that renders documents in threads: a program of its own in out/print. Its libraries find their data by

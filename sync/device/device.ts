@@ -176,7 +176,7 @@ interface DeviceParts extends SessionParts {
 /** Default time to wait while another process syncs this profile. */
 const lock_patience_millis = 30_000
 /** Written by the build; not there when this runs from its sources. */
-const built_tables = new URL("../tables.sql", import.meta.url)
+const built_tables = new URL("../tables.txt", import.meta.url)
 
 type Session = ReturnType<typeof openSession>
 const missingIn = ({ outbox, run }: DeviceParts): Promise<MissingCommands | undefined> => run(missingNow(outbox))

@@ -4,7 +4,7 @@
  * from their declaration if missing, and migrated if they exist.
  */
 import { itemAt } from "../../values/text.ts"
-import { Data, Effect, Result } from "effect"
+import { Data, Effect, Hash, Result } from "effect"
 import { type NewEvent, projectEvent } from "../events/event-type.ts"
 import { constraintRejection } from "../store/database-errors.ts"
 import { createTable } from "../store/statement.ts"
@@ -153,15 +153,23 @@ const createTables = Effect.fnUntraced(function* (
   ])
 })
 /** Text of the statements that create the projected tables: a database keeps the one by which it was made. */
-export const fingerprintOf = (catalogue: Catalogue, store: Pick<StoreShape, "dialect" | "keeps_counts">) =>
+const fingerprintOf = (catalogue: Catalogue, store: Pick<StoreShape, "dialect" | "keeps_counts">) =>
   Effect.map(createTables(catalogue, store), (statements) => statements.join(";\n"))
 
-/** Whether the projected tables are as this release declares them. `declared`: the fingerprint, if known already. */
-export const tablesAreCurrent = Effect.fnUntraced(function* (catalogue: Catalogue, declared?: string) {
+/** A fingerprint in short: its length, and hashes of it and of its second half. */
+const digestOf = (text: string): string =>
+  [text.length, Hash.string(text), Hash.string(text.slice(text.length / 2))].join(" ")
+/** Digest of the tables of devices, which the build writes to `out/tables.txt`. */
+export const tablesOfDevices = (catalogue: Catalogue) =>
+  Effect.map(fingerprintOf(catalogue, { dialect: "sqlite", keeps_counts: false }), digestOf)
+
+/** Whether the projected tables are as this release declares them. `built`: `tablesOfDevices`, if known already. */
+export const tablesAreCurrent = Effect.fnUntraced(function* (catalogue: Catalogue, built?: string) {
   const store = yield* Store
   const stored = yield* storedMeta(store, "tables")
-  // The text's file may be of another release, so it confirms only; the declarations decide.
-  return (declared !== undefined && stored === declared) || stored === (yield* fingerprintOf(catalogue, store))
+  // The build's file may be of another release, so it confirms only; the declarations decide.
+  if (built !== undefined && stored !== undefined && digestOf(stored) === built) return true
+  return stored === (yield* fingerprintOf(catalogue, store))
 })
 
 /** Creates or upgrades everything in one transaction, or changes nothing. Returns whether the database was empty. */

@@ -44,7 +44,7 @@ export const readReplicaPosition = Effect.gen(function* () {
 
 export interface ReplicaOptions {
   readonly catalogue: Catalogue
-  /** Fingerprint of its tables (`fingerprintOf`), if the build has worked it out. */
+  /** Digest of its tables (`tablesOfDevices`), if the build has worked it out. */
   readonly tables?: string | undefined
   readonly outbox: Outbox
   readonly replica_id: number
