@@ -2,5 +2,5 @@
 import { invoiceRaces } from "./invoice-races.ts"
 import { receiptRaces } from "./receipt-races.ts"
 
-invoiceRaces(1, 2)
+invoiceRaces(5, 2)
 receiptRaces(2)
