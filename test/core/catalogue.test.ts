@@ -84,7 +84,7 @@ describe("the catalogue", () => {
     expect(catalogue.loaded.endpoints).toHaveLength(whole.endpoints.length)
     expect(catalogue.loaded).toBe(catalogue.whole)
   })
-  it("has settings of slices not loaded yet, and finds tables current although a text of them differs", async () => {
+  it("has settings of slices not loaded yet, and finds tables current although a given digest differs", async () => {
     const catalogue = await unloaded("settings")
     const group = Object.keys(whole.settings).find((name) => !(name in catalogue.loaded.settings)) ?? ""
     const app = await openApp("sqlite")

@@ -14,27 +14,24 @@ import { present } from "../../context/pages.ts"
 /** Contact details as the API takes them, and the path of their kind below the member. */
 type Contacts = ReadonlyArray<{ readonly path: string; readonly body: JsonObject }>
 
-/** Contact details that `--email`, `--phone`, `--street` and others give. Exit 2 or 5 if the API would refuse them. */
+/** Contact details that `--email`, `--phone`, `--street` and others give. Exit 2 if the API would refuse them. */
 const contactsGiven = async (context: CommandContext, flags: Flags): Promise<Contacts> => {
   const given = (name: string) => textFlag(flags, name)
   const [email, phone, street, country] = ["email", "phone", "street", "country"].map(given)
-  if (email !== undefined && !/^\S+@\S+$/.test(email))
-    throw usageError(`--email: ${JSON.stringify(email)} is no e-mail address.`)
   const place = present({ city: given("city"), county: given("county"), postcode: given("postcode") })
   if (street === undefined && (Object.keys(place).length > 0 || country !== undefined))
     throw usageError("An address begins with its street: give --street, too.")
   const country_id = country === undefined ? undefined : await resolveId(context, "countries", country)
-  const given_fields = [
-    { path: "emails", fields: emailFields, body: present({ address: email }) },
-    { path: "phones", fields: phoneFields, body: present({ number: phone }) },
-    { path: "addresses", fields: addressFields, body: present({ street, ...place, country_id }) }
+  const contacts = [
+    { path: "emails", fields: emailFields, flag: "email", body: present({ address: email }) },
+    { path: "phones", fields: phoneFields, flag: "phone", body: present({ number: phone }) },
+    { path: "addresses", fields: addressFields, flag: undefined, body: present({ street, ...place, country_id }) }
   ].filter(({ body }) => Object.keys(body).length > 0)
-  for (const { body, fields } of given_fields) {
-    const { errors } = readFields(fields, body, { mode: "create", base_currency: "" })
-    const [wrong] = Object.entries(errors)
-    if (wrong !== undefined) throw new CliError(exit_codes.invalid, `${wrong[0]}: ${wrong[1][0] ?? ""}`, { errors })
+  for (const { body, fields, flag } of contacts) {
+    const [wrong] = Object.entries(readFields(fields, body, { mode: "create", base_currency: "" }).errors)
+    if (wrong !== undefined) throw usageError(`--${flag ?? wrong[0]}: ${wrong[1].join(" ")}`)
   }
-  return given_fields.map(({ body, path }) => ({ path, body: { ...body, is_primary: true } }))
+  return contacts.map(({ body, path }) => ({ path, body: { ...body, is_primary: true } }))
 }
 
 /** Creates a member and its contact details, one command after the other; returns the answer and the member's path. */
