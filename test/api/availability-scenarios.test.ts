@@ -12,7 +12,7 @@ const pagesOf = async <const Noun extends Kept>(ask: Ask, noun: Noun, include: s
     found.push(...rows)
   }
 }
-/** Deals, containers and products as they are left, without ids and stamps. */
+/** Final opportunities, containers and products, without ids and timestamps. */
 const endOf = async (ask: Ask): Promise<ReadonlyArray<string>> =>
   [
     ...(await pagesOf(ask, "opportunities", "items,items.assets")).map((one) => [
@@ -52,7 +52,7 @@ it("each family of availability scenarios has all of its scenarios", () => {
   expect(letters).toEqual(["A9", "B7", "C6", "D11", "E4", "F6", "G10", "H14", "I10", "J5", "K2"])
 })
 
-// The resolution stands once anything is claimed, so each has servers of its own.
+// Each resolution has its own servers: it cannot change once something is reserved.
 for (const resolution of ["daily", "half_daily", "hourly"] as const) {
   playEverywhere({
     title: `availability by ${resolution} slots`,

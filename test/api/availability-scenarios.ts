@@ -27,19 +27,19 @@ export interface Claimed {
 }
 export interface Scene extends Calling {
   readonly subject: string
-  /** This scenario's own store, in UTC unless said otherwise. */
+  /** Creates a store for this scenario, in UTC by default. */
   readonly store: (body?: object) => Promise<number>
   readonly product: (body?: object) => Promise<Made<"product">>
-  /** A bulk product with a quantity at the store. */
+  /** Creates a bulk product with a quantity at the store. */
   readonly bulk: (store_id: number, quantity: number, body?: object) => Promise<number>
   readonly unit: (product_id: number, store_id: number, body?: object) => Promise<number>
-  /** A serialised product with a number of units at the store. */
+  /** Creates a serialised product with a number of units at the store. */
   readonly units: (
     store_id: number,
     count: number,
     body?: object
   ) => Promise<{ readonly id: number; readonly units: ReadonlyArray<number> }>
-  /** A draft of one line, by the day (2026) or the instant; no end leaves it open. */
+  /** Creates a draft of one line; dates are days of 2026 or instants, no end leaves it open. */
   readonly draft: (
     store_id: number,
     item_id: number | null,
@@ -48,7 +48,7 @@ export interface Scene extends Calling {
     to: string | null,
     body?: object
   ) => Promise<Claimed>
-  /** An Active order of one line. */
+  /** Creates an active order of one line. */
   readonly claim: (
     store_id: number,
     item_id: number,
@@ -58,16 +58,16 @@ export interface Scene extends Calling {
     body?: object
   ) => Promise<Claimed>
   readonly move: (id: number, name: string, body?: object) => Promise<Reply>
-  /** Units allocated to the line; answers their assignments. */
+  /** Allocates units to the line; returns their assignments. */
   readonly allocate: (demand: Claimed, ...units: ReadonlyArray<number>) => Promise<ReadonlyArray<number>>
   readonly point: (product_id: number, store_id: number, date: string) => Promise<Body["availability"]>
   readonly range: (product_id: number, store_id: number, from: string, to: string) => Promise<Body["availability"]>
   readonly gantt: (product_id: number, store_id: number, from: string, to: string) => Promise<Body["gantt"]>
   readonly calendar: (store_id: number, from: string, to: string) => Promise<Body["calendar"]>
   readonly shortages: (query: string) => Promise<Body["shortages"]>
-  /** A serialised product that serves as a case, with its container template. */
+  /** Creates a serialised product used as a case, with its container template. */
   readonly caseProduct: (template: object, body?: object) => Promise<number>
-  /** An open container with a case of its own at the store. */
+  /** Creates an open container with its own case at the store. */
   readonly container: (
     store_id: number,
     template: object,
@@ -75,11 +75,11 @@ export interface Scene extends Calling {
   ) => Promise<{ readonly id: number; readonly housing: number; readonly product: number }>
   readonly act: (container: number, verb: string, body?: object) => Promise<Reply>
   readonly pack: (container: number, serialised_item_id: number, body?: object) => Promise<Reply>
-  /** Free on a day long after every packing. */
+  /** Available quantity on a day long after all packing. */
   readonly free: (product_id: number, store_id: number) => Promise<number>
 }
 
-/** `07-02` of 2026, or what is a full date or instant already. */
+/** `07-02` is a day of 2026; full dates and instants stay as they are. */
 const dated = (text: string): string => (/^\d\d-\d\d$/.test(text) ? `2026-${text}` : text)
 const instant = (text: string): string => (dated(text).length === 10 ? `${dated(text)}T00:00:00Z` : text)
 
@@ -187,7 +187,7 @@ export const sceneOf = (n: string, by: Answering, looks: Array<Look>): Scene => 
   }
 }
 
-/** 422 on exactly these fields, in whatever order. */
+/** Expects 422 with errors on exactly these fields, in any order. */
 export const refusedOn = (reply: Reply, ...fields: ReadonlyArray<string>): void =>
   expect([reply.status, Object.keys(reply.body?.errors ?? {}).sort()], JSON.stringify(reply.body)).toEqual([
     422,

@@ -251,7 +251,7 @@ describe.each(engines)("invoices over HTTP on %s", (engine) => {
         ...(["e-mail", "POST", async () => `${await issued()}/email`, "invoices:write", "invoices.edit", 200] as const),
         () => ({ to: "pay@example.com" })
       ],
-      // Permitted, it is refused for want of the seller's name.
+      // Permitted, but 422: the seller's name is missing.
       ["read the XML", "GET", async () => `${await issued()}/xml`, "invoices:read", "invoices.view", 422],
       ["read the PDF", "GET", async () => `${await issued()}/pdf`, "invoices:read", "invoices.view", 200],
       ["list credit notes", "GET", async () => "/credit_notes", "credit-notes:read", "invoices.view", 200],

@@ -37,13 +37,13 @@ export interface Person {
   readonly name: string
   readonly token: Token
 }
-/** `{"q[id_eq]": 1}` as a query. */
+/** Query string of an object such as `{"q[id_eq]": 1}`. */
 export const queryOf = (query: object): string =>
   new URLSearchParams(Object.entries(query).map(([key, value]): [string, string] => [key, String(value)])).toString()
 
 /**
- * Organisations of class Standard pay 20 on Standard and 5 on Reduced; nothing is said of Exempt. Yen and dinars have a
- * rate; the clock shows `now`; webhooks may reach this machine.
+ * Organisations of class Standard pay 20 % on class Standard and 5 % on Reduced; Exempt has no rule. Yen and dinars
+ * have an exchange rate; the clock shows `now`; webhooks may reach this machine.
  */
 export const openBooks = async (engine: Engine, options: ServeOptions = {}) => {
   const data_folder = await mkdtemp(join(tmpdir(), "flightcase-house-"))
@@ -62,7 +62,7 @@ export const openBooks = async (engine: Engine, options: ServeOptions = {}) => {
   const house = rentalHouse((method, path, body) => ask(method, path, body))
   const post = (path: string, json: unknown = {}): Promise<Got> => ask("POST", path, json)
   const put = (path: string, json: unknown = {}): Promise<Got> => ask("PUT", path, json)
-  /** The thing a POST that must succeed answers with. */
+  /** Creates something; returns the created row. */
   const made = <const Path extends string>(path: Path, json: object = {}) => house.create(path, json)
   const get = async (path: string) => (await ask("GET", path)).body
   const good = (path: string) => house.must("GET", path)
@@ -82,28 +82,28 @@ export const openBooks = async (engine: Engine, options: ServeOptions = {}) => {
     await made("/exchange_rates", { source_currency_code: "GBP", target_currency_code: code, rate: "2" })
   }
   const product = await house.product({ name: "Stage", tax_class_id: standard })
-  /** An organisation taxed as Standard on what is bought of it. */
+  /** A supplier whose goods are taxed as class Standard. */
   const supplier = await house.customer({ name: "Big Cranes Ltd", purchase_tax_class_id: organisation })
   const sub_hire_group: number = (await made("/cost_groups", { name: "Lamps hired" })).id
   const purchase_group: number = (await made("/cost_groups", { name: "Lamps bought" })).id
   const groups = { sub_rental_cost_group_id: sub_hire_group, purchase_cost_group_id: purchase_group }
-  /** Serialised: 12.50 to sub-hire, 250.00 to buy; both at 20 %. */
+  /** Serialised: 12.50 to sub-hire, 250.00 to buy; 20 % tax. */
   const lamp = await house.product({
     ...{ name: "Lamp", stock_method: 2, sub_rental_price: 1250, purchase_price: 25_000 },
     ...{ tax_class_id: reduced, purchase_tax_class_id: standard, ...groups }
   })
-  /** Bulk: 1.25 to sub-hire, 9.99 to buy; at 5 %. */
+  /** Bulk: 1.25 to sub-hire, 9.99 to buy; 5 % tax. */
   const cable = await house.product({
     ...{ name: "Cable", sub_rental_price: 125, purchase_price: 999 },
     ...{ tax_class_id: standard, purchase_tax_class_id: reduced, ...groups }
   })
 
-  /** A draft of the customer with one row of 100.00 at 20 % by default. */
+  /** Creates a draft invoice; by default one row of 100.00 at 20 % tax. */
   const draft = (more: object = {}) =>
     made("/invoices", { member_id: member, items: [{ name: "Stage", unit_price: "100.00" }], ...more })
   const checkout = (id: number, json: unknown = {}, more: Sent = {}): Promise<Got> =>
     ask("POST", `/opportunities/${id}/invoices`, json, more)
-  /** A draft to the supplier for the hire; by default one non-product row of 100.00 at 20 %. */
+  /** Creates a draft purchase order for the hire; by default one non-product row of 100.00 at 20 % tax. */
   const order = (more: object = {}) =>
     made("/purchase_orders", {
       ...{ supplier_id: supplier, ...hire },
@@ -118,12 +118,12 @@ export const openBooks = async (engine: Engine, options: ServeOptions = {}) => {
   }
   const receive = (id: number, lines: unknown, more: object = {}, how: Sent = {}): Promise<Got> =>
     ask("POST", `/purchase_orders/${id}/receive`, { lines, ...more }, how)
-  /** A token of the owner, by default with ability `*`. */
+  /** Creates a token of the owner, by default with ability `*`. */
   const token = async (more: object = {}): Promise<Token> => {
     const it = await made("/tokens", { name: `Till ${++count}`, abilities: ["*"], ...more })
     return { id: it.id, secret: it.secret, name: it.name, user_id: it.user_id }
   }
-  /** An active user with just these permissions, and a token, by default with ability `*`. */
+  /** Creates an active user with only these permissions, and a token, by default with ability `*`. */
   const person = async (
     permissions: ReadonlyArray<string> = [],
     abilities: ReadonlyArray<string> = ["*"]
@@ -143,7 +143,7 @@ export const openBooks = async (engine: Engine, options: ServeOptions = {}) => {
     issued: async (more: object = {}, when: object = {}) => made(`/invoices/${(await draft(more)).id}/issue`, when),
     shown: async (id: number, include = "items,payments,credit_notes") =>
       (await get(`/invoices/${id}?include=${include}`)).invoice,
-    /** An opportunity of the customer with lines of a product at 20 %; sold, so that days do not matter. */
+    /** Creates an opportunity with sale lines at 20 % tax; sold, so that days do not matter. */
     job: async (lines: ReadonlyArray<object> = [{ unit_price: "100.00" }], more: object = {}) => {
       const { id } = await house.opportunity({
         ...{ member_id: member, starts_at: "2026-07-01T09:00:00Z", ends_at: "2026-07-04T09:00:00Z" },
@@ -158,22 +158,22 @@ export const openBooks = async (engine: Engine, options: ServeOptions = {}) => {
       expect(got.status, got.text).toBe(201)
       return got.body.invoice
     },
-    /** Sent, and everything on it received. */
+    /** Creates a sent purchase order and receives all of it. */
     received: async (more?: object, receipt?: object) => {
       const { id, items } = await sent(more)
       const got = await receive(id, items.map(everything), receipt)
       expect(got.status, got.text).toBe(200)
       return order_of(id)
     },
-    /** A supplier, by default untaxed. */
+    /** Creates an organisation, by default untaxed. */
     organisation_of: (more: object = {}) => house.customer(more),
-    /** A bearer token of somebody with these permissions and abilities. */
+    /** Bearer token of a new user with these permissions and abilities. */
     tokenOf: async (permissions: ReadonlyArray<string>, abilities: ReadonlyArray<string>) =>
       (await person(permissions, abilities)).token.secret,
-    /** Asks with a token (none: null). */
+    /** Sends a request with a token, or without one if null. */
     by: (who: Token | null, method: string, path: string, json?: unknown, more: Sent = {}) =>
       ask(method, path, json, { token: who === null ? null : who.secret, ...more }),
-    /** The clock goes ahead by as much, and stands; the instant it shows. */
+    /** Advances the clock, which then stands still; returns its instant. */
     later: (millis: number) => {
       clock += millis
       server.setClock(clock)
@@ -186,10 +186,10 @@ export const openBooks = async (engine: Engine, options: ServeOptions = {}) => {
     },
     instant: () => new Date(clock).toISOString(),
     usage: (query: object = {}) => good(`/usage?${queryOf(query)}`),
-    /** Rows of `request_logs?`. */
+    /** Rows of the request log. */
     logs: async (query: object = {}) =>
       (await good(`/request_logs?${queryOf({ per_page: 100, ...query })}`)).request_logs,
-    /** Mails of the outbox, as they came; to that address alone where one is given. */
+    /** Mails in the outbox, oldest first; only those to an address if one is given. */
     mails: async (to?: string): Promise<ReadonlyArray<Email>> => {
       const folder = join(data_folder, "outbox")
       const names = await readdir(folder).catch(() => [])
@@ -207,23 +207,23 @@ export const openBooks = async (engine: Engine, options: ServeOptions = {}) => {
 }
 export type Books = Awaited<ReturnType<typeof openBooks>>
 
-/** The status, and the fields a refusal names. */
+/** Status of a refusal and the fields it names. */
 export const refusal = (got: Got): ReadonlyArray<unknown> => [got.status, ...Object.keys(got.body?.errors ?? {}).sort()]
 
-/** A line of a receipt with all that a row still waits for. */
+/** A receipt line for all that is still to come of a row. */
 export const everything = (item: Body["purchase_order"]["items"][number]): object => ({
   item_id: item.id,
   quantity: item.outstanding_quantity
 })
 
-/** A subscriber to these kinds, with the deliveries received. */
+/** Subscribes to these events; returns the deliveries received. */
 export const listening = async (yard: Books, events: ReadonlyArray<string>) => {
   const hook = await receiver()
   await yard.made("/webhooks", { url: hook.url, events })
   const told = (event: string): ReadonlyArray<Delivered> => hook.got.filter((one) => one.body.event === event)
   return {
     told,
-    /** The data of the first delivery of this kind for which it holds. */
+    /** Data of the first matching delivery of an event. */
     heard: async (event: string, which: (data: Body) => boolean = () => true) => {
       const found = () => told(event).find((one) => which(one.body.data))
       await expect.poll(() => found() !== undefined, soon).toBe(true)
@@ -233,20 +233,20 @@ export const listening = async (yard: Books, events: ReadonlyArray<string>) => {
   }
 }
 
-/** The job's last word. */
+/** The job once it has ended. */
 export const ended = async (yard: Books, job_id: string) => {
   const job = async () => (await yard.get(`/system/jobs/${encodeURIComponent(job_id)}`)).job
   await expect.poll(async () => ["done", "failed"].includes((await job())?.status), soon).toBe(true)
   return job()
 }
 
-/** A file by its signed address, as somebody opens it who has nothing else. */
+/** Opens a file by its signed address, without a token. */
 export const opened = (server: Serving, url: string, more: Sent = {}): Promise<Got> => {
   const { pathname, search } = new URL(url, public_url)
   return server.ask(pathname + search, { token: null, ...more })
 }
 
-/** The words of a PDF, by `pdftotext` where it is installed. */
+/** Text of a PDF, by `pdftotext` if installed. */
 export const wordsOf = (bytes: Uint8Array): string => {
   expect(Buffer.from(bytes.subarray(0, 5)).toString("latin1")).toBe("%PDF-")
   const read = spawnSync("pdftotext", ["-layout", "-", "-"], { input: bytes, encoding: "utf8" })
@@ -254,7 +254,7 @@ export const wordsOf = (bytes: Uint8Array): string => {
 }
 
 export const keyed = (key: string): Sent => ({ headers: { "idempotency-key": key } })
-/** The key, requests and units of rows of usage. */
+/** Key, requests and units of each usage row. */
 export const counts = (usage: Body): ReadonlyArray<readonly [string, number, number]> =>
   usage.usage.map((row) => [row.key, row.request_count, row.weighted_units])
 /** Sends the same request a number of times. */
@@ -263,5 +263,5 @@ export const times = async <A>(many: number, act: (at: number) => Promise<A>): P
   for (let at = 0; at < many; at++) got.push(await act(at))
   return got
 }
-/** A grid of two days, which weighs 5. */
+/** A calendar of two days, which weighs 5 units. */
 export const calendar = "/availability/calendar?store_id=1&from=2026-07-01&to=2026-07-02"

@@ -1,7 +1,7 @@
 import { invoices, scenarios, sceneOf } from "./billing-scenarios.ts"
 import { type Ask, playEverywhere } from "./playing.ts"
 
-/** What scenarios leave of invoices, without what differs by place and time: ids, stamps, and numbers given later. */
+/** Final invoices without ids, timestamps and numbers, which differ by runtime. */
 const endOf = async (ask: Ask): Promise<ReadonlyArray<string>> => {
   const ends: Array<string> = []
   for (let page = 1; ; page++) {

@@ -1,4 +1,4 @@
-/** Scenarios of billing, played by a server on either engine and by an offline device. */
+/** Scenarios of billing, run on a server of either engine and on an offline device. */
 import { expect } from "vitest"
 import type { Answering, Look, Reply, Scenario as Told } from "./playing.ts"
 import { type Calling, callingOf, type Made } from "./calling.ts"
@@ -15,15 +15,15 @@ export const scenario = (n: number, title: string, run: Scenario["run"]): Scenar
 
 export interface Scene extends Calling {
   readonly name: string
-  /** An organisation, taxed unless said otherwise. */
+  /** Creates an organisation, taxed by default. */
   readonly customer: (body?: object) => Promise<Made<"member">>
   readonly product: (body?: object) => Promise<Made<"product">>
-  /** A draft with one row of 100.00 unless said otherwise. */
+  /** Creates a draft, by default with one row of 100.00. */
   readonly draft: (body?: object) => Promise<Made<"invoice">>
   readonly issued: (body?: object) => Promise<Made<"invoice">>
   readonly issue: (id: number, body?: object) => Promise<Reply>
   readonly shown: (id: number, include?: string) => Promise<Made<"invoice">>
-  /** An opportunity of a new customer with these lines. */
+  /** Creates an opportunity of a new customer with these lines. */
   readonly deal: (lines?: ReadonlyArray<object>, body?: object) => Promise<Made<"opportunity">>
   readonly checkout: (opportunity_id: number, body?: object) => Promise<Reply>
   readonly billed: (opportunity_id: number, body?: object) => Promise<Made<"invoice">>

@@ -1,4 +1,4 @@
-/** What every scene has, whatever it is about: the calls of whoever answers, and looks for later. */
+/** Requests and expectations that all scenarios share. */
 import { expect } from "vitest"
 import type { Row } from "../../cli/base/answers.ts"
 import type { Complete } from "../answers.ts"
@@ -6,7 +6,7 @@ import { type RentalHouse, rentalHouse } from "../rental-house.ts"
 import type { Serving } from "../server/serving.ts"
 import type { Answering, Look, Reply } from "./playing.ts"
 
-/** The row with a key as the answer to a change has it. */
+/** Type of the row under a key in the response to a change. */
 export type Made<Key extends string> = Complete<Row<Key>>
 export interface Calling extends Answering {
   readonly get: (path: string) => Promise<Reply>
@@ -14,7 +14,7 @@ export interface Calling extends Answering {
   readonly put: (path: string, body?: unknown) => Promise<Reply>
   readonly patch: (path: string, body?: unknown) => Promise<Reply>
   readonly remove: (path: string) => Promise<Reply>
-  /** The thing a post that must succeed answers with, by its key. */
+  /** Creates something; returns the created row by its key. */
   readonly made: <Key extends string>(path: string, body: unknown, key: Key) => Promise<Made<Key>>
   readonly later: (look: Look) => void
 }
@@ -37,16 +37,16 @@ export const callingOf = (by: Answering, looks: Array<Look>): Calling => {
   }
 }
 
-/** 422 on exactly these fields. */
+/** Expects 422 with errors on exactly these fields. */
 export const refusedOn = (reply: Reply, ...fields: ReadonlyArray<string>): void =>
   expect([reply.status, Object.keys(reply.body?.errors ?? {})], JSON.stringify(reply.body)).toEqual([422, fields])
-/** What a document comes to: the same columns whatever it is. */
+/** Totals of a document, whatever its type. */
 export const amounts = (document: {
   readonly subtotal: string
   readonly tax_total: string
   readonly total: string
 }): ReadonlyArray<string> => [document.subtotal, document.tax_total, document.total]
 
-/** What the owner makes at a server. */
+/** Creates records on a server as its owner. */
 export const houseAt = (server: Pick<Serving, "ask">): RentalHouse =>
   rentalHouse((method, path, json) => server.ask(`/api/v1${path}`, { method, ...(json === undefined ? {} : { json }) }))

@@ -1,4 +1,6 @@
-/** Checkout comes to what the opportunity or its active version comes to, to the unit, over a world of opportunities. */
+/**
+ * Checkout totals equal those of the opportunity or its active version, to the minor unit, for random opportunities.
+ */
 import * as fc from "fast-check"
 import { beforeAll, describe, expect, it } from "vitest"
 import { engines, plays_everything } from "../app.ts"
@@ -45,7 +47,7 @@ const plans: fc.Arbitrary<Plan> = fc.record({
   version: fc.boolean(),
   untaxed: fc.constantFrom(false, false, false, true)
 })
-/** The same worlds in every run. */
+/** Equal opportunities in every run. */
 const worlds = (count: number): ReadonlyArray<Plan> => fc.sample(plans, { numRuns: count, seed: 14 })
 
 describe.each(engines)("checkout of every opportunity of a generated company, on %s", (engine) => {
@@ -88,7 +90,7 @@ describe.each(engines)("checkout of every opportunity of a generated company, on
     const path = `/opportunities/${id}`
     if (plan.version) await w.create(`${path}/convert_to_quotation`)
     for (const { kind, body } of plan.lines) {
-      // A line by hand; a priced text; a product by hand; a product by its rate.
+      // A manual line; a priced text; a product with a manual price; a product priced by its rate.
       const { unit_price: _, ...by_rate } = body as { readonly unit_price: number }
       const shape =
         kind === 0

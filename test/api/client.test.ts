@@ -1,4 +1,4 @@
-/** How `flightcase/client` asks, held without a server: a fetch that answers as it is told. */
+/** `flightcase/client` against a fake fetch, without a server. */
 import { describe, expect, it, vi } from "vitest"
 import { clientOf } from "../../client/runtime.ts"
 import {
@@ -50,7 +50,7 @@ type Answer = Response | Error | ((asked: Asked) => Promise<Response>)
 const json = (body: unknown, status = 200, headers: { readonly [name: string]: string } = {}): Response =>
   new Response(JSON.stringify(body), { status, headers })
 
-/** A client whose requests get these answers, in their order; and the requests. */
+/** A client whose requests get these responses in order, and the requests it sent. */
 const answeredBy = (...answers: ReadonlyArray<Answer>) => {
   const asked: Array<Asked> = []
   const fetch = async (url: string, init: Omit<Asked, "url" | "at">): Promise<Response> => {
@@ -71,7 +71,7 @@ const failure = (call: Promise<unknown>): Promise<FlightcaseError> =>
     () => Promise.reject(new Error("It succeeded.")),
     (cause) => cause
   )
-/** Waits end at once. */
+/** Runs the body with waits that end at once. */
 const withoutWaiting = async <A>(body: () => Promise<A>): Promise<A> => {
   vi.useFakeTimers()
   try {
@@ -224,7 +224,7 @@ describe("a retry of the client", () => {
 })
 
 describe("an event stream of the client", () => {
-  /** An answer in pieces as they come over the network. */
+  /** A response that arrives in chunks. */
   const streamed = (...parts: ReadonlyArray<string>): Response =>
     new Response(ReadableStream.from(parts).pipeThrough(new TextEncoderStream()))
 

@@ -58,7 +58,7 @@ describe.each(engines)("conventions on %s", (engine) => {
     })
   })
 
-  // The text of the feeds, as it is had with a token.
+  // Text of the feed at an address with a token.
   describe("calendar feeds", () => {
     it("a feed is sent as text/calendar, with an inline disposition", async () => {
       const got = await api("/calendar_feeds/export")

@@ -1,6 +1,6 @@
 /**
- * Answers held against what their endpoints declare: the status is one of those described, the body decodes through the
- * Schema of the answer or of the refusal with no key beside those declared, and each header is described.
+ * Checks responses against their declared endpoints: the status is declared, the body decodes through the response's
+ * Schema without excess keys, and each header is declared.
  */
 import { Result, Schema } from "effect"
 import { match } from "../../core/kernel/runtime/engine.ts"
@@ -27,11 +27,11 @@ interface Response {
   readonly content?: { readonly [type: string]: { readonly schema: { readonly $ref?: string } } }
 }
 
-/** Headers that every HTTP answer may carry; what they say is HTTP's. */
+/** HTTP's own headers, which any response may carry. */
 const of_http = new Set(["content-type", "content-length", "connection", "date", "allow", "vary"])
-/** Headers that browsers may read across origins. */
+/** Headers of cross-origin requests. */
 const of_fetch = /^access-control-/
-/** Bodies are decoded by the Schemas themselves; the description gives statuses, types and headers. */
+/** Bodies are decoded by the Schemas themselves; only statuses, types and headers are read from the description. */
 const no_schemas: JsonSchemas = { of: () => ({}), components: {} }
 const { headers: known_headers, responses: known_responses } = headersAndErrors([]) as {
   readonly [part: string]: { readonly [name: string]: JsonObject }
@@ -64,7 +64,7 @@ const headerProblem = (endpoint: Endpoint, { headers = {} }: Response, got: Give
     if (of_http.has(name) || of_fetch.test(name)) continue
     const known = described.get(name)
     if (known === undefined) return `header ${name} is not described`
-    // Headers of one endpoint are texts.
+    // An endpoint's own headers are declared as text.
     const { schema } =
       endpoint.answer_headers[known] === undefined ? shared.headers[known]! : ({ schema: { type: "string" } } as Header)
     if (schema.type === "integer" && !/^\d+$/.test(value)) return `header ${name} is ${value}, not an integer`
@@ -90,7 +90,7 @@ const schemaFor = (endpoint: Endpoint, status: number, ref: string | undefined):
   return error_answers[status] ?? errorSchemas[nameIn(ref!) as keyof typeof errorSchemas]
 }
 const decoders = new WeakMap<Schema.Codec<unknown>, (value: unknown) => Result.Result<unknown, Schema.SchemaError>>()
-/** How a value differs from its Schema, excess keys included; undefined if it does not. */
+/** How a value violates its Schema, with excess keys; undefined if it does not. */
 export const decodingProblem = (schema: Schema.Codec<unknown>, value: unknown): string | undefined => {
   let decode = decoders.get(schema)
   if (decode === undefined)
@@ -99,7 +99,7 @@ export const decodingProblem = (schema: Schema.Codec<unknown>, value: unknown): 
   return Result.isFailure(decoded) ? String(decoded.failure.message) : undefined
 }
 
-/** Fault of a response, with its operation; undefined for paths that are no operation. */
+/** How a response violates its operation's description; undefined for paths without an operation. */
 export const answerProblem = (
   catalogue: Catalogue,
   method: string,
@@ -108,7 +108,7 @@ export const answerProblem = (
   at?: { readonly headers: boolean }
 ): string | undefined => {
   const found = match(catalogue, method, pathOf(target))
-  // HEAD is answered as GET is, without its body; pages and metrics outside the API are not described.
+  // HEAD responds like GET without a body; pages and metrics outside the API are not described.
   if (found instanceof Rejection || method === "HEAD" || !isDescribed(found.endpoint)) return undefined
   const problem = problemOf(found.endpoint, got, at)
   return problem === undefined ? undefined : `${found.endpoint.name} answered ${got.status}: ${problem}`

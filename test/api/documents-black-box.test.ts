@@ -16,7 +16,7 @@ const word_of = (type: string): string =>
         ? "CreditNote"
         : "PurchaseOrder"
 
-/** One thing of each kind that documents are made of. */
+/** Creates one source of each kind of document. */
 const sourcesOf = async (yard: Books) => {
   const job = await yard.job([{ name: "Stage", unit_price: "100.00" }], { subject: "Winter gala" })
   const invoice = await yard.issued({ store_id: 1, subject: "Winter bill" })
@@ -66,7 +66,7 @@ const pressOf = (yard: Books, sources: Sources) => {
   }
 }
 type Press = ReturnType<typeof pressOf>
-/** A yard of Northlight Rental, with one thing of each kind and a press for their documents. */
+/** A company with one source of each kind of document, and requests for their documents. */
 const openPress = async (engine: Engine) => {
   const yard = await openBooks(engine)
   await yard.put("/settings/company", { settings: { name: "Northlight Rental" } })

@@ -4,7 +4,7 @@ import { engines } from "../app.ts"
 import { type Books, openBooks } from "./billing-black-box.ts"
 import type { Body } from "../answers.ts"
 
-/** The ten operations of metering and notifications, what they ask for and what they weigh. */
+/** Ten operations of metering and notifications, with their permission and weight. */
 const ten = [
   ["GET", "/api/v1/usage", "api-usage:read", 0],
   ["GET", "/api/v1/usage/export", "api-usage:read", 0],
@@ -77,7 +77,7 @@ describe.each(engines)("the catalogue of endpoints on %s (rules/conventions 16)"
       const got = await house.server.ask(uri.replaceAll(/\{\w+\}/g, "1"), { method: "PURGE" })
       expect([uri, got.status]).toEqual([uri, 405])
       const allowed = (got.headers["allow"] ?? "").split(/, */).filter((one) => !["HEAD", "OPTIONS"].includes(one))
-      // An address with a word in the place of a number may be served beside it: what is allowed is at least this.
+      // Another route may also match an address with a word for a number, so more methods may be allowed.
       for (const method of methods) expect(allowed, uri).toContain(method)
     }
   })

@@ -1,6 +1,6 @@
 /**
- * Sends invalid requests to every endpoint, and the same to a server on either engine. FUZZ_SEED replays or varies the
- * run, FUZZ_TIMES repeats it.
+ * Sends the same invalid requests to every endpoint on both engines. FUZZ_SEED replays or varies the run, FUZZ_TIMES
+ * repeats it.
  */
 import * as fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -19,7 +19,7 @@ const seed = Number(process.env["FUZZ_SEED"] ?? 20_260_618)
 const times = Number(process.env["FUZZ_TIMES"] ?? 1)
 
 const refusals = new Set([401, 403, 404, 405, 409, 410, 413, 415, 422, 425])
-/** Each looks at the process or at what only chance names. */
+/** Their responses depend on the process or on random names. */
 const engine_bound = new Set(["metrics", "replicas.follow", "system.checks", "system.health"])
 /** Recorded in the background: two servers may differ in progress. */
 const isByAndBy = ({ name }: Endpoint): boolean => /^(usage|request_logs|notifications|jobs)\./.test(name)
@@ -45,9 +45,9 @@ describe(`arbitrary requests, with FUZZ_SEED=${seed}`, () => {
   let worlds: ReadonlyArray<World>
   let token: string
   const problems: Array<string> = []
-  /** From the responses to the last request. */
+  /** Undescribed responses since the last check. */
   const undescribed: Array<string> = []
-  /** Three of each endpoint are enough. */
+  /** Failures reported by endpoint: three are enough. */
   const told_of = new Map<string, number>()
   const faults = new Map<unknown, unknown>()
   const log: Log = {
@@ -62,7 +62,7 @@ describe(`arbitrary requests, with FUZZ_SEED=${seed}`, () => {
       engines.map((engine) => openWorld(engine, { log, undescribed: (problem) => undescribed.push(problem) }))
     )
     await Promise.all(worlds.map(createSampleData))
-    // Settings are among what is fuzzed: a token with a rate of its own is not shut out by them.
+    // Fuzzing changes the rate limit in the settings; a token with its own limit is not affected.
     const issued = await Promise.all(
       worlds.map((world) =>
         world.ask("/api/v1/tokens", {
@@ -106,7 +106,7 @@ describe(`arbitrary requests, with FUZZ_SEED=${seed}`, () => {
       let asked = 0
       let heads = await Promise.all(worlds.map((world) => world.head()))
       for (let round = 1; round <= times; round++) {
-        // Deletions come last, so that the others have rows.
+        // Deletions come last, so that other requests find rows.
         const ending = catalogue.endpoints.filter(({ produces }) => produces !== "text/event-stream")
         const order = ending.toSorted(
           (a, b) =>
@@ -148,7 +148,7 @@ describe(`arbitrary requests, with FUZZ_SEED=${seed}`, () => {
                 continue
               }
               if (!refusals.has(one.status)) say(endpoint, question, `${one.status} ${where}: ${because(one)}`)
-              // People read pages, errors as well.
+              // HTML pages show errors as HTML.
               else if (!isError(one) && endpoint.produces !== "text/html")
                 say(endpoint, question, `no error as documented ${where}: ${one.text.slice(0, 300)}`)
               if (now[at] !== heads[at])
@@ -200,7 +200,7 @@ describe(`arbitrary requests, with FUZZ_SEED=${seed}`, () => {
   })
 })
 
-/** The first row that is not the same; when somebody was last seen is noted beside the journal. */
+/** The first row that differs, ignoring times of last use, which are written outside the journal. */
 const unlike = (before: Rows, after: Rows): string | undefined => {
   const written = (row: AnyRow | undefined): string =>
     row === undefined ? "no row" : canonicalJson({ ...row, last_used_at: null } as Json)
@@ -229,13 +229,13 @@ const isError = ({ body, status }: Got): boolean => {
         ))
   )
 }
-/** Compared between engines: all but secrets, request ids and times of last use, which are recorded separately. */
+/** The part of a response that both engines share: no secrets, request ids or times of last use. */
 const told = ({ body, text }: Got): string =>
   (body === undefined ? text : canonicalJson(body as Json))
     .replace(/"(secret|last_used_at)":"[^"]*"/g, "")
-    // Signed with a mark that each server draws for each board.
+    // Each server signs board links with its own secret.
     .replace(/(\/board\/\d+-\d+-)[\w-]+/g, "$1")
-    // Units are counted a moment after the answer.
+    // Units are counted shortly after the response.
     .replace(/"units_this_month":\d+/g, "")
     .replace(/"offset":"(\d+)_\d+"/g, "$1")
     .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g, "")

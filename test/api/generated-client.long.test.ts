@@ -1,6 +1,6 @@
 /**
- * The description as its users meet it: linters with their strictest rules, and clients generated from it that
- * type-check and talk to a server. The tools are installed once, in a folder of their own, by their lock file.
+ * Checks the OpenAPI description with strict linters, and clients generated from it against a server. The tools are
+ * installed once, in their own folder, by their lock file.
  */
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -66,7 +66,7 @@ describe.skipIf(tools === undefined)("clients generated from the OpenAPI descrip
       const { problems } = JSON.parse(out.slice(out.indexOf("{"), out.lastIndexOf("}") + 1)) as {
         readonly problems: ReadonlyArray<{ readonly ruleId: string; readonly message: string }>
       }
-      // Ids are numbers, so `inbound` is none of them; the rule looks at the paths alone.
+      // The rule compares paths only: ids are numbers, so `inbound` is not ambiguous.
       const told = problems.map(({ message, ruleId }) => `${ruleId}: ${message}`)
       const ambiguous = told.filter((one) => one.startsWith("no-ambiguous-paths: "))
       expect(ambiguous.filter((one) => one.includes("/webhooks/inbound/{source}")).length).toBe(4)

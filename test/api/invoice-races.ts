@@ -1,4 +1,6 @@
-/** Several people at one invoice, over the server's interface on Postgres: exactly one of two that exclude each other wins. */
+/**
+ * Concurrent requests for one invoice over the API on Postgres: of two that exclude each other exactly one succeeds.
+ */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Effect } from "effect"
 import { isJsonObject } from "../../core/kernel/fields/field.ts"
@@ -11,7 +13,7 @@ const path = "/api/v1/invoices"
 interface Desk {
   readonly draft: (type?: string) => Promise<number>
   readonly issued: () => Promise<number>
-  /** Two drafts that each bill the whole of an order. */
+  /** Creates two drafts that each bill a whole order. */
   readonly twoOfOne: () => Promise<ReadonlyArray<number>>
   readonly post: (id: number, what: string, json?: object) => Promise<Got>
   readonly shown: (id: number) => Promise<Made<"invoice">>
@@ -47,7 +49,7 @@ const deskAt = async (server: Serving): Promise<Desk> => {
 }
 const statuses = (replies: ReadonlyArray<Got>): ReadonlyArray<number> => replies.map(({ status }) => status).sort()
 
-/** Two people record that the whole was paid. */
+/** Two people record full payment. */
 const paysTwice = async (desk: Desk): Promise<void> => {
   const id = await desk.issued()
   const replies = await Promise.all(
@@ -57,7 +59,7 @@ const paysTwice = async (desk: Desk): Promise<void> => {
   const { amount_outstanding, payments, status } = await desk.shown(id)
   expect([status, amount_outstanding, payments.length]).toEqual(["paid", "0.00", 1])
 }
-/** Somebody issues a draft that somebody else voids, and somebody pays an issued one that is being voided. */
+/** A draft is issued and voided at once; an issued invoice is paid and voided at once. */
 const issuesAgainstVoids = async (desk: Desk): Promise<void> => {
   const id = await desk.draft()
   const [issued, voided] = await Promise.all([desk.post(id, "issue"), desk.post(id, "void")])
@@ -74,7 +76,7 @@ const billsTwice = async (desk: Desk): Promise<void> => {
   const ids = await desk.twoOfOne()
   expect(statuses(await Promise.all(ids.map((id) => desk.post(id, "issue"))))).toEqual([200, 422])
 }
-/** A paid invoice is credited while all of it is refunded twice, and an unpaid one is credited twice. */
+/** A paid invoice is credited and refunded twice at once; an unpaid one is credited twice at once. */
 const creditsAgainstRefunds = async (desk: Desk): Promise<void> => {
   const id = await desk.issued()
   await desk.post(id, "payments", { amount: "100.00" })
@@ -93,7 +95,7 @@ const creditsAgainstRefunds = async (desk: Desk): Promise<void> => {
   expect((await desk.shown(other)).amount_credited).toBe("60.00")
 }
 
-/** The numbers of a kind, in the order in which they were given. */
+/** Numbers of a document type, in order of issue. */
 const numbersOf = async (server: Serving, type: "invoice" | "credit_note"): Promise<ReadonlyArray<unknown>> => {
   const event = type === "invoice" ? "invoice.issued" : "credit_note.issued"
   const events = await server.run(
@@ -107,7 +109,7 @@ const numbersOf = async (server: Serving, type: "invoice" | "credit_note"): Prom
 const wholeSeries = (count: number): ReadonlyArray<string> =>
   Array.from({ length: count }, (_, at) => String(at + 1).padStart(10, "0"))
 
-/** Sixteen clients issue and credit at once; some of the requests are refused. */
+/** Sixteen clients issue and credit at once; some requests are refused, and no number is skipped. */
 const numbersWithoutHoles = async (server: Serving, desk: Desk, each: number): Promise<void> => {
   const clients = Array.from({ length: 16 }, async (_, client) => {
     for (let at = 0; at < each; at++) {
@@ -129,7 +131,7 @@ const numbersWithoutHoles = async (server: Serving, desk: Desk, each: number): P
   expect(credited).toEqual(wholeSeries(credited.length))
 }
 
-/** Runs each a number of times; sixteen issue and credit `each` invoices at once. */
+/** Declares the races, each repeated `rounds` times; sixteen clients each issue and credit `each` invoices. */
 export const invoiceRaces = (rounds: number, each: number): void => {
   describe(`concurrent requests for invoices on pg, ${rounds} times`, () => {
     let server: Serving, desk: Desk

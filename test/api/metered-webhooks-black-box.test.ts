@@ -11,7 +11,7 @@ describe.each(engines)("webhooks in metering on %s (rules/conventions 16)", (eng
     house = await openBooks(engine)
   })
   afterAll(() => house.close())
-  /** Polls while the clock goes on: a further attempt waits for its time. */
+  /** Polls while advancing the clock, as retries wait for their time. */
   const inTime = <A>(look: () => A | Promise<A>) =>
     expect.poll(() => {
       house.later(1_000)
@@ -49,7 +49,7 @@ describe.each(engines)("webhooks in metering on %s (rules/conventions 16)", (eng
     })
     it("are counted only at the first attempt, with its result", async () => {
       const rows = await sent((attempt, response) => always(attempt === 1 ? 503 : 200)(attempt, response), 2)
-      // It was sent, whatever the receiver made of it.
+      // Counted as sent, whatever the receiver responded.
       expect(rows.map((row) => [row.status_code, row.weighted_units])).toEqual([[503, 1]])
     })
     it("have no status if the receiver did not answer", async () => {

@@ -1,6 +1,6 @@
 /**
- * Real servers under load: what many clients sent at once is what usage and logs show afterwards, per route, token and
- * status; also after a stop, and after a kill less what was answered in the last moments.
+ * Real servers under load: usage and logs agree with the requests sent, per route, token and status; also after a stop,
+ * and after a kill except for the last moments.
  */
 import { afterAll, describe, expect, it } from "vitest"
 import { engines, type Engine } from "../app.ts"
@@ -59,7 +59,7 @@ const made = async (url: string, more: object): Promise<Client> => {
   expect(got.status, JSON.stringify(got.body)).toBe(201)
   return got.body.token
 }
-/** All sorts of clients: some may ask a few times a minute only, some lack abilities, one has no token. */
+/** Clients of all kinds: with low rate limits, with few abilities, and one without a token. */
 const clientsOf = async (url: string): Promise<ReadonlyArray<Client>> => [
   await made(url, {}),
   await made(url, {}),
@@ -146,7 +146,7 @@ const environmentOf = async (engine: Engine): Promise<Env> => ({
   FLIGHTCASE_KEY: "key-of-the-tests-which-is-long",
   ...(engine === "pg" ? { DATABASE_URL: (await freshDatabase()).url } : {})
 })
-/** Limits are for clients here, not for who looks. */
+/** Metering must not limit the requests that check it. */
 const started = async (env: Env): Promise<ServerProcess> => {
   const server = await startServer(env)
   const wide = await ask(server.url, owner, "PUT", "/settings/api", { settings: { rate_limit: 10_000 } })
@@ -182,7 +182,7 @@ describe.each(share(engines))("a server under load on %s", (engine) => {
 
   it("loses at most the usage of its last two seconds at each of three kills", async () => {
     const env = await environmentOf(engine)
-    /** A second, and what a busy machine takes to write. */
+    /** Flush interval of a second, with room for a busy machine. */
     const moments_millis = 2_000
     const clients: Array<Client> = []
     const answered: Array<Answered> = []
@@ -202,9 +202,9 @@ describe.each(share(engines))("a server under load on %s", (engine) => {
     const last = await started(env)
     const shown = (await Promise.all(clients.map(({ id }) => countOf(last.url, id)))).reduce((a, b) => a + b, 0)
     expect(shown).toBeGreaterThanOrEqual(answered.length - lost_at_most)
-    // Each of six lanes may have had one call under way at each kill whose answer it never saw.
+    // At each kill each of six clients may have had one call whose response it never received.
     expect(shown).toBeLessThanOrEqual(answered.length + 3 * 6)
-    // The log and the sums say the same.
+    // The log agrees with the totals.
     for (const { id } of clients) expect(await loggedOf(last.url, id ?? 0)).toBe(await countOf(last.url, id))
     expect((await last.kill("SIGTERM")).code).toBe(0)
   }, 300_000)
@@ -214,7 +214,7 @@ describe("two servers on one Postgres under load", () => {
   it("both report the usage of both, and together enforce a token's rate limit", async () => {
     const env = await environmentOf("pg")
     const one = await started(env)
-    // They share their folder of files.
+    // Both servers use the same files folder.
     const other = await started(env)
     const clients = [await made(one.url, {}), await made(one.url, { rate_limit_per_minute: 60 })]
     const answered = await load([one.url, other.url], clients, 100)
@@ -223,7 +223,7 @@ describe("two servers on one Postgres under load", () => {
     const [, narrow] = clients
     const through = answered.filter(({ token, status }) => token === narrow?.id && status !== 429)
     for (const [, in_minute] of Map.groupBy(through, ({ at }) => Math.floor(at / 60_000))) {
-      // An answer may be noted a moment after its minute.
+      // A response may be logged shortly after its minute.
       expect(in_minute.length).toBeLessThanOrEqual(60 + 6)
     }
     for (const server of [one, other]) expect((await server.kill("SIGTERM")).code).toBe(0)

@@ -6,7 +6,7 @@ import { share } from "../share.ts"
 
 const minutes = { timeout: 200_000, interval: 1_000 }
 
-// Each waits for minutes of real time and needs little else, so they run in parallel, each with its own company.
+// Each waits for minutes of real time and uses little CPU, so they run in parallel, each with its own company.
 describe.concurrent.each(share(engines))("a server whose clock moves on by days, on %s,", (engine: Engine) => {
   const openHere = async (finished: typeof onTestFinished): Promise<Books> => {
     const house = await openBooks(engine)
@@ -23,7 +23,7 @@ describe.concurrent.each(share(engines))("a server whose clock moves on by days,
     const { number } = await house.issued({ due_at: "2026-06-20" })
     const told = async () => (await house.inbox(ann)).filter((row) => row.notification_type === "invoice.overdue")
     expect(await told()).toEqual([])
-    // The server looks at its clock each minute of ours, and learns then that it was set; from there time goes on.
+    // The server reads its clock each real minute; time continues from when it notices the change.
     const toldLater = async () => {
       house.later(10 * minute)
       return told()
@@ -49,7 +49,7 @@ describe.concurrent.each(share(engines))("a server whose clock moves on by days,
     house.later(79 * day)
     expect([await of(old.id), await of(young.id)]).toEqual([3, 2])
     house.later(2 * day + minute)
-    // As above, time goes on from where the server learns that its clock was set: less than the ten days between the two.
+    // Time continues from when the server notices the change, so less than ten days lie between the two.
     const laterOf = async () => {
       house.later(20 * minute)
       return of(old.id)

@@ -51,7 +51,7 @@ describe.each(engines)("notification preferences over HTTP on %s", (engine) => {
     (await did(201, "POST", "/members", { name, membership_type })).member.id
   const prefsOf = (id: number): string => `/members/${id}${own}`
   let named = 0
-  /** Somebody with these permissions and a token with these abilities. */
+  /** A new user with these permissions and a token with these abilities. */
   const person = async (permissions: ReadonlyArray<string>, abilities: ReadonlyArray<string> = ["*"]) => {
     const name = `Person ${++named}`
     await did(201, "POST", "/roles", { name, permissions })

@@ -12,7 +12,7 @@ describe.each(engines)("the inbox over HTTP on %s", (engine) => {
     house = await openBooks(engine)
   })
   afterAll(() => house.close())
-  /** Somebody has this row of a type, and has it once. */
+  /** Expects exactly one notification of a type with this word for a user. */
   const told = async (who: Person, type: string, word: string) => {
     const rows = async () =>
       (await house.inbox(who)).filter((row) => row.notification_type === type && includes(row, word))
@@ -22,7 +22,7 @@ describe.each(engines)("the inbox over HTTP on %s", (engine) => {
     return row!
   }
   const seer = () => house.person(["opportunities.view"])
-  /** Makes an opportunity long enough after others that it is no burst; the watcher has its row when this ends. */
+  /** Creates an opportunity far enough after others not to be grouped; returns once the watcher is notified. */
   const happens = async (watcher: Person): Promise<string> => {
     house.later(2 * minute)
     const subject = `Gala${++count}x`
@@ -99,7 +99,7 @@ describe.each(engines)("notifications by mail over HTTP on %s", (engine) => {
   }
   const naming = async (who: Person, number: string) =>
     (await house.mails(who.email)).filter(({ subject }) => subject?.includes(number))
-  /** The one mail to somebody about an invoice; the clock runs while it is waited for. */
+  /** The one mail to a user about an invoice; the clock advances while waiting. */
   const mailed = async (who: Person, number: string) => {
     await expect
       .poll(async () => {

@@ -1,4 +1,4 @@
-/** Many clients at one opportunity and at one pool of units, over the server's interface on Postgres. */
+/** Concurrent requests for one opportunity and one pool of units, over the API on Postgres. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Effect } from "effect"
 import { demands } from "../../core/orders/demands/schema.ts"
@@ -22,7 +22,7 @@ describe("sixteen concurrent clients on pg", () => {
     server.ask(path, { method, ...(method === "GET" ? {} : { json }) })
   const house = rentalHouse((method, path, body) => call(method, `/api/v1${path}`, body))
   const june = { starts_at: "2031-06-01T09:00:00Z", ends_at: "2031-06-05T17:00:00Z", store_id: 1 }
-  /** Per stream, versions are 1, 2, 3 …: no event was lost or written over another. */
+  /** Versions of each stream are 1, 2, 3 …: no event was lost or overwritten. */
   const versionsAreWhole = async () => {
     const rows = await server.run(
       Effect.flatMap(Store, (store) =>
@@ -66,7 +66,7 @@ describe("sixteen concurrent clients on pg", () => {
     )
     expect(changed.filter(({ status }) => status >= 300)).toEqual([])
     const after = (await call("GET", `${opp}/${id}?include=items,costs`)).body.opportunity
-    // Four days at ten a day for 1 + 2 + … + 16 units, and sixteen costs of one.
+    // Four days at 10.00 a day for 1 + 2 + … + 16 units, and sixteen costs of 1.00.
     expect(after.charge_total).toBe(`${4 * 10 * 136 + 16}.00`)
     expect(after.costs).toHaveLength(clients)
     await versionsAreWhole()
@@ -98,7 +98,7 @@ describe("sixteen concurrent clients on pg", () => {
       const { id, line } = await house.order(product_id, 1, june)
       orders.push({ id, line: line.id })
     }
-    // Each tries the units from a place of its own until one is free.
+    // Each client starts with a different unit, and tries them until one is free.
     const results = await Promise.all(
       orders.map(async ({ id, line }, at) => {
         const statuses: Array<number> = []

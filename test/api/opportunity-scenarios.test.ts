@@ -1,7 +1,7 @@
 import { opp, scenarios, sceneOf } from "./opportunity-scenarios.ts"
 import { type Ask, playEverywhere } from "./playing.ts"
 
-/** What scenarios leave of opportunities, without what differs by place and time: ids, dates, stamps. */
+/** Final opportunities without ids, dates and timestamps, which differ by runtime. */
 const endOf = async (ask: Ask): Promise<ReadonlyArray<string>> => {
   const ends: Array<string> = []
   for (let page = 1; ; page++) {
@@ -45,5 +45,5 @@ const endOf = async (ask: Ask): Promise<ReadonlyArray<string>> => {
   }
 }
 
-// Everywhere: no other family has stock that goes out and comes back, prices, costs and moves in the same work.
+// `everywhere`: only these scenarios combine stock going out and coming back, prices, costs and moves.
 playEverywhere({ title: "opportunities", scenarios, sceneOf, endOf, typed: true, everywhere: true })

@@ -1,4 +1,4 @@
-/** Scenarios of opportunities, played by a server on either engine and by an offline device. */
+/** Scenarios of opportunities, run on a server of either engine and on an offline device. */
 import type { Answering, Look, Reply, Scenario as Told } from "./playing.ts"
 import { type Calling, callingOf, type Made } from "./calling.ts"
 import { fulfilmentScenarios } from "./scenarios/fulfilment.ts"
@@ -6,7 +6,7 @@ import { headerScenarios } from "./scenarios/header.ts"
 import { lineScenarios } from "./scenarios/lines.ts"
 
 export const opp = "/api/v1/opportunities"
-/** Whole days: 4. */
+/** Charged as four days. */
 export const fourDays = { starts_at: "2031-09-01T09:00:00Z", ends_at: "2031-09-05T17:00:00Z" }
 export const fifty_each = { name: "Line L", quantity: "2", unit_price: "50.00" }
 

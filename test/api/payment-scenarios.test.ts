@@ -6,7 +6,7 @@ import { paymentScenarios } from "./scenarios/payments.ts"
 
 const scenarios = [...paymentScenarios, ...creditScenarios]
 
-/** Invoices as they are left, without ids and stamps. */
+/** Final invoices, without ids and timestamps. */
 const endOf = async (ask: Ask): Promise<ReadonlyArray<string>> => {
   const ends: Array<string> = []
   for (let page = 1; ; page++) {

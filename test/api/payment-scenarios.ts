@@ -1,4 +1,4 @@
-/** Payments, refunds and credit notes, played against every runtime (see `playing.ts`). */
+/** Payments, refunds and credit notes, run on every runtime (see `playing.ts`). */
 import { expect } from "vitest"
 import type { Answering, Ask, Look, Reply, Scenario as Told } from "./playing.ts"
 import { type Calling, callingOf, type Made } from "./calling.ts"
@@ -9,21 +9,21 @@ export type Scenario = Told<string, Scene>
 export const scenario = (n: string, title: string, run: Scenario["run"]): Scenario => ({ n, title, run })
 
 export interface Scene extends Calling {
-  /** A customer taxed at 20 % on what is of the standard class. */
+  /** Creates a customer taxed at 20 % on the standard class. */
   readonly customer: () => Promise<number>
-  /** A draft of rows at prices; by default one of 100.00, which with tax is 120.00. */
+  /** Creates a draft of rows at prices; by default one of 100.00, 120.00 with tax. */
   readonly draft: (set?: object, ...rows: ReadonlyArray<object>) => Promise<Made<"invoice">>
-  /** The same, issued; with its rows. */
+  /** Creates and issues such a draft; includes its rows. */
   readonly issued: (set?: object, ...rows: ReadonlyArray<object>) => Promise<Made<"invoice">>
   readonly pay: (id: number, amount: unknown, more?: object) => Promise<Reply>
   readonly refund: (id: number, amount: unknown, more?: object) => Promise<Reply>
   readonly credit: (id: number, body?: object) => Promise<Reply>
   readonly voided: (id: number) => Promise<Reply>
-  /** The invoice with all that hangs on it. */
+  /** The invoice with all related records. */
   readonly shown: (id: number) => Promise<Made<"invoice">>
 }
 
-/** Organisations of class Standard pay 20 % on the standard class of products from the beginning; yen and dinars are enabled here. */
+/** Sets 20 % tax for organisations of class Standard on products of the standard class; enables yen and dinars. */
 export const prepare = async (ask: Ask): Promise<void> => {
   for (const code of ["JPY", "KWD"]) {
     expect((await ask("PUT", `/api/v1/currencies/${code}`, { is_enabled: true })).status).toBe(200)

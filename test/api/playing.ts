@@ -1,4 +1,4 @@
-/** Scenarios of the specification, played by a server on either engine and by an offline device. */
+/** Runs scenarios of the specification on a server of either engine and on an offline device. */
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -22,18 +22,18 @@ import { keeping, type Statuses, typed } from "./typed.ts"
 
 export type Reply = Answer
 export type Ask = (method: string, path: string, body?: unknown) => Promise<Reply>
-/** Checked once all is synced: numbers, activity, demands. */
+/** State compared once all is synced: numbers, activity, demands. */
 export interface Settled {
   readonly ask: Ask
   /** Units claimed actively by one opportunity. */ readonly held: (id: number) => Promise<number>
 }
 export interface Answering {
   readonly ask: Ask
-  /** Somebody with just these permissions and abilities; a device has one user only, its own. */
+  /** A user with only these permissions and abilities; undefined on a device, which has one user only. */
   readonly somebody:
     | ((permissions: ReadonlyArray<string>, abilities: ReadonlyArray<string>) => Promise<Ask>)
     | undefined
-  /** Somebody without a token at all. */
+  /** Requests without a token. */
   readonly nobody: Ask | undefined
 }
 export type Look = (settled: Settled) => Promise<void>
@@ -46,19 +46,19 @@ export interface Told<Name, Scene> {
   readonly title: string
   readonly scenarios: ReadonlyArray<Scenario<Name, Scene>>
   readonly sceneOf: (n: Name, by: Answering, looks: Array<Look>) => Scene
-  /** Final state without values that differ by place and time; equal wherever the commands ran. */
+  /** Final state without values that differ by runtime and time. */
   readonly endOf: (ask: Ask) => Promise<ReadonlyArray<string>>
   /** Requests to the server before the scenario. */
   readonly prepare?: (ask: Ask) => Promise<void>
-  /** Also through the command line, offline, where both engines play. */
+  /** Also runs on the command line, offline, where both engines are tested. */
   readonly typed?: boolean
-  /** Also in the short run on both engines, and on a device of a server on Postgres. */
+  /** Also runs on both engines in the short tests, and on a device of a server on Postgres. */
   readonly everywhere?: boolean
-  /** The instant every scenario begins at; without it, time is the machine's own. */
+  /** Start time of every scenario; default: the real clock. */
   readonly now?: string
 }
 
-/** From here on it is this instant, for server and device alike; timers go on. */
+/** Sets the clock of server and device; timers continue. */
 export const itIs = (now: string): void => {
   if (!vi.isFakeTimers()) vi.useFakeTimers({ toFake: ["Date"] })
   vi.setSystemTime(Date.parse(now))
@@ -85,7 +85,7 @@ const askAt =
     const text = await response.text()
     return { status: response.status, body: text === "" ? undefined : JSON.parse(text) }
   }
-/** A server that listens, with ways to look behind it. */
+/** A listening server, with access to its database. */
 const open = async (engine: Engine, { now, prepare }: Pick<Told<unknown, unknown>, "now" | "prepare">) => {
   if (now !== undefined) itIs(now)
   const server = await serve(engine)
@@ -133,7 +133,7 @@ const onDevice =
       query: [...new URLSearchParams(query)],
       body: body as Json | undefined
     })
-    // As it would travel.
+    // The response as sent over the network.
     const text = answer === undefined ? "" : JSON.stringify(answer)
     const got = {
       status,
@@ -147,14 +147,14 @@ const onDevice =
   }
 
 /**
- * Plays all scenarios over HTTP, and compares what is left with what is left where both engines play: on the other
- * engine, on a device that syncs after each, and through the command line of one that is offline.
+ * Runs all scenarios over HTTP; where both engines are tested, also on the other engine, on a device that syncs after
+ * each, and on the command line offline, and compares the final states.
  */
 export const playEverywhere = <Name extends string | number, Scene>(told: Told<Name, Scene>): void => {
   const cases = told.scenarios.map((one) => [one.n, one.title, one] as const)
   const isPlayedOnBoth = told.everywhere === true || engines.length > 1
   const played = isPlayedOnBoth ? both_engines : engines
-  /** Results over HTTP on the first engine, with which all others are compared. */
+  /** Final state over HTTP on the first engine, to which the others are compared. */
   let end: ReadonlyArray<string> | undefined
   const expectSameEnd = (other: ReadonlyArray<string>): void => {
     if (end === undefined)
@@ -199,7 +199,7 @@ export const playEverywhere = <Name extends string | number, Scene>(told: Told<N
   })
 
   if (!isPlayedOnBoth) return
-  // How a device fills and syncs from Postgres is the sync tests' matter; the family that plays everywhere checks it here.
+  // The sync tests cover devices that fill and sync from Postgres; here only the `everywhere` family does.
   const servers = both_engines.filter((engine) => (engine === "pg" ? told.everywhere === true : engines.length > 1))
   describe.each(servers)(`${told.title} on a device cut off from its server on %s`, (engine) => {
     let place: Awaited<ReturnType<typeof open>>, folder: string, device: Device

@@ -1,6 +1,6 @@
 /**
- * Prices over HTTP, as far as they depend on stored data and earlier commands; calculations are in test/core/pricing
- * (rules/rates 5 to 9, rules/billing 4 and 5, rules/opportunities 4 to 8 and 11).
+ * Prices over HTTP that depend on stored data or earlier commands; calculations are in test/core/pricing (rules/rates 5
+ * to 9, rules/billing 4 and 5, rules/opportunities 4 to 8 and 11).
  */
 import { afterEach, beforeAll, describe, expect, it } from "vitest"
 import { engines, viewerWith } from "../app.ts"
@@ -121,7 +121,7 @@ describe.each(engines)("prices on %s", (engine) => {
       await line(made.id, { unit_price: "1.00" })
       const seven = { ...eleven_days, use_chargeable_days: true, chargeable_days: "7" }
       expect((await w.update(`/opportunities/${made.id}`, seven)).charge_total).toBe("33.00")
-      // The line written again takes the seven days; the other keeps its three.
+      // The changed line takes the seven days; the other keeps its three.
       expect((await w.amend(`/opportunities/${made.id}/items/${made.items[0].id}`, { quantity: 1 })).charge_total).toBe(
         "73.00"
       )
@@ -285,7 +285,7 @@ describe.each(engines)("prices on %s", (engine) => {
       await w.create(`/opportunities/${id}/lock_locks`)
       await w.create(`/opportunities/${id}/unlock_locks`)
       await w.create(`/opportunities/${id}/deal_price`, { deal_total: "8.00" })
-      // Prices by hand and discounts come along, the deal does not.
+      // A clone keeps manual prices and discounts, but not the agreed total.
       expect(await w.create(`/opportunities/${id}/clone`)).toMatchObject({
         currency_code: "USD",
         exchange_rate: "0.8500000000",
@@ -382,7 +382,7 @@ describe.each(engines)("prices on %s", (engine) => {
       expect(await changed({ unit_price: "50.00" })).toEqual(["50.00", "10.00", "60.00"])
       await at("23")
       expect(await changed({ quantity: 2 })).toEqual(["100.00", "20.00", "120.00"])
-      // A class that came later has the default pair's rate of then.
+      // A later class starts with the default pair's rate of that time.
       const later = (await w.create("/product_tax_classes", { name: "Later" })).id
       const grown = await line(id, { item_id: await w.product({ tax_class_id: later }), unit_price: "10.00" })
       expect([grown.items[1].tax_rate, ...taxes(grown)]).toEqual(["20.00", "110.00", "22.00", "132.00"])
@@ -513,20 +513,20 @@ describe.each(engines)("prices on %s", (engine) => {
     afterEach(async () => {
       for (const id of rules.splice(0)) await w.remove(`/discount_rules/${id}`)
     })
-    /** A tenth off. */
+    /** Creates a rule with a discount of 10 %. */
     const rule = async (more: object): Promise<void> => {
       const ten = { name: "Ten off", discount_type: "percentage", discount_value: "10", criteria: {} }
       rules.push((await w.create("/discount_rules", { ...ten, auto_apply: true, ...more })).id)
     }
     const when = (field: string, operator: string, value: unknown) => ({ conditions: [{ field, operator, value }] })
-    /** Wednesday 1 July 2026; a lamp at 100.00. */
+    /** Charge of an opportunity on Wednesday 1 July 2026; a lamp is 100.00. */
     const charge = async (header: object = {}, ...lines: ReadonlyArray<object>): Promise<string> => {
       const { id } = await job({ ...one_day, member_id: taxed, ...header })
       for (const one of lines) await line(id, { item_id: lamp, ...one })
       return (await w.show(`/opportunities/${id}`)).charge_total
     }
 
-    // Members, products and groups are known only later.
+    // Functions, as members, products and groups do not exist yet.
     it.each<[string, string, unknown, boolean, object?]>([
       ["member_id", "eq", () => taxed, true],
       ["member.membership_type", "eq", "organisation", true],
@@ -563,7 +563,7 @@ describe.each(engines)("prices on %s", (engine) => {
       "compare conditions with days of the store's time zone, in Auckland: %s %s %s",
       async (field, operator, value, holds) => {
         await rule({ criteria: when(field, operator, value) })
-        // 2 July, 8 in the morning there.
+        // 2 July, 8:00 in the store's time zone.
         const window = { starts_at: "2026-07-01T20:00:00Z", ends_at: "2026-07-02T20:00:00Z" }
         expect(await charge({ store_id: far, ...window }, {})).toBe(holds ? "90.00" : "100.00")
       }

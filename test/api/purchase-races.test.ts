@@ -1,4 +1,7 @@
-/** Concurrent requests for one purchase order, over the API on Postgres: of two that exclude each other one wins. */
+/**
+ * Concurrent requests for one purchase order over the API on Postgres: of two that exclude each other exactly one
+ * succeeds.
+ */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { RentalHouse } from "../rental-house.ts"
 import { houseAt } from "./calling.ts"

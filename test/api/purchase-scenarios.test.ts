@@ -1,14 +1,14 @@
 import { type Ask, playEverywhere } from "./playing.ts"
 import { orders, scenarios, sceneOf } from "./purchase-scenarios.ts"
 
-/** What scenarios leave of orders, without what differs by place and time: ids, stamps, and numbers given later. */
+/** Final purchase orders without ids, timestamps and numbers, which differ by runtime. */
 const endOf = async (ask: Ask): Promise<ReadonlyArray<string>> => {
   const ends: Array<string> = []
   for (let page = 1; ; page++) {
     const { purchase_orders: found } = (await ask("GET", `${orders}?per_page=100&page=${page}&include=items`)).body
     if (found.length === 0) return ends.sort()
     for (const one of found) {
-      // Some scenarios are about several people, whom a device does not have.
+      // These scenarios need several users, and a device has one only.
       if (one.subject === "Order 050" || one.subject === "Order 051") continue
       ends.push(
         JSON.stringify([

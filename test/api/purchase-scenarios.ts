@@ -1,4 +1,4 @@
-/** Scenarios of purchase orders, played by a server on either engine and by an offline device. */
+/** Scenarios of purchase orders, run on a server of either engine and on an offline device. */
 import { expect } from "vitest"
 import type { Answering, Look, Reply, Scenario as Told } from "./playing.ts"
 import { type Calling, callingOf, type Made } from "./calling.ts"
@@ -14,15 +14,15 @@ export const scenario = (n: number, title: string, run: Scenario["run"]): Scenar
 
 export interface Scene extends Calling {
   readonly name: string
-  /** An organisation, taxed unless said otherwise. */
+  /** Creates an organisation, taxed by default. */
   readonly supplier: (body?: object) => Promise<Made<"member">>
   readonly product: (body?: object) => Promise<Made<"product">>
-  /** A sub-hire of one line at 100.00 in a window unless said otherwise. */
+  /** Creates a sub-hire, by default one line at 100.00 with a hire period. */
   readonly order: (body?: object) => Promise<Made<"purchase_order">>
   readonly sent: (body?: object) => Promise<Made<"purchase_order">>
   readonly send: (id: number, body?: object) => Promise<Reply>
   readonly shown: (id: number, include?: string) => Promise<Made<"purchase_order">>
-  /** An opportunity with one line. */
+  /** Creates an opportunity with one line. */
   readonly deal: () => Promise<{ readonly id: number; readonly subject: string; readonly line: number }>
 }
 export const starts_at = "2031-09-01T09:00:00.000Z"

@@ -1,4 +1,4 @@
-/** Limits a minute and a month from outside: rules/conventions 10 and 16, cases B. */
+/** Limits per minute and month over HTTP (rules/conventions 10 and 16, cases B). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { engines } from "../app.ts"
 import type { Got } from "../server/serving.ts"
@@ -128,7 +128,7 @@ describe.each(engines)("a quota per month on %s (rules/conventions 10 and 16)", 
   it("counts earlier requests of the month when it is set in the middle of it", async () => {
     const till = await house.token()
     await times(4, () => ask(till))
-    // Calls are counted a moment later.
+    // Calls are counted shortly after the response.
     const counted = async () => (await house.get("/tokens?per_page=100")).tokens.find((one) => one.id === till.id)!
     await expect.poll(async () => (await counted()).units_this_month, patiently).toBe(4)
     await set({ monthly_units: 5 })

@@ -1,4 +1,4 @@
-/** What `races.test.ts` plays, so often that a rare interleaving comes up. */
+/** The races of `races.test.ts`, repeated until rare interleavings occur. */
 import { invoiceRaces } from "./invoice-races.ts"
 import { shareOf } from "../share.ts"
 import { receiptRaces } from "./receipt-races.ts"

@@ -1,4 +1,4 @@
-/** Several people at one thing over the server's interface on Postgres; a hundred times in `races.long.test.ts`. */
+/** Concurrent requests over the API on Postgres; `races.long.test.ts` repeats them a hundred times. */
 import { invoiceRaces } from "./invoice-races.ts"
 import { receiptRaces } from "./receipt-races.ts"
 

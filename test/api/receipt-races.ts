@@ -1,4 +1,4 @@
-/** Several people at one delivery, over the server's interface on Postgres: each piece comes once. */
+/** Concurrent requests for one delivery over the API on Postgres: each piece is received once. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Body, Listed } from "../answers.ts"
 import { houseAt } from "./calling.ts"
@@ -8,7 +8,7 @@ const path = "/api/v1/purchase_orders"
 interface Quay {
   readonly server: Serving
   readonly product: (set?: object) => Promise<number>
-  /** An order of these lines that was sent. */
+  /** Creates a sent purchase order of these lines. */
   readonly sent: (set: object, ...items: ReadonlyArray<object>) => Promise<Body["purchase_order"]>
   readonly post: (id: number, what: string, json?: object) => Promise<Got>
   readonly shown: (id: number) => Promise<Body["purchase_order"]>
@@ -41,7 +41,7 @@ const accepted = (replies: ReadonlyArray<Got>): number => {
 const held = (levels: ReadonlyArray<Listed<"stock_levels">>): number =>
   levels.reduce((sum, one) => sum + Number(one.stock_category === 50 ? 1 : one.quantity_held), 0)
 
-/** Eight people receive the same pieces: five of ten are to come, in bulk and one by one, sub-hired or bought by turns. */
+/** Eight people each receive one of five pieces, of a bulk and of a serialised line; sub-hired and bought by turns. */
 const piecesComeOnce = async (quay: Quay, round: number): Promise<void> => {
   const [cables, heads] = [await quay.product(), await quay.product({ stock_method: 2 })]
   const { id, items } = await quay.sent(
@@ -58,7 +58,7 @@ const piecesComeOnce = async (quay: Quay, round: number): Promise<void> => {
   }
   expect((await quay.shown(id)).status).toBe("received")
 }
-/** Two orders for the same bought product: one level holds what came of both. */
+/** Two orders for the same bought product: one stock level holds the pieces of both. */
 const ordersShareALevel = async (quay: Quay): Promise<void> => {
   const product_id = await quay.product()
   const orders = await Promise.all(
@@ -72,7 +72,7 @@ const ordersShareALevel = async (quay: Quay): Promise<void> => {
   expect(accepted(replies)).toBe(4)
   expect((await quay.levels(product_id)).map((one) => one.quantity_held)).toEqual(["12.00"])
 }
-/** A serial number that several scan at once is on one unit. */
+/** A serial number scanned by several people at once ends on one unit. */
 const serialsAreOnce = async (quay: Quay, round: number): Promise<void> => {
   const product_id = await quay.product({ stock_method: 2 })
   const orders = await Promise.all([1, 2, 3, 4].map(() => quay.sent({}, { product_id, quantity: "2" })))
@@ -84,7 +84,7 @@ const serialsAreOnce = async (quay: Quay, round: number): Promise<void> => {
   expect(accepted(replies)).toBe(1)
   expect(await quay.levels(product_id)).toHaveLength(1)
 }
-/** Goods go back once, while more of them come. */
+/** Goods are returned once, while more of them arrive. */
 const goBackOnce = async (quay: Quay): Promise<void> => {
   const product_id = await quay.product()
   const { id, items } = await quay.sent({}, { product_id, quantity: "8" })
@@ -105,8 +105,8 @@ const goBackOnce = async (quay: Quay): Promise<void> => {
 }
 
 /**
- * Units come and go back while jobs take them: nothing fails, no unit is promised twice, and each job's flag says what
- * its shortages say.
+ * Units arrive and go back while jobs reserve them: nothing fails, no unit is reserved twice, and each job's flag
+ * agrees with its shortages.
  */
 const comeWhileJobsTakeThem = async (quay: Quay): Promise<void> => {
   const opportunities = "/api/v1/opportunities"
@@ -146,7 +146,7 @@ const comeWhileJobsTakeThem = async (quay: Quay): Promise<void> => {
   expect(left).toHaveLength(Number(item.received_quantity) - Number(item.returned_quantity))
 }
 
-/** Runs each a number of times. */
+/** Declares the races, each repeated `rounds` times. */
 export const receiptRaces = (rounds: number): void => {
   describe(`concurrent receipts on pg, ${rounds} times`, () => {
     let server: Serving, quay: Quay

@@ -7,7 +7,7 @@ import { resolutionScenarios } from "./scenarios/resolutions.ts"
 
 const scenarios = [...receivingScenarios, ...resolutionScenarios, ...hireWindowScenarios]
 
-/** Orders and stock as they are left, without ids and stamps. */
+/** Final orders and stock, without ids and timestamps. */
 const endOf = async (ask: Ask): Promise<ReadonlyArray<string>> => {
   const ends: Array<string> = []
   for (const path of [`${orders}?include=items&`, "/api/v1/stock_levels?"])

@@ -1,4 +1,4 @@
-/** Deliveries from and returns to suppliers, played against every runtime (see `playing.ts`). */
+/** Deliveries from and returns to suppliers, run on every runtime (see `playing.ts`). */
 import { expect } from "vitest"
 import type { Answering, Look, Reply, Scenario as Told } from "./playing.ts"
 import { type Calling, callingOf, type Made } from "./calling.ts"
@@ -7,7 +7,7 @@ import type { Order } from "../rental-house.ts"
 
 export const orders = "/api/v1/purchase_orders"
 export const now = "2026-06-18T12:00:00.000Z"
-/** The hire of the goods: five days. */
+/** Start of the hire of five days. */
 export const from = "2026-06-20T00:00:00.000Z"
 export const to = "2026-06-25T00:00:00.000Z"
 export type Scenario = Told<string, Scene>
@@ -16,11 +16,11 @@ export const scenario = (n: string, title: string, run: Scenario["run"]): Scenar
 export interface Scene extends Calling {
   readonly supplier: () => Promise<number>
   readonly product: (set?: object) => Promise<number>
-  /** A product counted in single pieces. */
+  /** Creates a serialised product. */
   readonly units: (set?: object) => Promise<number>
-  /** A draft of these lines, sub-hired over the window unless said. */
+  /** Creates a draft of these lines, by default sub-hired for the five days. */
   readonly draft: (set: object, ...items: ReadonlyArray<object>) => Promise<Made<"purchase_order">>
-  /** The same, sent. */
+  /** Creates and sends such a draft. */
   readonly sent: (set: object, ...items: ReadonlyArray<object>) => Promise<Made<"purchase_order">>
   readonly receive: (id: number, lines: ReadonlyArray<object>, more?: object) => Promise<Reply>
   readonly giveBack: (id: number, body?: object) => Promise<Reply>
@@ -28,7 +28,7 @@ export interface Scene extends Calling {
   /** Stock of a product at the store on a day. */
   readonly total: (product_id: number, day: string) => Promise<number>
   readonly levels: (product_id: number) => Promise<Body["stock_levels"]>
-  /** An opportunity over the window with one line of this product. */
+  /** Creates an opportunity for the five days with one line of this product. */
   readonly job: (product_id: number, quantity: number, set?: object) => Promise<Order>
   readonly refused: (reply: Promise<Reply>, field: string, words?: RegExp) => Promise<void>
 }

@@ -29,7 +29,7 @@ describe.each(engines)("the request log on %s (rules/conventions 16)", (engine) 
     })
   })
   afterAll(() => house.close())
-  /** Asks, and gives what was answered with its row in the log. */
+  /** Sends a request; returns the response and its row in the log. */
   const logged = async (who: Token | null, method: string, path: string, json?: unknown, more: Sent = {}) => {
     house.later(minute)
     const request_id = `asked-${++asked}`
@@ -120,7 +120,7 @@ describe.each(engines)("the request log on %s (rules/conventions 16)", (engine) 
     it("409 are written for a reused idempotency key", async () => {
       const till = await house.token()
       const keyed = { headers: { "idempotency-key": "two-things" } }
-      // Keys are honoured where money or numbers come of a call; elsewhere they are passed over.
+      // Idempotency keys count where money or numbers result; elsewhere they are ignored.
       expect((await house.by(till, "POST", "/opportunities", { subject: "One" }, keyed)).status).toBe(201)
       expect((await logged(till, "POST", "/opportunities", { subject: "Other" }, keyed)).row.status_code).toBe(409)
     })

@@ -1,4 +1,4 @@
-/** Requests to any endpoint of the catalogue, near to what it takes and far from it. */
+/** Requests to any endpoint of the catalogue, valid, nearly valid and far from it. */
 import * as fc from "fast-check"
 import {
   type Catalogue,
@@ -24,7 +24,7 @@ export interface Question {
 
 type Special = { readonly [name: string]: fc.Arbitrary<Json> }
 
-/** Fields whose declaration only says "an object": what stands in them. */
+/** Values for fields declared only as an object. */
 const specialsFor = (endpoint: Endpoint, catalogue: Catalogue, rows: Rows): Special => {
   const definitions = rows.get("custom_fields") ?? []
   const custom_values = fc.oneof(
@@ -184,7 +184,7 @@ const unitIn = (rows: Rows): fc.Arbitrary<Json> => {
     .map((row) => Number(row["id"]))
   return fc.constantFrom<Json>(...packed, ...units, 1)
 }
-/** Lines with units of their products. */
+/** Allocations of lines with units of their products. */
 const allocationsIn = (rows: Rows): fc.Arbitrary<Json> => {
   const pairs = (rows.get("opportunity_items") ?? []).flatMap((line) =>
     (rows.get("stock_levels") ?? [])
@@ -193,7 +193,7 @@ const allocationsIn = (rows: Rows): fc.Arbitrary<Json> => {
   )
   return pairs.length === 0 ? fc.constant([]) : fc.array(fc.constantFrom(...pairs), { minLength: 1, maxLength: 2 })
 }
-/** Ids lent to a device, the first of them used up on purpose. */
+/** Ids leased to a device, some used already. */
 const leasedIds = (rows: Rows): Json =>
   Object.fromEntries(
     (rows.get("id_leases") ?? [])
@@ -231,7 +231,7 @@ const odd_ids = [
   "999999"
 ]
 
-/** Values of a path that leads somewhere: the row it ends in, and those that one belongs to. */
+/** Values of an existing path: the row it addresses, and those it belongs to. */
 const pathValues = (endpoint: Endpoint, rows: Rows): fc.Arbitrary<{ readonly [name: string]: string }> => {
   const params = endpoint.params as Params
   return paramNames(endpoint.path).reduceRight<fc.Arbitrary<{ readonly [name: string]: string }>>(
@@ -257,7 +257,7 @@ const pathValues = (endpoint: Endpoint, rows: Rows): fc.Arbitrary<{ readonly [na
 }
 const setting_groups = ["company", "opportunities", "availability", "scheduling"]
 
-/** A path, and the rows of which those below another are below the one it names. */
+/** A path, and rows of which children belong to the parent it names. */
 interface Place {
   readonly path: string
   readonly rows: Rows
@@ -301,7 +301,7 @@ const subjectOf = (endpoint: Endpoint, catalogue: Catalogue): Resource | undefin
   )
 
 const enc = (text: string): string => encodeURIComponent(text.toWellFormed())
-/** A query string: what the endpoint reads from it, filters, sorts, pages and includes, alone and by the hundred. */
+/** Query strings of supported filters, sorts, pages and includes, single and by the hundred. */
 const queryOf = (endpoint: Endpoint, catalogue: Catalogue, rows: Rows, special: Special): fc.Arbitrary<string> => {
   const subject = subjectOf(endpoint, catalogue)
   const filters = [
@@ -458,7 +458,7 @@ const bodyOf = (endpoint: Endpoint, rows: Rows, special: Special): fc.Arbitrary<
   )
 }
 
-/** Requests of a reader of the description with little business knowledge. */
+/** Requests of somebody who read the description but knows little of the business. */
 export const fairQuestionsTo = (endpoint: Endpoint, catalogue: Catalogue, rows: Rows): fc.Arbitrary<Question> =>
   pathValues(endpoint, rows)
     .map((values) => placeAt(endpoint, rows, values))
@@ -476,7 +476,7 @@ export const fairQuestionsTo = (endpoint: Endpoint, catalogue: Catalogue, rows: 
       )
     })
 
-/** Everything one may ask of an endpoint, of those rows. */
+/** Requests of all kinds to an endpoint, about these rows. */
 export const questionsTo = (endpoint: Endpoint, catalogue: Catalogue, rows: Rows): fc.Arbitrary<Question> =>
   placeOf(endpoint, rows).chain((place) => questionsAt(place, endpoint, catalogue))
 const questionsAt = ({ path, rows }: Place, endpoint: Endpoint, catalogue: Catalogue): fc.Arbitrary<Question> => {

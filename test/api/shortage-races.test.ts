@@ -1,4 +1,4 @@
-/** Concurrent orders of the same goods: the later one sees the earlier. */
+/** Concurrent orders of the same goods: the later one counts the earlier one's demand. */
 import { setTimeout as pause } from "node:timers/promises"
 import pg from "pg"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -37,7 +37,7 @@ describe.each(both_engines)("concurrent commands on stock, on %s,", (engine) => 
     `/api/v1/products/${product}/stock_levels/${level}/stock_transactions`
   const productOf = async (name: string, quantity: number) => {
     const id = await house.product({ name, stock_method: 1 })
-    // A product counted in bulk has an empty level at the store from the first.
+    // A bulk product has an empty stock level at the store from the start.
     const [{ id: level }] = await house.show(`/stock_levels?q[product_id_eq]=${id}`)
     await made("POST", ledgerOf(id, level), { transaction_type: 4, quantity })
     return { id, level: level as number }
@@ -51,8 +51,8 @@ describe.each(both_engines)("concurrent commands on stock, on %s,", (engine) => 
   const lineOf = (item_id: number) => ({ name: "Desk", item_id, quantity: "1" })
 
   /**
-   * Runs them concurrently. On Postgres no demands and inspections are written until each has read its facts, waits for another, or has
-   * ended.
+   * Runs them concurrently. On Postgres no demand or inspection is written before each has read its facts, waits for a
+   * lock, or has ended.
    */
   const atOnce = async (...works: ReadonlyArray<() => Promise<unknown>>): Promise<void> => {
     if (database === undefined) {
@@ -61,7 +61,7 @@ describe.each(both_engines)("concurrent commands on stock, on %s,", (engine) => 
     }
     const [client, looking] = [new pg.Client(database.url), new pg.Client(database.url)]
     await Promise.all([client.connect(), looking.connect()])
-    // Within a transaction Postgres would show those connections alone that were there at its first look.
+    // Within a transaction Postgres would keep showing the connections of the first query.
     const waiting = async (): Promise<number> => {
       const { rows } = await looking.query(
         "select count(*) as n from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
@@ -85,7 +85,7 @@ describe.each(both_engines)("concurrent commands on stock, on %s,", (engine) => 
     await Promise.all(running)
     expect(met).toBeGreaterThan(0)
   }
-  /** The flag of each, and what its lines lack as it is reckoned now. */
+  /** Each order's stored flag, and its lines' shortages as computed now. */
   const told = async (id: number) => {
     const { opportunity } = await made("GET", `${opp}/${id}`)
     const lines = await house.show(`/opportunities/${id}/availability`)

@@ -1,11 +1,13 @@
-/** Sub-hired goods are stock in their window alone: rules/billing 2.3, rules/availability 3, 6 and 7.3. */
+/**
+ * Sub-hired goods count as stock only within their hire period (rules/billing 2.3, rules/availability 3, 6 and 7.3).
+ */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { engines } from "../app.ts"
 import { type Books, everything, openBooks } from "./billing-black-box.ts"
 
 const at = (text: string): string => (text.length === 5 ? `2026-${text}T00:00:00Z` : text)
 
-/** Availability at a store with 10 of a product by default. */
+/** A store, by default with 10 of a product, and requests for its availability. */
 const fieldOf = (yard: Books, depot: () => number) => {
   let count = 0
   const product = async (more: object = {}): Promise<number> =>
@@ -32,7 +34,7 @@ const fieldOf = (yard: Books, depot: () => number) => {
     expect(got.status, got.text).toBe(200)
     return order
   }
-  /** Free on these days of 2026, by points. */
+  /** Available quantity on each of these days of 2026. */
   const points = (product_id: number, ...days: ReadonlyArray<string>): Promise<ReadonlyArray<number>> =>
     Promise.all(
       days.map(

@@ -1,6 +1,6 @@
 /**
- * Requests typed as `flightcase api … --offline`. Its answers are bodies and exit codes: a refusal names its status, a
- * success has that which the server itself gave to the same request.
+ * Sends requests by `flightcase api … --offline`, which prints bodies and exits with codes: the status of a refusal
+ * comes from its body, that of a success from the server's response to the same request.
  */
 import { expect } from "vitest"
 import { exit_codes } from "../../cli/base/exit-codes.ts"
@@ -10,7 +10,7 @@ import type { Ask } from "./playing.ts"
 
 export type Statuses = Array<readonly [method: string, status: number]>
 
-/** Asks as `ask` does, and keeps the status of each answer. */
+/** Sends requests by `ask` and records each status. */
 export const keeping =
   (ask: Ask, statuses: Statuses): Ask =>
   async (method, path, body) => {
@@ -33,7 +33,7 @@ export const typed = (cli: CommandLine, statuses: Statuses): Ask => {
     const said = `${method} ${path}\n${out}${err}`
     const answered = out === "" ? undefined : JSON.parse(out)
     const refused = /answered (\d{3})\./.exec(err)?.[1]
-    // Word for word the same request, as long as the scenario has gone the same way.
+    // The same request, as long as the scenario took the same course.
     if (known_method === method && known !== undefined)
       expect(
         refused === undefined ? known < 400 : Number(refused) === known,

@@ -1,4 +1,4 @@
-/** Usage over the API alone (rules/conventions 16). */
+/** Usage over HTTP (rules/conventions 16). */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { text } from "../../core/kernel/fields/field.ts"
@@ -31,7 +31,7 @@ const sum = (usage: Body): readonly [number, number] => [
   usage.usage.reduce((all, row) => all + row.request_count, 0),
   usage.usage.reduce((all, row) => all + row.weighted_units, 0)
 ]
-/** An endpoint that breaks. */
+/** An endpoint that always fails with 500. */
 const broken = get("/api/v1/broken", {
   answer: Shown.list(text()),
   name: "broken.list",
@@ -183,7 +183,7 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
       await calls(till, 8)
       house.later(20 * hour)
       await calls(till, 16)
-      // The first lies 31 days and 12 hours ago, then 29½ and 6½ days, 24 hours less a little, and 4 hours.
+      // The calls lie 31 days and 12 hours back, then 29½ days, 6½ days, almost 24 hours, and 4 hours.
       read_at = house.later(4 * hour - minute)
     })
     const in_window = async (window: string | undefined, more: object = {}) =>
@@ -271,7 +271,7 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
       expect(rows.map(([key, , requests, units]) => [key, Number(requests), Number(units)])).toEqual(
         expected.map((row) => [row.key, row.request_count, row.weighted_units])
       )
-      // A cell that a spreadsheet would take for a formula may have a sign before it.
+      // Spreadsheets could read the cell as a formula, so a quote may precede it.
       for (const [at, row] of rows.entries()) expect(row[1]?.replace(/^'/, "")).toBe(expected[at]!.label ?? "")
     })
     it("is available to a token that may only read usage, and its job is hidden from another user", async () => {
@@ -282,7 +282,7 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
       const jobOf = async () => (await house.by(token, "GET", path)).body.job
       await expect.poll(async () => (await jobOf()).status, patiently).toBe("done")
       expect((await opened(house.server, (await jobOf()).download_url!)).status).toBe(200)
-      // Somebody else's, and a token for other things, do not open it.
+      // Another user's token, or one without the ability, cannot read it.
       const other = await house.person(["system.read"], ["api-usage:read"])
       expect((await house.by(other.token, "GET", path)).status).toBe(403)
       const narrow = await house.token({ user_id: token.user_id, abilities: ["products:read", "documents:write"] })
@@ -301,7 +301,7 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
   })
 })
 
-/** Rows of a file of comma-separated values, quoted where need be. */
+/** Rows of a CSV file. */
 const parsedCsv = (file: string): ReadonlyArray<ReadonlyArray<string>> => {
   const rows: Array<Array<string>> = [[]]
   for (const [, quoted, plain, end] of file

@@ -3,10 +3,10 @@ import * as fc from "fast-check"
 import type { Field, Fields, Json } from "../../core/kernel/fields/field.ts"
 import type { AnyRow } from "../../core/kernel/tables/table.ts"
 
-/** Rows that are there, by table: ids to ask for. */
+/** Existing rows by table, of which requests use the ids. */
 export type Rows = ReadonlyMap<string, ReadonlyArray<AnyRow>>
 
-/** Numbers JSON can hold and JavaScript cannot: written into the text of a body where the mark stands. */
+/** Numbers that JSON can hold but JavaScript cannot; each replaces its mark in the text of a body. */
 export const raw_numbers: { readonly [mark: string]: string } = {
   "#40digits": "1234567890123456789012345678901234567890",
   "#overflow": "1e400",
@@ -20,7 +20,7 @@ export const raw_numbers: { readonly [mark: string]: string } = {
 export const bodyText = (json: unknown): string =>
   (JSON.stringify(json) ?? "").replace(/"(#[a-z0-9_]+)"/g, (whole, mark: string) => raw_numbers[mark] ?? whole)
 
-/** Texts with a meaning somewhere below: SQL, patterns, paths, markup, formats. */
+/** Texts that mean something to a layer below: SQL, patterns, paths, markup, formats. */
 export const odd_texts = [
   "",
   " ",
@@ -97,7 +97,7 @@ const odd_numbers: ReadonlyArray<Json> = [
 ]
 const nested = (depth: number): Json =>
   depth === 0 ? 1 : depth % 2 === 0 ? [nested(depth - 1)] : { a: nested(depth - 1) }
-/** Values that never fit, or barely. */
+/** Values that are invalid for most fields, or barely valid. */
 export const hostile: fc.Arbitrary<Json> = fc.oneof(
   {
     weight: 3,
@@ -153,16 +153,16 @@ const instants = [
   "2026-06-01T08:00:00Z"
 ]
 
-/** One of many, each second time of the first few: those that were there first have most about them. */
+/** One of many; half the time of the first few, as the earliest rows have the most related records. */
 export const oneOf = <A>(all: ReadonlyArray<A>): fc.Arbitrary<A> =>
   fc.oneof(fc.constantFrom(...all.slice(0, 6)), fc.constantFrom(...all))
 
-/** Ids of a table; small numbers where it has no rows. */
+/** An existing id of a table; a small number if it has no rows. */
 export const idIn = (rows: ReadonlyArray<AnyRow> | undefined): fc.Arbitrary<number> => {
   const ids = (rows ?? []).map((row) => row["id"]).filter((id) => typeof id === "number")
   return ids.length === 0 ? fc.integer({ min: 1, max: 12 }) : oneOf(ids)
 }
-/** Tables that whole numbers called so point into. */
+/** Tables to which integer fields of these names refer. */
 const pointsInto: { readonly [name: string]: string } = {
   secondary_id: "members",
   user_id: "users",
@@ -252,7 +252,7 @@ export const fitting = (
   }
 }
 
-/** An object with all that is required, some of the rest, and at times one thing wrong. */
+/** An object with all required fields and some optional ones, sometimes with one error. */
 export const nearBody = (
   fields: Fields,
   rows: Rows,
@@ -262,7 +262,7 @@ export const nearBody = (
   const own = Object.entries(fields).filter(([, field]) => !field.computed)
   const keys = own.map(([name]) => name)
   if (keys.length === 0) return fc.constant({})
-  // Few of many optional fields at a time, or hardly any body would do.
+  // Only a few of many optional fields at a time; otherwise hardly any body would be valid.
   const seldom = Math.max(1, Math.ceil(keys.length / 5))
   const parts = own.map(([name, field]) =>
     field.required

@@ -1,4 +1,4 @@
-/** A server with something of everything in it: made over HTTP, the same on either engine. */
+/** A server with records of every kind, created over HTTP, equal on both engines. */
 import { Effect } from "effect"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { AnyRow, Table } from "../../core/kernel/tables/table.ts"
@@ -8,7 +8,10 @@ import { clockAt, type Got, type Sent, serve, type Serving } from "../server/ser
 export interface World {
   readonly engine: Engine
   readonly server: Serving
-  /** Asks as the owner, one second later than the question before: rate limits and stamps are the same in every run. */
+  /**
+   * Sends a request as the owner and advances the clock by a second, so that rate limits and timestamps are equal in
+   * every run.
+   */
   readonly ask: (target: string, sent?: Sent) => Promise<Got>
   /** Every row of a table, deleted ones included. */
   readonly rowsOf: (table: Table) => Promise<ReadonlyArray<AnyRow>>
@@ -44,7 +47,7 @@ export const openWorld = async (engine: Engine, options: Parameters<typeof serve
   }
 }
 
-/** Takes the ids a refused command has drawn on Postgres, where sequences never go back, from SQLite's as well. */
+/** Draws the ids that a refused command has used up on Postgres from SQLite as well; sequences never go back. */
 export const alignIds = async ([sqlite, pg]: readonly [World, World]): Promise<void> => {
   const drawn = await pg.server.run(
     Effect.flatMap(Store, (store) =>
@@ -63,7 +66,7 @@ export const alignIds = async ([sqlite, pg]: readonly [World, World]): Promise<v
   )
 }
 
-/** Fills it: two depots, stock of each kind, people, prices, orders in every state, a packed case. */
+/** Creates two depots, stock of each kind, people, prices, orders in every state, and a packed case. */
 export const createSampleData = async ({ ask }: World): Promise<void> => {
   const call = async (method: string, path: string, json: object) => {
     const got = await ask(`/api/v1${path}`, { method, json })
@@ -176,7 +179,7 @@ export const createSampleData = async ({ ask }: World): Promise<void> => {
   await post(`/products/${kit}/components`, { component_product_id: cable, quantity: 1 })
   const level = (product_id: number, store_id: number, more: object): Promise<number> =>
     made("/stock_levels", { product_id, store_id, ...more })
-  // A bulk product has a level at the default store from the start.
+  // A bulk product has a stock level at the default store from the start.
   const cables = (await ask(`/api/v1/stock_levels?q[product_id_eq]=${cable}`)).body.stock_levels[0].id as number
   await post(`/products/${cable}/stock_levels/${cables}/stock_transactions`, { transaction_type: 4, quantity: 40 })
   await level(cable, depot, { quantity_held: 10 })

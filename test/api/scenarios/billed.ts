@@ -9,7 +9,7 @@ const issuing = async (s: Scene, id: number, body: object = {}) => {
   expect(reply.status, JSON.stringify(reply.body)).toBe(200)
   return reply.body.invoice
 }
-/** An order of 300.00 and 60.00 tax: two lamps for 200.00, and a desk for 100.00. */
+/** An order of 300.00 and 60.00 tax: two lamps for 200.00 in total, and a desk for 100.00. */
 const taxedDeal = async (s: Scene) => {
   const product = await s.product()
   const line = { item_id: product.id, transaction_type: 1 }

@@ -1,4 +1,4 @@
-/** Billing opportunities: rows, exact totals, what is left out, deposits. */
+/** Billing opportunities: rows, exact totals, excluded lines, deposits. */
 import { expect } from "vitest"
 import { invoices, opp, type Scenario, scenario } from "../billing-scenarios.ts"
 import { amounts, refusedOn, type Made } from "../calling.ts"

@@ -1,4 +1,4 @@
-/** Cases/availability-containers H: cases, what goes into them and out again. */
+/** Containers: packing and unpacking (cases/availability-containers H). */
 import { expect } from "vitest"
 import { refusedOn, type Scenario, scenario, type Scene, v1 } from "../availability-scenarios.ts"
 
@@ -12,7 +12,7 @@ const gear = async (s: Scene, store_id: number) => {
 }
 const itemsIn = async (s: Scene, id: number) => (await s.get(`${v1}/containers/${id}`)).body.container.items
 const level = async (s: Scene, id: number) => (await s.get(`${v1}/stock_levels/${id}`)).body.stock_level
-/** A kit with one unit in it, sealed. */
+/** Creates a sealed kit with one unit in it. */
 const sealed = async (s: Scene, store_id: number) => {
   const made = await s.container(store_id, kit),
     inside = await gear(s, store_id)

@@ -1,8 +1,8 @@
-/** Cases/availability-containers F and K: lines and their claims, gates on shortages. */
+/** Lines and their demands, checks for shortages (cases/availability-containers F and K). */
 import { expect } from "vitest"
 import { refusedOn, type Scenario, scenario, type Scene, v1 } from "../availability-scenarios.ts"
 
-/** 5 in stock, 4 of them committed: an order for 3 is short by 2. */
+/** 5 in stock, 4 of them reserved: an order for 3 is short by 2. */
 const short = async (s: Scene, policies: object) => {
   const S = await s.store(policies),
     P = await s.bulk(S, 5)
@@ -108,7 +108,7 @@ export const demandScenarios = (): ReadonlyArray<Scenario> => [
       expect([reply.status, reply.body.opportunity?.state], JSON.stringify(reply.body)).toEqual([200, 2])
       return opportunity.id
     }
-    // The right to ignore shortages lowers a policy by one step, so the warning is for somebody without it.
+    // The permission to ignore shortages lowers a policy by one step, so this user lacks it.
     const warned = await ordered(
       "warn",
       s.somebody === undefined

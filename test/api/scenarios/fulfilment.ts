@@ -1,9 +1,9 @@
-/** Cases/opportunities D, E and J to L: units out and back, shortages, claims, versions, activity. */
+/** Dispatch and return, shortages, demands, versions, activity (cases/opportunities D, E and J to L). */
 import { expect } from "vitest"
 import { fourDays, opp, type Scenario, scenario, type Scene } from "../opportunity-scenarios.ts"
 import { refusedOn } from "../calling.ts"
 
-/** An order of one line with units allocated to it. */
+/** Creates an order of one line with units allocated to it. */
 const orderWith = async (s: Scene, units: number, quantity = units) => {
   const product = await s.product()
   const ids: Array<number> = []
@@ -22,7 +22,7 @@ const orderWith = async (s: Scene, units: number, quantity = units) => {
   return { id, line, product, ids, assets, quick, at: `${opp}/${id}/items/${line.id}/assets` }
 }
 const statusOf = async (s: Scene, id: number) => (await s.get(`${opp}/${id}`)).body.opportunity.status
-/** A store of its own where 5 (or as many) are held and 4 committed; the order wants 3, so it is short by 2. */
+/** Creates a store with 5 in stock (or `held`) and 4 reserved, and an order for 3, which is short by 2. */
 const shortOrder = async (s: Scene, policies: object, held = 5) => {
   const store = await s.made(
     "/api/v1/stores",

@@ -1,4 +1,4 @@
-/** Cases/opportunities A to G: header, numbers, moves, what may be done, deleting, cloning, locks. */
+/** Header, numbers, moves, allowed actions, deleting, cloning, locks (cases/opportunities A to G). */
 import { expect } from "vitest"
 import { fourDays, fifty_each, opp, type Scenario, scenario } from "../opportunity-scenarios.ts"
 import { refusedOn } from "../calling.ts"

@@ -1,4 +1,4 @@
-/** Sub-hired goods within their window, wherever availability is read, and hires whose end moves. */
+/** Availability of sub-hired goods within their hire period, and hires whose end moves. */
 import { expect } from "vitest"
 import { from, orders, type Scenario, type Scene, scenario, to } from "../receiving-scenarios.ts"
 
@@ -11,7 +11,7 @@ const shown = async (s: Scene, path: string) => {
 }
 const flag = async (s: Scene, id: number): Promise<boolean> =>
   (await shown(s, `opportunities/${id}`)).opportunity.has_shortage
-/** A quantity of a product, hired from `from` to `to` by default, and present. */
+/** Hires and receives a quantity of a product, by default for `from` to `to`. */
 const hired = async (s: Scene, product_id: number, quantity: number, set: object = {}) => {
   const order = await s.sent(set, { product_id, quantity: String(quantity) })
   const reply = await s.receive(order.id, [{ item_id: order.items[0].id, quantity: String(quantity) }])
@@ -21,7 +21,7 @@ const hired = async (s: Scene, product_id: number, quantity: number, set: object
 const extend = (s: Scene, id: number, body: object) => s.post(`${orders}/${id}/extend?include=items`, body)
 const later = "2026-06-28T00:00:00.000Z"
 const daily = "from=2026-06-18&to=2026-06-28&store_id=1"
-/** 18 to 27 June, with the quantity during the hire. */
+/** Expected quantities for 18 to 27 June, with this quantity during the hire. */
 const inside = (quantity: number): ReadonlyArray<number> => [0, 0, ...Array<number>(5).fill(quantity), 0, 0, 0]
 
 export const hireWindowScenarios: ReadonlyArray<Scenario> = [
@@ -101,7 +101,7 @@ export const hireWindowScenarios: ReadonlyArray<Scenario> = [
     const { body, status } = await extend(s, id, { ends_at: later, reason: "the show goes on" })
     expect([status, body.purchase_order.ends_at], JSON.stringify(body)).toEqual([200, later])
     expect([await s.total(cables, "2026-06-26"), await s.total(heads, "2026-06-26")]).toEqual([3, 2])
-    // Later windows keep their length.
+    // Later hire periods keep their length.
     await s.receive(id, [{ item_id: items[0].id, quantity: "1" }])
     expect([
       await s.total(cables, "2026-06-26"),

@@ -1,4 +1,4 @@
-/** Drafts: making them, their rows and taxes, changing and deleting them, lists. */
+/** Drafts: creating, changing and deleting them, rows and taxes, lists. */
 import { expect } from "vitest"
 import { hundred, invoices, type Scenario, scenario } from "../billing-scenarios.ts"
 import { amounts, refusedOn, type Made } from "../calling.ts"
@@ -121,7 +121,7 @@ export const draftScenarios = (): ReadonlyArray<Scenario> => [
         { name: "Goodwill", unit_price: "-9.99" }
       ]
     })
-    // 99.99, a tenth off is 10.00 rounded.
+    // A discount of 10 % of 99.99 is rounded to 10.00.
     expect(invoice.items[0]).toMatchObject({ discount_percent: "10.00", discount_amount: "10.00", subtotal: "89.99" })
     expect(invoice.discount_total).toBe("10.00")
     expect(amounts(invoice)).toEqual(["80.00", "16.00", "96.00"])

@@ -1,4 +1,4 @@
-/** Issuing and voiding: numbers, due dates, what is frozen, who may. */
+/** Issuing and voiding: numbers, due dates, frozen values, permissions. */
 import { expect } from "vitest"
 import { invoices, opp, type Scenario, scenario } from "../billing-scenarios.ts"
 import { refusedOn } from "../calling.ts"
@@ -162,7 +162,7 @@ export const issueScenarios = (): ReadonlyArray<Scenario> => [
     const { id } = await s.draft()
     const deal = await s.deal()
     if (s.somebody === undefined) {
-      // The same end, of one who may do everything.
+      // A device has one user, so the owner does the same.
       await s.issue(id)
       await s.billed(deal.id)
       return

@@ -1,11 +1,11 @@
-/** Cases/availability-containers G: what products are made of, and how many of the whole there are. */
+/** Components of products, and availability of the whole (cases/availability-containers G). */
 import { expect } from "vitest"
 import { refusedOn, type Scenario, scenario, type Scene, v1 } from "../availability-scenarios.ts"
 
 const partsOf = (id: number): string => `${v1}/products/${id}/components`
 const part = (s: Scene, kit: number, component_product_id: number, quantity = 1, binding = "pool") =>
   s.made(partsOf(kit), { component_product_id, quantity, binding }, "component")
-/** Products each made of the next. */
+/** Creates products of which each is a component of the one before. */
 const chain = async (s: Scene, length: number): Promise<ReadonlyArray<number>> => {
   const ids: Array<number> = []
   for (let at = 0; at < length; at++) {
@@ -111,7 +111,7 @@ export const kitScenarios = (): ReadonlyArray<Scenario> => [
   }),
   scenario("G19", "a hybrid kit is limited by its cases and its pool parts", async (s) => {
     const S = await s.store()
-    // Five cases, each with its fixed part in it.
+    // Five cases, each with its fixed content.
     const H = await s.caseProduct({ availability_mode: "hybrid" }),
       { id: F, units } = await s.units(S, 5),
       A = await s.bulk(S, 6)
@@ -136,7 +136,7 @@ export const kitScenarios = (): ReadonlyArray<Scenario> => [
     const alone = await s.caseProduct({ availability_mode: "hybrid" })
     for (let at = 0; at < 3; at++) await s.unit(alone, S)
     expect((await s.point(alone, S, "07-01")).available).toBe(3)
-    // Stock that is there on the first day only.
+    // Stock that is present on the first day only.
     const hired = (await s.product()).id
     await s.made(
       `${v1}/stock_levels`,

@@ -1,4 +1,4 @@
-/** Cases/opportunities G to I: prices under locks, lines, totals, costs, participants. */
+/** Prices under locks, lines, totals, costs, participants (cases/opportunities G to I). */
 import { expect } from "vitest"
 import { fourDays, fifty_each, opp, type Scenario, scenario, type Scene } from "../opportunity-scenarios.ts"
 

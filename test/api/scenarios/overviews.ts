@@ -1,4 +1,4 @@
-/** Cases/availability-containers D and E: calendar, chart, shortages, free units. */
+/** Calendar, chart, shortages, free units (cases/availability-containers D and E). */
 import { expect } from "vitest"
 import { refusedOn, type Scenario, scenario, v1 } from "../availability-scenarios.ts"
 

@@ -1,4 +1,4 @@
-/** Cases/availability-containers I and J: products, accessories, stock, custom fields. */
+/** Products, accessories, stock, custom fields (cases/availability-containers I and J). */
 import { expect } from "vitest"
 import { refusedOn, type Scenario, scenario, type Scene, v1 } from "../availability-scenarios.ts"
 
@@ -16,7 +16,7 @@ export const productScenarios = (): ReadonlyArray<Scenario> => [
     expect([reply.status, reply.body.product]).toMatchObject([201, { name: "New Speaker", product_type: "rental" }])
   }),
   scenario("I3", "a bulk product has an empty stock level at the default store", async (s) => {
-    // A default store always exists, by default the first one, so this also covers the first store.
+    // A default store always exists, at first the first one, so this also covers the first store.
     const before = (await s.get(`${v1}/stores?q[is_default_eq]=true`)).body.stores
     expect(await levelsOf(s, (await s.product()).id)).toMatchObject([{ store_id: before[0].id, quantity_held: "0.00" }])
     const S = await s.store({ is_default: true })

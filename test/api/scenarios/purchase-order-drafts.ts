@@ -1,4 +1,4 @@
-/** Orders to suppliers as drafts: making, changing and deleting them, lists. */
+/** Draft purchase orders: creating, changing and deleting them, lists. */
 import { expect } from "vitest"
 import { amounts, refusedOn } from "../calling.ts"
 import { ends_at, hundred, orders, type Scenario, scenario, starts_at } from "../purchase-scenarios.ts"

@@ -1,4 +1,4 @@
-/** The lines of orders: what they take from products, what they come to, and how they are changed. */
+/** Lines of purchase orders: defaults from products, totals, changes. */
 import { expect } from "vitest"
 import { amounts, refusedOn, type Made } from "../calling.ts"
 import { ends_at, hundred, opp, orders, type Scenario, scenario, starts_at } from "../purchase-scenarios.ts"
@@ -66,7 +66,7 @@ export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
     const order = await s.order({
       items: [{ name: "Tent", unit_cost: "33.33", quantity: "2.5", discount_percent: "10" }]
     })
-    // 83.325 is 83.33, less 8.33.
+    // 83.325 rounds to 83.33, less 8.33.
     expect(amounts(order.items[0])).toEqual(["75.00", "15.00", "90.00"])
     expect(order.items[0].discount_percent).toBe("10.00")
   }),
@@ -85,7 +85,7 @@ export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
     refusedOn(await s.post(orders, { supplier_id, items: "all" }), "items")
     refusedOn(await sent([{ ...hundred, id: 1 }]), "items.0.id")
     refusedOn(await sent([{ ...hundred, starts_at: ends_at, ends_at: starts_at }]), "items.0.ends_at")
-    // All at once, each by its place.
+    // All errors at once, each with its position.
     refusedOn(
       await sent([{ unit_cost: "1.00" }, hundred, { ...hundred, unit_cost: "-1" }]),
       "items.0.name",

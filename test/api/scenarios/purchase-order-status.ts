@@ -1,11 +1,11 @@
-/** Sending and cancelling orders, who may, and who sees what they cost. */
+/** Sending and cancelling purchase orders, permissions, visibility of costs. */
 import { expect } from "vitest"
 import { ends_at, hundred, orders, type Scenario, scenario, starts_at } from "../purchase-scenarios.ts"
 import { refusedOn, type Made } from "../calling.ts"
 
 const header_costs = ["exchange_rate", "subtotal", "tax_total", "total"]
 const line_costs = ["unit_cost", "discount_percent", "subtotal", "tax_rate", "tax_total", "total"]
-/** The keys about costs that an order and its lines have. */
+/** Cost keys in the response of an order and its lines. */
 const costsIn = (order: Made<"purchase_order">): ReadonlyArray<string> => [
   ...header_costs.filter((key) => key in order),
   ...(order.items ?? []).flatMap((item) => line_costs.filter((key) => key in item))
@@ -47,7 +47,7 @@ export const orderStatusScenarios = (): ReadonlyArray<Scenario> => [
     const order = await s.order({ supplier_id: archived.id })
     await s.remove(`/api/v1/members/${archived.id}`)
     refusedOn(await s.send(order.id), "supplier_id")
-    // They can still be changed, and the order cancelled.
+    // Sent orders can still be changed and cancelled.
     expect((await s.put(`${orders}/${order.id}`, { subject: "Wait" })).status).toBe(200)
     const inactive = await s.supplier()
     const other = await s.order({ supplier_id: inactive.id })
@@ -151,7 +151,7 @@ export const orderStatusScenarios = (): ReadonlyArray<Scenario> => [
       [...header_costs, ...line_costs],
       [...header_costs, ...line_costs]
     ])
-    // Stored, though not echoed; what is left out stays.
+    // Stored, though absent from the response; omitted values stay.
     expect((await seen(buyer))[0]).toMatchObject({ total: "108.00", items: [{ unit_cost: "100.00" }] })
     const changed = await blind("PUT", `${orders}/${id}`, { items: [{ id: items[0].id, quantity: "2" }] })
     expect(costsIn(changed.body.purchase_order)).toEqual([])

@@ -1,9 +1,9 @@
-/** Cases/availability-containers A to C: one moment, buffers and returns, ranges. */
+/** Availability of one moment, buffers and returns, ranges (cases/availability-containers A to C). */
 import { expect } from "vitest"
 import { refusedOn, type Scenario, scenario, type Scene, v1 } from "../availability-scenarios.ts"
 import { itIs } from "../playing.ts"
 
-/** One unit of a product at a store, allocated to an order. */
+/** Creates an order with the one unit of a product at a store allocated. */
 const unitOnOrder = async (s: Scene, from: string, to: string) => {
   const S = await s.store()
   const { id: P, units } = await s.units(S, 1)

@@ -1,4 +1,4 @@
-/** Deliveries from suppliers, what they make of stock, and what goes back (rules/billing 2). */
+/** Deliveries from suppliers, their effect on stock, and returns to suppliers (rules/billing 2). */
 import { expect } from "vitest"
 import { from, orders, type Scenario, scenario, to } from "../receiving-scenarios.ts"
 import type { Made } from "../calling.ts"
@@ -551,7 +551,7 @@ const returns: ReadonlyArray<Scenario> = [
     await s.refused(s.giveBack(id), "status", /nothing of it is here/)
     await s.receive(id, [{ item_id: items[0].id, quantity: "1" }])
     await s.refused(s.giveBack(id, { returned_at: "2026-07-01T00:00:00Z" }), "returned_at")
-    // One is still to come: the order is not done when the other one went back.
+    // One piece is still to come, so the return of the other does not complete the order.
     expect((await s.giveBack(id)).body.purchase_order).toMatchObject({
       status: "partially_received",
       returned_at: null

@@ -1,4 +1,4 @@
-/** Shortages that are closed by orders to suppliers (rules/availability 9). */
+/** Shortages resolved by purchase orders (rules/availability 9). */
 import { expect } from "vitest"
 import { orders, type Scenario, type Scene, scenario } from "../receiving-scenarios.ts"
 
