@@ -1,4 +1,4 @@
-/** What axe finds wrong with a page, by its own rules all. Finds nothing where axe cannot be installed. */
+/** Faults that axe finds in a page by all its rules; none where axe is not installed. */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -10,7 +10,7 @@ const axe = tools === undefined ? "" : readFileSync(join(tools, "node_modules/ax
 
 export const axeFaults = async (page: Page): Promise<ReadonlyArray<string>> => {
   if (axe === "") return []
-  // Without a wait: what a page's policy forbids to scripts in it, it does not forbid to the browser's own.
+  // Evaluated by the browser, so the page's content security policy does not forbid it.
   await page.evaluate(`${axe};0`)
   return page.evaluate<
     ReadonlyArray<string>

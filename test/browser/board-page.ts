@@ -1,8 +1,7 @@
 /**
- * Opens boards in a browser, as a telephone, a desk and a wall show them, light and dark: looks at them, changes the
- * day and waits for the change, takes the server away and ends them. Leaves pictures; ends with 1 if a page is wrong.
- *
- *   node test/browser/board-page.ts [FOLDER]
+ * Opens boards in a browser at the sizes of a phone, a desk and a wall, light and dark: checks them, changes the day
+ * and waits for the change, stops the server and ends the boards. Leaves pictures; exits with 1 if a page is wrong:
+ * node test/browser/board-page.ts [FOLDER]
  */
 import { busyDay, lookAtOnce, lookInEveryView, loseAndEnd, stocked } from "./boards.ts"
 import { openBrowser } from "./browser.ts"

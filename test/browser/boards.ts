@@ -1,4 +1,4 @@
-/** Boards as a telephone, a desk and a wall show them, light and dark: what is wrong with them, in words. */
+/** Faults of boards at the sizes of a phone, a desk and a wall, light and dark. */
 import { join } from "node:path"
 import type { Browser, Page } from "playwright-core"
 import { axeFaults } from "./axe.ts"
@@ -54,7 +54,7 @@ export const stocked = async (house: House): Promise<BoardHouse> => {
   }
   return { ...house, ordered }
 }
-/** A day with something in every list, and 60 entries in some. */
+/** A day with an entry in every list, and 60 entries in some. */
 export const busyDay = async ({ ordered }: BoardHouse): Promise<void> => {
   for (let n = 0; n < 60; n++)
     await ordered({
@@ -80,8 +80,8 @@ const views = share(
 type View = (typeof views)[number]
 
 /**
- * A capital letter of 1/250 of the distance is read without effort: 16 mm at four metres, which on a screen of 55
- * inches (1920 pixels on 1210 mm) are 36 pixels of type. What one looks at twice may be two thirds of that.
+ * Capitals of 1/250 of the distance are easy to read: 16 mm at four metres, 36 pixels of type on a screen of 55 inches
+ * (1920 pixels on 1210 mm). Secondary text may be two thirds of that.
  */
 const read_pixels = 36
 const looked_up_pixels = 24
@@ -136,7 +136,7 @@ const measured = (view: View): string => `(() => {
 export interface Looking {
   readonly house: BoardHouse
   readonly browser: Browser
-  /** For pictures; none are taken without it. */
+  /** Folder for pictures; none are taken without it. */
   readonly folder?: string
   readonly say: (text: string) => void
 }
@@ -170,25 +170,25 @@ const seen = async (page: Page, { folder }: Looking, name: string, view: View, s
 }
 
 let changes = 0
-/** In every view: what stands there, and a change that is shown without loading the page again. */
+/** Faults in every view, and of a change that must appear without reloading the page. */
 export const lookInEveryView = async (looking: Looking, url: string, name: string): Promise<void> => {
   for (const view of views)
     await opened(looking, url, view, async (page, say) => {
       await page.evaluate("window.was_here = true")
       const subject = `New ${name} ${view.width} ${view.scheme}`
-      // Before the others, so that it is among those that are shown.
+      // Earlier than the others, so that it is among the visible entries.
       await looking.house.ordered({ subject, from: -9 - ++changes / 10, to: 40, quantity: 1 })
       await page.waitForSelector(`text=${subject}`, { state: "attached" })
       if ((await page.evaluate("window.was_here")) !== true) say("the page was loaded again")
       await seen(page, looking, name, view, say)
     })
 }
-/** In every view, as it stands. */
+/** Faults in every view, without changes. */
 export const lookAtOnce = async (looking: Looking, url: string, name: string): Promise<void> => {
   for (const view of views) await opened(looking, url, view, (page, say) => seen(page, looking, name, view, say))
 }
 
-/** Takes the server away from a board, then ends it: what it says, each time. */
+/** Stops the server of an open board, then ends the board; checks its message each time. */
 export const loseAndEnd = async (
   { browser, folder, house }: Looking,
   board: { readonly id: number; readonly url: string }

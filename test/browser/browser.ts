@@ -1,4 +1,4 @@
-/** Opening pages in a browser nobody sees, with an ear for everything it complains of. */
+/** Opens pages in a headless browser and collects their errors. */
 import { existsSync } from "node:fs"
 import { basename, join } from "node:path"
 import { pathToFileURL } from "node:url"
@@ -18,13 +18,13 @@ export const openBrowser = (executablePath: string): Promise<Browser> =>
 export const views = ["light", "dark", "paper"] as const
 export type View = (typeof views)[number]
 export interface Seen {
-  /** What went wrong, in words: console messages, errors, requests beside the file itself, what axe finds. */
+  /** Faults as text: console messages, errors, requests beyond the file itself, axe's findings. */
   readonly complaints: ReadonlyArray<string>
-  /** The picture taken, when a folder for it was given. */
+  /** Path of the picture, if a folder was given. */
   readonly picture: string | undefined
 }
 
-/** Opens a page and listens until it is at rest. `paper` is A4 as it would be printed, as wide as the page's own rules say. */
+/** Opens a page and waits until it is idle. `paper` is A4 as printed, as wide as the page's own rules say. */
 export const look = async (browser: Browser, file: string, view: View, folder?: string): Promise<Seen> => {
   const complaints: Array<string> = []
   const address = pathToFileURL(file).href
@@ -46,7 +46,7 @@ export const look = async (browser: Browser, file: string, view: View, folder?: 
     })
     if (view === "paper") await page.emulateMedia({ media: "print" })
     await page.goto(address, { waitUntil: "load" })
-    // Paper is not read out: sheets of labels hide their headings there.
+    // Screen readers do not read paper, and sheets of labels hide their headings there.
     if (view !== "paper") complaints.push(...(await axeFaults(page)))
     const picture = folder === undefined ? undefined : join(folder, `${basename(file, ".html")}-${view}.png`)
     if (picture !== undefined) await page.screenshot({ path: picture, fullPage: true })

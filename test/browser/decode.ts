@@ -1,4 +1,4 @@
-/** Reading barcodes as a scanner would, from pixels; and pixels from a drawing. */
+/** Reads barcodes from pixels as a scanner would, and turns drawings into pixels. */
 import {
   BarcodeFormat,
   BinaryBitmap,
@@ -16,7 +16,7 @@ export interface Pixels {
   readonly dark: (x: number, y: number) => boolean
 }
 
-/** The text of the one symbol in the picture. Throws when there is none. */
+/** Text of the one symbol in the picture. Throws if there is none. */
 export const decoded = ({ dark, height, width }: Pixels, kind: "code128" | "qr"): string => {
   const light = new Uint8ClampedArray(width * height)
   for (let y = 0; y < height; y++) for (let x = 0; x < width; x++) light[y * width + x] = dark(x, y) ? 0 : 255
@@ -45,7 +45,7 @@ export const pixelsOfPng = (bytes: Buffer): Pixels => {
 
 const numbers = (text: string): ReadonlyArray<number> =>
   [...text.matchAll(/-?\d+(?:\.\d+)?/g)].map(([one]) => Number(one))
-/** A drawing of bars (strokes) or polygons (filled) as pixels, with a number per unit. */
+/** Pixels of a drawing of bars (strokes) or polygons (filled), at `scale` pixels per unit. */
 export const pixelsOfSvg = (svg: Element, scale = 4): Pixels => {
   const [, , units_wide, units_high] = numbers(svg.attributes["viewBox"]!) as [number, number, number, number]
   const paths = all(svg, "path")

@@ -1,4 +1,4 @@
-/** A server for pages, called over HTTP, and what a page must not do while open. */
+/** A server for pages, called over HTTP, and checks of what a page may not do while open. */
 import { mkdirSync, mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
@@ -13,7 +13,7 @@ const token = "owner-token-of-the-look"
 
 export interface House {
   readonly url: string
-  /** Asks as the owner; throws where it is refused. */
+  /** Sends a request as the owner; throws if it is refused. */
   readonly did: (method: string, path: string, json?: object) => Promise<Body>
   readonly close: () => Promise<void>
 }
@@ -46,7 +46,7 @@ export const openHouse = async (folder: string): Promise<House> => {
   }
 }
 
-/** The browser and the folder for pictures of a program that looks at pages; ends it where there is no browser. */
+/** Browser and picture folder of a program that checks pages; exits if there is no browser. */
 export const lookedAtWith = (name: string): { readonly path: string; readonly folder: string } => {
   const path = chromiumPath()
   if (path === undefined) {
@@ -58,13 +58,13 @@ export const lookedAtWith = (name: string): { readonly path: string; readonly fo
   mkdirSync(folder, { recursive: true })
   return { path, folder }
 }
-/** Ends a program with what its pages did wrong. */
+/** Exits with the faults of the pages. */
 export const endWith = (complaints: ReadonlyArray<string>): void => {
   for (const complaint of complaints) process.stderr.write(`${complaint}\n`)
   process.exitCode = complaints.length === 0 ? 0 : 1
 }
 
-/** Says whatever a page writes to its console, and whatever it asks of anybody else. */
+/** Reports everything a page writes to its console, and its requests to other servers. */
 export const listenToPage = (page: Page, own: string, say: (text: string) => void): void => {
   page.on("console", (message) => say(`console: ${message.text()}`))
   page.on("pageerror", (error) => say(`error: ${error.message}`))
@@ -72,6 +72,6 @@ export const listenToPage = (page: Page, own: string, say: (text: string) => voi
     if (!request.url().startsWith(own) && !request.url().startsWith("data:")) say(`request: ${request.url()}`)
   })
 }
-/** As text, as all that runs in a page is: the browser has the page's types, and this program has not. */
+/** Text, as this program lacks the types of a browser. */
 export const too_wide = `document.documentElement.scrollWidth > document.documentElement.clientWidth
   ? ["the page is too wide"] : []`

@@ -1,8 +1,7 @@
 /**
- * Makes a small rental house, has the command line draw every picture of it, and opens each in a browser: light, dark
- * and as on paper. Prints where the pictures of them are. Ends with 1 when a page complains or fetches anything.
- *
- *   node test/browser/look.ts [FOLDER]         CHROMIUM=/path/to/chromium where it is not /usr/bin/chromium
+ * Creates a small rental company, has the command line draw all its pictures, and opens each in a browser: light, dark
+ * and on paper. Prints where the pictures are. Exits with 1 if a page has an error or fetches anything: node
+ * test/browser/look.ts [FOLDER], with CHROMIUM=/path/to/chromium if it is not /usr/bin/chromium
  */
 import { mkdirSync, mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"

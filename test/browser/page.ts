@@ -1,4 +1,4 @@
-/** Reading a page without a browser: its elements in order, and what is wrong with it. */
+/** Reads a page without a browser: its elements in order, and its faults. */
 import { createHash } from "node:crypto"
 import { words } from "../words.ts"
 
@@ -15,7 +15,10 @@ const plain = (text: string): string =>
   )
 const empty_elements = new Set(["meta", "col", "br", "img", "link", "input"])
 
-/** Reads a page as strictly as one may: every tag closed in order, every attribute in double quotes, no stray sign. Throws otherwise. */
+/**
+ * Parses a page strictly: tags closed in order, attributes in double quotes, special characters escaped. Throws
+ * otherwise.
+ */
 export const readPage = (text: string): Element => {
   const root: Element = { name: "#page", attributes: {}, children: [] }
   const open = [root]

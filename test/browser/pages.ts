@@ -1,9 +1,9 @@
-/** The pages the command line makes of the sample, written by the command line itself. */
+/** Pages of the sample data, written by the command line. */
 import { join } from "node:path"
 import { type Place, run } from "../cli/session.ts"
 import { dayFrom } from "./sample.ts"
 
-/** Name of the file → the words that write it. */
+/** File name → arguments of the command that writes it. */
 export const pagesOf = (now: number): { readonly [name: string]: ReadonlyArray<string> } => {
   const month = ["--from", dayFrom(now, -12), "--to", dayFrom(now, 24)]
   return {
@@ -20,7 +20,7 @@ export const pagesOf = (now: number): { readonly [name: string]: ReadonlyArray<s
     "labels-small": ["containers", "manifest", "CASE-0007", "--labels", "code128", "--sheet", "5x13"]
   }
 }
-/** Writes them into a folder; gives the files. */
+/** Writes the pages into a folder; returns the files. */
 export const writePages = async (place: Place, now: number, folder: string): Promise<ReadonlyArray<string>> => {
   const files: Array<string> = []
   for (const [name, words] of Object.entries(pagesOf(now))) {

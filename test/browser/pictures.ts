@@ -1,6 +1,6 @@
 /**
  * Makes the pictures of the README from the running product: `node test/browser/pictures.ts docs/images`. A session at
- * the command line, whose server goes away, and the quotation as its customer reads it.
+ * the command line in which the server goes away, and the quotation as its customer reads it.
  */
 import { join } from "node:path"
 import { openPlace, owner_token, runHere, wordsOf } from "../cli/session.ts"

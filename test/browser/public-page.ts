@@ -1,8 +1,7 @@
 /**
- * Opens the pages of public links in a browser, as a telephone and a desk show them, light and dark: reads a quotation,
- * gives a PIN, signs and accepts. Prints where the pictures are, and ends with 1 where a page complains.
- *
- *   node test/browser/public-page.ts [FOLDER]
+ * Opens public links in a browser at the sizes of a phone and a desk, light and dark: reads a quotation, enters a PIN,
+ * signs and accepts. Prints where the pictures are; exits with 1 if a page has an error: node
+ * test/browser/public-page.ts [FOLDER]
  */
 import { join } from "node:path"
 import type { Page } from "playwright-core"
@@ -55,7 +54,7 @@ try {
     const say = (text: string): void => void complaints.push(`${width} ${scheme}: ${text}`)
     let expected = 0
     page.on("console", (message) => {
-      // A status that is no 200 is noted by the browser itself.
+      // The browser itself logs every status but 200.
       if (!/Failed to load resource/.test(message.text())) say(`console: ${message.text()}`)
       else expected++
     })

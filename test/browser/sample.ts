@@ -1,9 +1,9 @@
-/** A small rental house with something of everything a picture can show, made over HTTP. */
+/** A small rental company with an example of everything a picture can show, created over HTTP. */
 import { callOf, type Place } from "../cli/session.ts"
 import { rentalHouse } from "../rental-house.ts"
 
 export const day_ms = 86_400_000
-/** A plain date a number of days from `now`. */
+/** Date a number of days after `now`. */
 export const dayFrom = (now: number, days: number): string => new Date(now + days * day_ms).toISOString().slice(0, 10)
 /** Hostile input, and text in other scripts. */
 export const hostile = {
@@ -52,7 +52,7 @@ export const makeSample = async (place: Place, now: number): Promise<void> => {
     customers.push(await house.customer({ name }))
 
   const of = (item_id: number, quantity: number, ...chosen: ReadonlyArray<number>) => ({ item_id, quantity, chosen })
-  /** An order of some products; units are allocated and optionally booked out. */
+  /** Creates an order of some products; units are allocated and optionally booked out. */
   const deal = async (
     subject: string,
     customer: number,

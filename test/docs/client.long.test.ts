@@ -1,4 +1,4 @@
-/** `flightcase/client` as programs have it: its types in projects apart, and the recipes of the guide against a server. */
+/** `flightcase/client` as programs use it: its types in other projects, and the guide's recipes against a server. */
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -14,7 +14,7 @@ const [head = "", ...recipes] = [
   ...readFileSync(join(root, "docs/CLIENT.md"), "utf8").matchAll(/^```ts\n(.*?)^```$/gms)
 ].map(([, text = ""]) => text)
 
-/** Checks files strictly, the declarations of libraries included, with no types but those named. */
+/** Type-checks files strictly, with the declarations of libraries and only the named types. */
 const check = (
   name: string,
   files: ReadonlyArray<string>,

@@ -1,4 +1,4 @@
-/** The commands that the tour and the guide show, typed one after the other as their readers do. */
+/** Runs the commands of the tour and the guide in order, as readers would. */
 import { execFile } from "node:child_process"
 import { cpSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -34,9 +34,9 @@ const linesOf = (page: string, isWanted: (heading: string) => boolean = () => tr
   return lines.filter(({ text }) => text !== "")
 }
 
-/** Placeholder for a value of the reader. */
+/** Placeholder that readers replace. */
 const has_placeholder = /(?:^|[ =])(?:ID|CODE|NAME|FILE|DIR|URL|T|N)(?: |$)/
-/** Shown, and not typed here, with the reason. */
+/** Commands that are not run here, with the reason. */
 const not_typed: { readonly [start: string]: string } = {
   "FLIGHTCASE_TOKEN=": "the server is started by the test",
   "export FLIGHTCASE_URL=": "every command gets both by its environment",
@@ -48,12 +48,12 @@ const server_before: { readonly [start: string]: "stop" | "start" } = {
   'flightcase quote new --subject "Walk-in"': "stop",
   "flightcase sync": "start"
 }
-/** Commands that end otherwise than by 0. */
+/** Commands with an exit code other than 0. */
 const exit_codes: { readonly [start: string]: number } = {}
 const startOf = <A>(by_start: { readonly [start: string]: A }, text: string): A | undefined =>
   Object.entries(by_start).find(([start]) => text.startsWith(start))?.[1]
 
-/** Types a line of a shell: a command, with its input from `printf` and its output into a file. */
+/** Runs a line of a shell: a command, with input from `printf` and output into a file. */
 const type = async (place: Place, text: string): Promise<Ran> => {
   const known = text.replaceAll("http://127.0.0.1:4480", place.url).replaceAll("a-token-of-twenty-chars", owner_token)
   if (known.startsWith("curl ")) {

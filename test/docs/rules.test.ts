@@ -1,4 +1,4 @@
-/** Documents: sections of docs/rules that are cited exist, and so do the files and folders that ARCHITECTURE names. */
+/** Sections of docs/rules that are cited exist, and so do the files and folders that ARCHITECTURE names. */
 import { describe, expect, it } from "vitest"
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join, relative } from "node:path"
@@ -41,7 +41,7 @@ const problem = (file: string, cited: string): string | null => {
 }
 const citation = new RegExp(`\\brules/([a-z-]+) (${sectionNumber}(?:(?:, | and | to )${sectionNumber})*)`, "g")
 const link = new RegExp(`\\[([a-z-]+) (${sectionNumber}(?:(?:, | and | to )${sectionNumber})*)\\]\\(([^)]*)\\)`, "g")
-/** Text without line breaks, at which comments wrap citations. */
+/** Text without line breaks, as comments wrap citations. */
 const unwrapped = (text: string): string => text.replaceAll(/\n *(?:\* |\/\/ )? */g, " ")
 /** Citations without the folder, of pages that are not kept here, and of ranges with a hyphen. */
 const unclear = new RegExp(
@@ -138,14 +138,14 @@ const placesOf = (path: string): ReadonlyArray<string> =>
   places.filter((place) =>
     [place, place.replace(/(?:\/|\.md)$/, "")].some((one) => one === path || one.endsWith(`/${path}`))
   )
-/** What builds and servers make, and the package's name. */
+/** Files that builds and servers create, and the package's name. */
 const is_made = /^(?:out|blobs|flightcase)\//
-/** Names of files and folders that a section has between backticks. */
+/** Names of files and folders between backticks in a section. */
 const namesIn = (section: string): ReadonlyArray<string> =>
   [...section.matchAll(/`([^`\n]+)`/g)]
     .flatMap(([, code = ""]) => code.split(" "))
     .filter((name) => /^(?:[\w.-]+\/)*(?:[\w.-]+\/|[\w.-]+\.ts|[\w.-]+\/[\w.-]+)$/.test(name) && !is_made.test(name))
-/** Paths that do not exist, and bare file names that are in none of the folders the section names. */
+/** Paths that do not exist, and file names that no folder named in the section holds. */
 const lostNamesIn = (section: string): ReadonlyArray<string> => {
   const names = namesIn(section)
   const folders = names

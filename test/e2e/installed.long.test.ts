@@ -1,4 +1,4 @@
-/** The package as people get it: packed, installed into an empty folder, serving and quoting from there. */
+/** The package as users install it: packed, installed into an empty folder, serving and quoting from there. */
 import { execFile } from "node:child_process"
 import { once } from "node:events"
 import {
@@ -42,7 +42,7 @@ let install: Ran
 
 beforeAll(async () => {
   mkdirSync(elsewhere)
-  // Packs what was built before the tests: building again would replace files other tests are running.
+  // Packs the existing build: building again would replace files other tests are running.
   for (const name of ["package.json", "pack.mjs", "README.md", "cli/bin.mjs", "LICENSE", "out"])
     cpSync(join(root, name), join(clone, name), { recursive: true })
   for (const name of ["build.mjs", "man.mjs"]) writeFileSync(join(clone, name), "")
@@ -135,7 +135,7 @@ describe("the built command line", () => {
 describe("the package installed into an empty folder", () => {
   it("is available as flightcase, built already, and npm prints no warning", async () => {
     expect(install).toMatchObject({ code: 0 })
-    // npm warns on an older Node that the package wants a newer one, which the package brings along.
+    // On an older Node npm warns about the required version; the package brings its own Node.
     expect(
       install.err
         .split("\n")
@@ -151,7 +151,7 @@ describe("the package installed into an empty folder", () => {
     quotesOffline(elsewhere, bin))
   it("leaves no server behind when its parent is killed", async () => {
     const server = await servingIn(elsewhere, bin)(0)
-    // Longer than a finished command takes to end, so that the server is known to stay by itself.
+    // Longer than a command takes to exit, so the server must have stayed on its own.
     await new Promise((resolve) => setTimeout(resolve, 1_500))
     expect((await fetch(`${server.url}/api/v1/system/health`)).status).toBe(200)
     server.child.kill("SIGKILL")

@@ -1,4 +1,4 @@
-/** Flightcase as people have it, the npm package or the single executable: run from a folder elsewhere. */
+/** Flightcase as users have it, npm package or single executable, run from another folder. */
 import { type ChildProcess, execFile, spawn } from "node:child_process"
 import { once } from "node:events"
 import { readFileSync, writeFileSync } from "node:fs"
@@ -47,7 +47,7 @@ export interface Serving {
   readonly said: () => string
   readonly stop: (signal: NodeJS.Signals) => Promise<number | null>
 }
-/** A server of this program, with its data in `data` of the folder. */
+/** Starts this program's server with its data in the folder's `data`. */
 export const servingIn =
   (folder: string, bin: string) =>
   async (port: number): Promise<Serving> => {

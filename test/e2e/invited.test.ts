@@ -1,4 +1,4 @@
-/** The product as built: somebody is invited, reads their mail, and makes their machine a device with its code. */
+/** The built product: a user is invited, reads the mail, and enrols a device with its code. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

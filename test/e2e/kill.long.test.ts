@@ -1,4 +1,4 @@
-/** Pulling the plug on real processes, thirty times each: what was acknowledged is there, and everything starts again. */
+/** Kills real processes, thirty times each: what was acknowledged survives, and everything starts again. */
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -22,20 +22,20 @@ afterAll(async () => {
 })
 const pause = (millis: number) => new Promise((resume) => setTimeout(resume, millis))
 const kills = shareOf(30)
-/** Kill times spread over a run of the length measured, the first early, the last near its end. */
+/** Kill times spread over a run of the measured length, from early to near its end. */
 const killTimes = (run_millis: number): ReadonlyArray<number> =>
   Array.from({ length: kills }, (_, at) => Math.round(run_millis * (0.1 + (at / kills) * 0.95)))
 
 it("a command line that is killed while it writes loses no command that it acknowledged", async () => {
   expect((await cli("login", server.url, "--token", token, "--name", "van")).code).toBe(0)
-  // The first run compiles what later ones find compiled.
+  // The first run fills the compile cache.
   let begun = 0
   for (const name of ["Warm up", "Measured"]) {
     begun = performance.now()
     expect((await cli("product-groups", "create", "--name", name, "--offline", "--json")).code).toBe(0)
   }
   const acknowledged = new Set<number>()
-  // Before and after the moment of acknowledgement, and as near to it as may be: earlier after each that came through, else later.
+  // Moves towards the moment of acknowledgement: earlier after each run that was acknowledged, else later.
   let millis = performance.now() - begun
   for (let time = 0; time < kills; time++) {
     const name = `Killed after ${millis}`
@@ -92,7 +92,7 @@ it("an import killed many times is completed by repeating it, and every row exis
     child.kill("SIGKILL")
     if ((await done).code === null) cut_off++
   }
-  // They were killed at work: most before their end, and some had brought rows.
+  // Enough of them were killed while working, some after they had stored rows.
   expect(cut_off).toBeGreaterThanOrEqual(kills / 6)
   expect(await imported()).toBeGreaterThan(0)
   expect((await cli("import", "products", file, "--remote", "--json")).code).toBe(0)

@@ -1,4 +1,4 @@
-/** Receivers of webhooks: some well, some ill in every way a receiver can be, until they are healed. */
+/** Receivers of webhooks, some healthy, others failing in every possible way until healed. */
 import { createHash } from "node:crypto"
 import { once } from "node:events"
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
@@ -9,9 +9,9 @@ export interface Posted {
   readonly receiver: string
   readonly id: string
   readonly body: string
-  /** Why the signature does not hold; null where it does. */
+  /** Fault of the signature; null if it is valid. */
   readonly fault: string | null
-  /** Whether the receiver acknowledged it, as far as it knows. */
+  /** Whether the receiver responded with success, as far as it knows. */
   taken: boolean
 }
 export interface Receivers {
@@ -28,9 +28,9 @@ export interface Receivers {
 interface Visit {
   readonly response: ServerResponse
   readonly posted: Posted
-  /** How often this message has come, with this time. */
+  /** How many times this message has arrived, this one included. */
   readonly time: number
-  /** From 0 to below 1, by the message alone. */
+  /** From 0 to below 1, determined by the message alone. */
   readonly lot: number
 }
 type Manner = (visit: Visit) => void
@@ -56,7 +56,10 @@ const breaking_off: Manner = ({ response }) => {
 
 const lotOf = (text: string): number => createHash("sha256").update(text).digest().readUInt32BE() / 2 ** 32
 
-/** `turns` fails in turn, `stalls` does not answer now and then, `gone` is gone, `down` refuses connections. */
+/**
+ * `turns` alternates between faults, `stalls` sometimes does not respond, `gone` answers 410, `down` refuses
+ * connections.
+ */
 export const receivers = async (): Promise<Receivers> => {
   const posted: Array<Posted> = []
   const secrets = new Map<string, string>()

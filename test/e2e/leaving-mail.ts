@@ -1,13 +1,13 @@
-/** A mail server that is ill in every way one can be, until it is healed: by what its recipients are called. */
+/** A mail server that fails in every possible way until healed, depending on the recipient's name. */
 import { once } from "node:events"
 import type { Socket } from "node:net"
 import { SMTPServer, type SMTPServerDataStream, type SMTPServerSession } from "smtp-server"
 import { freePort } from "../free-port.ts"
 
 /**
- * `never`, `bounces`: refused for good, at the recipient and after the message. While it is ill, and the first time
- * only: `greyed` and `busy` are put off in the same two places, `stalled` gets no answer, `cut` loses its connection,
- * and `lost` is taken, but its sender does not hear of it.
+ * `never` and `bounces` are refused for good, at the recipient and after the message. Until healed, and the first time
+ * only: `greyed` and `busy` are deferred at the same two points, `stalled` gets no response, `cut` loses its
+ * connection, and `lost` is accepted without the sender hearing of it.
  */
 export const addressees = ["well", "never", "bounces", "greyed", "busy", "stalled", "cut", "lost", "well"] as const
 export const refusedForGood = (address: string): boolean => /^(?:never|bounces)/.test(address)
@@ -19,7 +19,7 @@ export interface Letter {
 }
 export interface MailHouse {
   readonly url: string
-  /** Everything it answered yes to, or would have. */
+  /** Messages accepted, with or without the sender hearing of it. */
   readonly letters: ReadonlyArray<Letter>
   readonly heal: () => void
   readonly close: () => Promise<void>
@@ -88,6 +88,6 @@ export const mailHouse = async (): Promise<MailHouse> => {
   }
 }
 
-/** Header values: a notice names its message in the text. Long ones continue on the next line. */
+/** Header values: a bounce names its message in the text. Long ones continue on the next line. */
 const messageIdIn = (text: string): string =>
   /^message-id:\s+(<[^>]+>)/im.exec(text.split("\r\n\r\n", 1)[0] ?? "")?.[1] ?? ""

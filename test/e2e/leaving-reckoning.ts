@@ -1,4 +1,4 @@
-/** Compares what must have been sent, by journal and queue, with what was. */
+/** Compares what must have been sent, by journal and queue, with what was sent. */
 import { Effect, Layer, ManagedRuntime } from "effect"
 import { journal } from "../../core/kernel/events/journal.ts"
 import { Store } from "../../core/kernel/store/store.ts"
@@ -69,7 +69,7 @@ export const booksAt = (place: Place): Books => {
   }
 }
 
-/** The ids a webhook must have got: one for each event of these kinds, or for each row that a command changed. */
+/** Ids a webhook must have received: one for each event of these types, or for each row a command changed. */
 export const owed = (
   { events, webhooks: all }: Kept,
   webhook_id: number,
@@ -88,13 +88,13 @@ export const owed = (
 }
 
 export interface Reckoned {
-  /** Owed, and never answered with success. */
+  /** Must have arrived, but was never acknowledged. */
   readonly missing: ReadonlyArray<string>
-  /** Came, but nothing in the journal causes them. */
+  /** Arrived without an event in the journal. */
   readonly unfounded: ReadonlyArray<string>
-  /** Ids that came with more than one body. */
+  /** Ids that arrived with different bodies. */
   readonly unequal: ReadonlyArray<string>
-  /** Not about the event they are named after. */
+  /** Describe another event than the one they are named after. */
   readonly mistaken: ReadonlyArray<string>
   /** Successes beyond the first for each id. */
   readonly doubled: number

@@ -1,4 +1,4 @@
-/** A thousand commands of people and of a device without a network, a third of which the server must refuse. */
+/** A thousand commands of users and of an offline device, a third of which the server must refuse. */
 import { type Random, randomOf } from "../sim/random.ts"
 import { type CommandLine, token } from "./processes.ts"
 import type { Body } from "../answers.ts"
@@ -7,7 +7,7 @@ export interface Reply {
   readonly status: number
   readonly body: Body
 }
-/** Undefined where the server was gone before it answered. */
+/** Undefined if the server stopped before it responded. */
 export type Ask = (method: string, path: string, body?: object) => Promise<Reply | undefined>
 
 export const askOf =
@@ -28,7 +28,7 @@ export const askOf =
   }
 let turn = 0
 
-/** Repeats what may be repeated until somebody answers. */
+/** Repeats an idempotent request until it is answered. */
 export const surely = async (ask: Ask, method: string, path: string, body?: object) => {
   for (let tries = 0; tries < 600; tries++) {
     const reply = await ask(method, path, body)
@@ -43,14 +43,14 @@ export const pause = (millis: number): Promise<void> => new Promise((resume) => 
 
 /** Results of the answered commands; names are unique in the run. */
 export interface Answers {
-  /** Names in bodies that were taken. */
+  /** Names in the bodies of accepted commands. */
   readonly accepted: Set<string>
   readonly refused: Set<string>
   /** Without a response: accepted or not. */
   readonly unknown: Set<string>
-  /** By way of refusal: in the body, by a rule, by a constraint. */
+  /** Refusals by their source: the body, a rule, a constraint. */
   readonly refusals: { [why: string]: number }
-  /** Ids of jobs of messages. */
+  /** Ids of jobs that send messages. */
   readonly mailed: Set<string>
 }
 export const noAnswers = (): Answers => ({
@@ -93,12 +93,12 @@ interface Deed {
   readonly method: string
   readonly path: string
   readonly body?: object
-  /** Why it must be refused. */
+  /** What refuses it. */
   readonly against?: "body" | "rule" | "constraint"
 }
 export type Deeds = () => Deed
 
-/** Each deed's name is its own and stands in its body, but for deletions, which are known by what they delete. */
+/** Each command has a unique name in its body; deletions are identified by the deleted row. */
 export const deedsOn = (ground: Ground, seed: number): Deeds => {
   const chance = randomOf(seed)
   const passing = [...ground.groups]
@@ -144,7 +144,7 @@ const refusedByRule = ({ group }: Ground, name: string): Deed => ({
   body: { name, parent_id: group },
   against: "rule"
 })
-/** Found by the database as the row is written, after its events are. */
+/** Refused by the database when the row is written, after its events. */
 const refusedByConstraint = (ground: Ground, chance: Random, name: string): Deed => ({
   name,
   method: "POST",
@@ -153,7 +153,7 @@ const refusedByConstraint = (ground: Ground, chance: Random, name: string): Deed
   against: "constraint"
 })
 
-/** Runs commands until enough are answered, several at a time. */
+/** Runs commands until enough are answered, several at once. */
 export const doDeeds = async (ask: Ask, deeds: Deeds, count: number, answers: Answers): Promise<void> => {
   let answered = 0
   const one = async (): Promise<void> => {
@@ -175,7 +175,7 @@ export const doDeeds = async (ask: Ask, deeds: Deeds, count: number, answers: An
   await Promise.all(Array.from({ length: 4 }, one))
 }
 
-/** Has messages queued until each of these addresses got a yes; those without an answer may have been queued, too. */
+/** Queues messages until each address is accepted; those without a response may have been queued as well. */
 export const queueMail = async (ask: Ask, addresses: ReadonlyArray<string>, { mailed }: Answers): Promise<void> => {
   for (const to of addresses) {
     let reply = await ask("POST", "/system/mail/test", { to })
@@ -205,7 +205,7 @@ export const workOffline = async (
   await make("/members", { name: `YES-off-${round}-1-`, membership_type: "organisation" })
   await make("/product_groups", { name: `YES-off-${round}-2-` })
   await make("/stock_levels", unit(ground, rival, `NO-off-${round}-`))
-  // The device does not know of this one, which has the same number and comes first.
+  // Created on the server first with the same number, unknown to the device.
   for (let tries = 0; ; tries++) {
     const reply = await ask("POST", "/stock_levels", unit(ground, rival, rival))
     if (reply !== undefined && (reply.status === 201 || (reply.status === 422 && tries > 0))) break

@@ -40,10 +40,10 @@ afterEach(async () => {
 const rounds = shareOf(10)
 const deeds_per_round = 96
 const offline_per_round = 4
-/** In the first rounds, so that the waits between attempts are over when the rest is. */
+/** In the first rounds, so that the waits between attempts end with the rest. */
 const mail_rounds = shareOf(5)
 const mails_per_round = 12
-/** Webhooks by what their receiver is like, with what they are subscribed to. */
+/** Event subscriptions by receiver. */
 const subscriptions: { readonly [receiver: string]: ReadonlyArray<string> } = {
   healthy: ["*"],
   gone: ["*"],
@@ -51,13 +51,13 @@ const subscriptions: { readonly [receiver: string]: ReadonlyArray<string> } = {
   stalls: ["member.created", "product.updated", "product_group.created", "container.created"],
   down: ["product_group.updated", "product_group.deleted", "container.created"]
 }
-/** The last ones are longer than anything is ill. */
+/** The last waits outlast every failure. */
 const waits = [1, 1, 2, 3, 5, 10, 10, ...Array.from({ length: 13 }, () => 15)].join(",")
 
 /** Servers on one database, killed and started again on their ports. */
 interface House {
   readonly servers: Array<RunningServer>
-  /** Kills one of them and starts it again. */
+  /** Kills one of the servers and starts it again. */
   readonly kill: () => Promise<void>
   readonly kills: () => number
   readonly stop: () => Promise<void>
@@ -82,7 +82,7 @@ const houseOf = async (places: ReadonlyArray<Parameters<typeof startServer>[0]>)
   }
 }
 
-/** Kills every few seconds until the work is done, and once at least. */
+/** Kills a server every few seconds until the work is done, at least once. */
 const killMeanwhile = async (house: House, chance: Random, work: Promise<unknown>): Promise<void> => {
   const state = { is_done: false }
   const noted = work.finally(() => {
@@ -112,7 +112,7 @@ const unfinished = async (ask: Ask): Promise<number> => {
     count += (await surely(ask, "GET", `/system/jobs?per_page=1&q[status_eq]=${status}`)).meta.total
   return count
 }
-/** Jobs and deliveries that are not done; a delivery that ends may have queued a job. */
+/** Unfinished jobs and deliveries; the end of a delivery may queue a job. */
 const left = async (ask: Ask, books: Books): Promise<{ readonly jobs: number; readonly deliveries: number }> => {
   const [before, deliveries] = [await unfinished(ask), await books.waiting()]
   return { jobs: before + (await unfinished(ask)), deliveries }
@@ -152,7 +152,7 @@ const worked = async (house: House, ask: Ask, ground: Ground, folder: string, se
   return answers
 }
 
-/** Everything from an empty database to the last delivery. */
+/** The whole run, from an empty database to the last delivery. */
 const run = async (engine: "sqlite" | "pg", servers: number, seed: number): Promise<Outcome> => {
   const folder = mkdtempSync(join(tmpdir(), "flightcase-leaving-"))
   opened.push(() => rmSync(folder, { recursive: true, force: true }))
@@ -197,7 +197,7 @@ const run = async (engine: "sqlite" | "pg", servers: number, seed: number): Prom
   }
 }
 
-/** Webhook by webhook; answers successes beyond the first. */
+/** Checks each webhook; returns successes beyond the first per id. */
 const expectDelivered = ({ hooks, ids, kept, kills, kinds }: Outcome): number => {
   expect(hooks.followed()).toBe(0)
   expect(hooks.posted.filter(({ fault }) => fault !== null)).toEqual([])
@@ -218,12 +218,12 @@ const expectDelivered = ({ hooks, ids, kept, kills, kinds }: Outcome): number =>
     }
     doubled += reckoned.doubled
   }
-  // A server that dies leaves at most two answers of each webhook unread.
+  // A killed server leaves at most two responses of each webhook unread.
   expect(doubled).toBeLessThanOrEqual(kills * 2 * ids.size)
   return doubled
 }
 
-/** Each job of a message with what arrived; answers letters beyond the first of each message. */
+/** Compares each mail job with what arrived; returns messages beyond the first of each. */
 const expectMailed = ({ answers, kept, mail }: Outcome): number => {
   const jobs = kept.jobs.filter(({ kind }) => kind === "mail.send")
   const letters = Map.groupBy(mail.letters, ({ message_id }) => message_id)

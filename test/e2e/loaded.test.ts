@@ -28,16 +28,16 @@ const loadedBy = async (...words: ReadonlyArray<string>) => {
     bytes: built.reduce((sum, file) => sum + statSync(file).size, 0)
   }
 }
-/** The modules bundled into a file, as its map names them: `server/delivery/webhooks/guard.ts`, `node_modules/…`. */
+/** Modules bundled into a file, by its source map: `server/delivery/webhooks/guard.ts`, `node_modules/…`. */
 const sourcesOf = (file: string): ReadonlyArray<string> => {
   if (!existsSync(`${file}.map`)) return []
   const { sources }: { readonly sources: ReadonlyArray<string> } = JSON.parse(readFileSync(`${file}.map`, "utf8"))
   return sources.map((source) => source.replace(/^(\.\.\/)+/, ""))
 }
 
-/** Node's modules for networks, processes and threads: each brings dozens of others along. */
+/** Node's modules for networks, processes and threads: each loads dozens of others. */
 const of_networks = /^(_?http|https|http2|tls|dns|zlib|child_process|worker_threads)/
-/** Done by a running server only, whatever is declared: files and folders of ours, and libraries. */
+/** Files, folders and libraries that only a running server needs. */
 const server_work = words(`
   server/delivery/webhooks/guard.ts server/delivery/webhooks/send.ts server/delivery/webhooks/sending.ts
   server/delivery/mail/deliver.ts server/delivery/jobs/jobs.ts server/delivery/jobs/timed.ts
@@ -47,7 +47,7 @@ const server_work = words(`
   server/host/app.ts server/host/http.ts server/host/serve.ts`)
 const server_libraries =
   /node_modules\/((nodemailer|standardwebhooks|file-type|aws4fetch|pdfmake|liquidjs|bwip-js|pg)\/|effect\/dist\/(persistence|http\/(Multipart|HttpServer|HttpRouter)))/
-/** Rules of rare commands: loaded only by these. */
+/** Rules that only rare commands load. */
 const seldom = words(`
   core/warehouse/scanning/scans.ts core/imports/products.ts core/overview/search/find.ts core/overview/today/today.ts
   core/offline/conflicts/ core/offline/undo/ core/documents/content/prepare.ts`)

@@ -4,20 +4,20 @@ import { connect, createServer, type Socket } from "node:net"
 import { freePort } from "../free-port.ts"
 
 export interface Network {
-  /** The server's address as seen through it. */
+  /** Address of the server through this network. */
   readonly url: string
   readonly cut: () => void
   readonly mend: () => void
   readonly close: () => void
 }
 
-/** Towards a port of this machine; mended to begin with. */
+/** Forwards to a port of this machine; connected at first. */
 export const networkTo = async (server_port: number): Promise<Network> => {
   const port = await freePort()
   const open = new Set<Socket>()
   let mended = true
   const passed = (near: Socket): void => {
-    // Cut, the port stays taken: nobody else's server is to answer there.
+    // While cut, the port stays open, so that no other server takes it.
     if (!mended) return void near.destroy()
     const far = connect(server_port, "127.0.0.1")
     for (const [socket, other] of [

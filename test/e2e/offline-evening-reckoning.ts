@@ -1,4 +1,4 @@
-/** Counting up after an evening: every command has one end, and everybody has the same. */
+/** Final checks of an evening: every command has one outcome, equal for everybody. */
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { isDeepStrictEqual } from "node:util"
@@ -17,7 +17,9 @@ interface Kept {
   readonly state: string
   readonly merged: boolean
 }
-/** Every command a device ever acknowledged, straight from its file; not read-only, for a file left by a kill may have to be recovered. */
+/**
+ * All commands a device acknowledged, read from its file; writable, as a killed process may leave it to be recovered.
+ */
 export const outboxOf = (profile: string): ReadonlyArray<Kept> => {
   const db = new DatabaseSync(join(profile, "outbox.sqlite"), { timeout: 10_000 })
   try {
@@ -34,7 +36,7 @@ export const outboxOf = (profile: string): ReadonlyArray<Kept> => {
     db.close()
   }
 }
-/** How many have been recorded: the number of the last. */
+/** Number of commands recorded so far. */
 export const recordedIn = (profile: string): number => {
   const db = new DatabaseSync(join(profile, "outbox.sqlite"), { timeout: 10_000 })
   try {
@@ -92,10 +94,10 @@ const claimedTwice = (held: ReadonlyArray<Claim>): ReadonlyArray<number> => {
 
 export interface Reckoned {
   readonly name: string
-  /** Commands recorded by the end, those that settled conflicts included. */
+  /** Commands recorded by the end, with those that resolved conflicts. */
   readonly submitted: number
   readonly by_state: { readonly [state: string]: number }
-  /** Accepted, with a value of somebody else's put aside. */
+  /** Accepted commands that replaced somebody else's value. */
   readonly merged: number
 }
 export interface Reckoning {

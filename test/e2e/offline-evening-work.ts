@@ -1,8 +1,8 @@
-/** Random actions of the evening, with both devices and a rival at the server competing for the same goods. */
+/** Random actions of the evening: both devices and a user at the server compete for the same goods. */
 import type { Random } from "../sim/random.ts"
 import type { EveningWorld } from "./offline-evening-world.ts"
 
-/** Words of a command line, and the lines it is fed. */
+/** Arguments of a command line, and the lines of its input. */
 export interface Deed {
   readonly words: ReadonlyArray<string>
   readonly stdin?: string
@@ -31,7 +31,7 @@ const round = <A>(chance: Random, items: ReadonlyArray<A>): ((count?: number) =>
 
 export interface Worker {
   readonly next: () => Deed
-  /** A quotation made here: later deeds build on it. */
+  /** Called with a quotation created here, which later actions use. */
   readonly quoted: (id: number) => void
 }
 export const worker = (chance: Random, name: string, world: EveningWorld): Worker => {
@@ -114,7 +114,7 @@ export const worker = (chance: Random, name: string, world: EveningWorld): Worke
   }
 }
 
-/** Somebody with a network, meanwhile. */
+/** Requests of a user who is online meanwhile. */
 export const rival = (chance: Random, world: EveningWorld): (() => Strike) => {
   const lamps = round(chance, world.lamps),
     radios = round(chance, world.radios),

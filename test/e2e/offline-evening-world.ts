@@ -13,11 +13,11 @@ export interface Unit {
 export interface EveningWorld {
   readonly lamp: number
   readonly cable: number
-  /** Orders whose times overlap, each with one line that wants every lamp. */
+  /** Orders of overlapping periods, each with one line for all lamps. */
   readonly orders: ReadonlyArray<Order>
   readonly lamps: ReadonlyArray<Unit>
   readonly radios: ReadonlyArray<Unit>
-  /** Open boxes the radios are packed into. */
+  /** Open containers into which the radios are packed. */
   readonly boxes: ReadonlyArray<number>
   readonly quotes: ReadonlyArray<number>
   readonly groups: ReadonlyArray<number>
@@ -27,7 +27,7 @@ export interface EveningWorld {
 const from = "2026-12-18T09:00:00Z",
   to = "2026-12-22T09:00:00Z"
 
-/** As much of everything as `commands` a device will find too little. */
+/** Creates so little of everything that devices with this many commands run short. */
 export const createEveningData = async (ask: Ask, commands: number): Promise<EveningWorld> => {
   const made = async (path: string, body: object) => {
     const answer = await ask("POST", `/api/v1${path}`, body)

@@ -1,4 +1,4 @@
-/** A shortened evening; `node test/e2e/offline-evening.ts` spends a whole one. */
+/** A shortened evening; `node test/e2e/offline-evening.ts` runs a full one. */
 import { expect, it, vi } from "vitest"
 import { freshDatabase } from "../postgres.ts"
 import { spendEvening } from "./offline-evening.ts"
@@ -18,7 +18,7 @@ it("two command lines that are cut off and killed at random sync with the server
       expect(Object.values(by_state).reduce((sum, count) => sum + count, 0)).toBe(submitted)
       expect(by_state["accepted"]).toBeGreaterThan(0)
     }
-    // The evening is only worth its time if people were in each other's way, and processes died.
+    // The test is worthless unless users conflicted and processes were killed.
     const [ada, ben] = figures.devices
     expect(ada!.submitted + ben!.submitted - (ada!.by_state["accepted"]! + ben!.by_state["accepted"]!)).toBeGreaterThan(
       0

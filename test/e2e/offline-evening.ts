@@ -1,10 +1,8 @@
 /**
- * An evening without a network: two command lines work on what both of them, and a rival at the server, reach for; any
- * process is killed at any moment; then the network is back and everybody reconciles, killed on as before.
- *
- *   node test/e2e/offline-evening.ts [--commands 500] [--seed 1]
- *
- * runs the whole length with the built programs on a Postgres of its own, and prints the figures.
+ * An evening without a network: two command lines and a user at the server change the same records while any process
+ * may be killed; then the network returns and all reconcile, with more kills. `node test/e2e/offline-evening.ts
+ * [--commands 500] [--seed 1]` runs the full length with the built programs on its own Postgres, and prints the
+ * figures.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -28,7 +26,7 @@ import {
 } from "./processes.ts"
 import { bodyRead } from "../answers.ts"
 
-/** The evening's length on everybody's clock. */
+/** Length of the evening by all clocks. */
 const hours = 5
 const kill_share = 0.1
 const resolve_most = 12
@@ -40,7 +38,7 @@ export interface EveningOptions {
   readonly say?: (line: string) => void
 }
 export interface Figures extends Reckoning {
-  /** Processes killed: at work, in the middle of a sync, the server. */
+  /** Killed processes: during commands, during a sync, the server. */
   readonly kills: { readonly working: number; readonly syncing: number; readonly server: number }
   readonly refused_here: number
   readonly resolved: number
@@ -54,9 +52,9 @@ interface Hand {
   readonly profile: string
   readonly chance: Random
   readonly acknowledged: Set<number>
-  /** The command line with its clock so far into the evening: 0 at its beginning, 1 at its end. */
+  /** The command line with its clock at a part of the evening: 0 is its start, 1 its end. */
   readonly at: (progress: number) => CommandLine
-  /** How long its commands take, to kill them somewhere within. */
+  /** Usual duration of its commands, within which they are killed. */
   usual_millis: number
 }
 interface Tally {
@@ -82,7 +80,7 @@ const handOf = (name: string, folder: string, seed: number): Hand => {
 }
 const pause = (millis: number) => new Promise((resume) => setTimeout(resume, millis))
 
-/** Runs a command; with `killed`, only until some moment within its usual time. */
+/** Runs a command; with `killed`, kills it at some moment within its usual duration. */
 const ran = async (
   hand: Hand,
   cli: CommandLine,
@@ -104,7 +102,7 @@ const ran = async (
   for (const [, n] of over.err.matchAll(/Recorded here as command (\d+)/g)) hand.acknowledged.add(Number(n))
   return { ...over, was_killed: over.code === null }
 }
-/** Exit codes of a person's command that did what it could: done, or refused with reasons. */
+/** Expected exit codes: done, or refused with reasons. */
 const orderly = [0, 3, 5, 6]
 
 const work = async (hand: Hand, world: EveningWorld, commands: number, tally: Tally): Promise<void> => {
@@ -131,7 +129,7 @@ const work = async (hand: Hand, world: EveningWorld, commands: number, tally: Ta
   throw new Error(`${hand.name} recorded ${recordedIn(hand.profile)} of ${commands} commands only`)
 }
 
-/** Events at the server meanwhile, spread over the evening. */
+/** Sends the rival's requests to the server, spread over the evening. */
 const struck = async (
   ask: ReturnType<typeof asOwner>,
   chance: Random,
@@ -159,7 +157,7 @@ const synced = async (hand: Hand): Promise<void> => {
   throw new Error(`${hand.name} does not come to an end: ${last?.code} ${last?.err}`)
 }
 
-/** Resolves some refused commands: with another unit, or otherwise; the rest stays. */
+/** Resolves some refused commands, with another unit or otherwise; leaves the rest. */
 const settle = async (hand: Hand, tally: Tally): Promise<void> => {
   const cli = hand.at(1)
   const { conflicts } = (await cli("sync", "conflicts", "--json")).json
@@ -201,7 +199,7 @@ export const spendEvening = async ({ commands, seed, database, say = () => {} }:
     const begun = performance.now()
     let over = false
     const rivalry = struck(ask, randomOf(seed * 10 + 7), world, () => over, commands, tally)
-    // When the work fails the server goes, and what the rival says to that is not the matter.
+    // When the work fails the server stops, and the rival's errors do not matter.
     rivalry.catch(() => {})
     try {
       await Promise.all(hands.map((hand) => work(hand, world, commands, tally)))
@@ -221,7 +219,7 @@ export const spendEvening = async ({ commands, seed, database, say = () => {} }:
     for (const hand of hands) hand.usual_millis = Math.max(1_500, commands * 15)
     const chance = randomOf(seed * 10 + 8)
     for (let turn = 0; turn < (commands >= 200 ? 8 : 4); turn++) {
-      // Every other time somebody trips over the server's plug, or over the network's.
+      // In turns, the server is killed or the network is cut.
       const plug =
         turn % 2 === 1
           ? pause(chance.below(1_500)).then(async () => {

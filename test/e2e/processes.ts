@@ -1,4 +1,4 @@
-/** The product as people run it: the built server and the command line as processes of their own. */
+/** The product as users run it: the built server and command line in their own processes. */
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { join } from "node:path"
@@ -78,7 +78,7 @@ export interface Ran {
 }
 export interface CommandLine {
   (...words: ReadonlyArray<string>): Promise<Ran>
-  /** Starts a command without waiting: to be killed, or fed line by line. */
+  /** Starts a command without waiting, to be killed or fed line by line. */
   readonly start: (
     words: ReadonlyArray<string>,
     stdin?: string
@@ -113,7 +113,7 @@ export const commandLine = (home: string, environment: { readonly [name: string]
       code: child.exitCode,
       out,
       err,
-      // A command that was killed may have written a part of its answer: only an ended one has an answer to read.
+      // A killed command may have written part of its output, so only finished ones are parsed.
       json: child.exitCode !== null && words.includes("--json") && out !== "" ? JSON.parse(out) : undefined
     }))
     return { child, done }
@@ -121,7 +121,7 @@ export const commandLine = (home: string, environment: { readonly [name: string]
   return Object.assign((...words: ReadonlyArray<string>) => start(words).done, { start })
 }
 
-/** Asks the server over HTTP as the owner. */
+/** Sends requests to the server as the owner. */
 export const asOwner =
   (url: string) =>
   async (method: string, path: string, body?: unknown): Promise<Answer> => {

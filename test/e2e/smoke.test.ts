@@ -1,4 +1,6 @@
-/** The smoke test of the command line against the built server on each engine: every step right, nothing left behind. */
+/**
+ * Runs the smoke test with the built command line and server on each engine: every step passes, nothing is left behind.
+ */
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

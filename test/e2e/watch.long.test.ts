@@ -78,7 +78,7 @@ describe("automatic sync", () => {
     expect(
       (await cli("product-groups", "list", "--json", "--offline")).json.product_groups.map((one) => one.name)
     ).toEqual(["From the office"])
-    // Any number of commands share the replica with it.
+    // Commands share the replica with it.
     const made = await Promise.all(
       [1, 2, 3, 4].map((at) => cli("product-groups", "create", "--name", `Made here ${at}`, "--json"))
     )
@@ -87,7 +87,7 @@ describe("automatic sync", () => {
       "the server has them",
       async () => (await names()).filter((name) => name.startsWith("Made here")).length === 4
     )
-    // One is enough.
+    // A second one exits: one is enough.
     const second = await cli("sync", "--watch")
     expect([second.code, second.err]).toEqual([6, expect.stringContaining("being watched already")])
 
@@ -130,7 +130,7 @@ describe("automatic sync", () => {
       cpSync(join(root, part), join(program, part), { recursive: true })
     const watcher = watch(program)
     await watcher.says("started")
-    // The parts of the other release have other names.
+    // The files of another release have other names.
     rmSync(join(program, "out/parts"), { recursive: true })
     await asOwner(server.url)("POST", "/api/v1/product_groups", { name: "News" })
     appendFileSync(join(program, "out/cli.js"), "\n")
@@ -172,7 +172,7 @@ describe("automatic sync", () => {
     const next = await free("products", "list", "--json")
     expect(next.err).toContain("1 command was refused: flightcase sync conflicts")
     expect((await free("products", "list", "--json")).err).toBe("")
-    // Without a network nothing is different for who typed it.
+    // Without a network, users notice no difference.
     await server.kill()
     expect((await free("product-groups", "create", "--name", "Later", "--json")).code).toBe(0)
     await until("the attempt is noted", () => attempt()?.ok === false)
