@@ -1,4 +1,4 @@
-/** Faults of money: what must never be paid, given back, credited or numbered twice. */
+/** Faults of money: double payments, refunds, credits and numbers. */
 import type { Mutant } from "./mutant.ts"
 
 const payments = "core/billing/payments/decide.ts"

@@ -1,4 +1,4 @@
-/** Faults of documents: what must never be drawn twice, made final wrongly, or read after it was voided. */
+/** Faults of documents: drawn twice, wrongly finalised, or readable after they were voided. */
 import type { Mutant } from "./mutant.ts"
 
 const documents_test = "test/server/documents/papers/documents.test.ts"

@@ -1,4 +1,4 @@
-/** Faults of the engine, the journal and the store under them, and of rules both ends must share to the letter. */
+/** Faults of the engine, journal and store, and of rules that server and device share. */
 import type { Mutant } from "./mutant.ts"
 
 const engine = "core/kernel/runtime/engine.ts"
@@ -118,7 +118,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     name: "positions come from a sequence without a lock",
     file: "core/kernel/events/journal.ts",
     within: "appendInOneStatement",
-    // Any sequence does; the shop of the tests has this one.
+    // Any order works; the tests' Store has this one.
     find: "`head as (update journal_head set position = position + ${bind(count)} where id = 1 returning position), `",
     replace: "`head as (select max(nextval('ids_lamps')) as position from generate_series(1, ${bind(count)}::int)), `",
     killed_by: [

@@ -1,4 +1,4 @@
-/** Faults of limits: what is let in beyond them, what is lost of them, and what is counted twice. */
+/** Faults of rate limits and quotas: requests beyond them, lost counts, double counts. */
 import type { Mutant } from "./mutant.ts"
 
 const minute_test = "test/server/limits/minute.test.ts"

@@ -1,4 +1,4 @@
-/** Faults of public links: what lets somebody read or accept who must not, or more than once. */
+/** Faults of public links: reading or accepting without permission, or more than once. */
 import type { Mutant } from "./mutant.ts"
 
 const opened = "server/documents/links/public-links.ts"

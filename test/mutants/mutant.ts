@@ -1,13 +1,13 @@
-/** A deliberate fault, and the tests that must notice it. */
+/** A deliberate fault, and the tests that must fail with it. */
 import type { Place } from "../source/place.ts"
 
-/** One test, by its file and words of its title; `engine` where it runs on both and one is enough. */
+/** One test, by its file and words of its title; `engine` for tests of both where one suffices. */
 export interface TestKiller {
   readonly file: string
   readonly test: string
   readonly engine?: "sqlite" | "pg"
 }
-/** Seeds of the simulation, from the first to the last. */
+/** Seeds of the simulation, first to last. */
 export interface SeedKiller {
   readonly seeds: readonly [first: number, last: number]
 }
@@ -15,10 +15,10 @@ export type Killer = TestKiller | SeedKiller
 export const isSeeds = (killer: Killer): killer is SeedKiller => "seeds" in killer
 
 export interface Mutant extends Place {
-  /** What is broken, in words. */
+  /** The fault in words. */
   readonly name: string
   readonly replace: string
-  /** Each of them must fail by itself. */
+  /** Each of them must fail on its own. */
   readonly killed_by: ReadonlyArray<Killer>
 }
 
@@ -28,7 +28,7 @@ export const words = (killer: Killer): string =>
     : `${killer.file.replace(/^test\//, "").replace(/\.test\.ts$/, "")}${killer.engine === undefined ? "" : ` on ${killer.engine}`}: ${killer.test}`
 
 type Change = Pick<Mutant, "find" | "replace" | "in_text">
-/** Faults in one file that tests of one other file notice: most lists are of such. */
+/** Faults in one file that are all noticed by tests in one other file. */
 export const faultsIn =
   (file: string, test_file: string, engine?: TestKiller["engine"]) =>
   (name: string, within: string, change: Change, ...tests: ReadonlyArray<string>): Mutant => ({

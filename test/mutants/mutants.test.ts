@@ -1,4 +1,4 @@
-/** That the list of mutants does not rot; `npm run mutants` runs them. */
+/** The mutants' places and tests exist; `npm run mutants` runs them. */
 import { existsSync } from "node:fs"
 import { dirname } from "node:path"
 import { describe, expect, it } from "vitest"
@@ -10,7 +10,7 @@ import { mutants } from "./mutants.ts"
 
 const sources = sourcesOf(filesIn(source_folders), textOf)
 const wordsOf = (text: string): ReadonlyArray<string> => tokensOf(text).map((token) => token.text)
-/** A file of tests, and what it imports from its own folder: tests that are played with a count stand there. */
+/** A test file and its imports from the same folder, which may declare the tests. */
 const playedBy = (file: string): ReadonlyArray<string> => {
   const text = textOf(file)
   const beside = [...text.matchAll(/from "\.\/([\w-]+\.ts)"/g)].map(([, name]) => textOf(`${dirname(file)}/${name}`))

@@ -1,4 +1,4 @@
-/** The deliberate mutants: every rule that keeps offline work safe, broken one at a time. `npm run mutants` runs them. */
+/** All mutants: each breaks one rule that keeps work safe. `npm run mutants` runs them. */
 import { billing_mutants } from "./billing.ts"
 import { document_mutants } from "./documents.ts"
 import { guard_mutants } from "./guards.ts"

@@ -1,4 +1,4 @@
-/** Faults of the device's end: its outbox, its replica, and what it does with what it pulls. */
+/** Faults of a device: its outbox, its replica, and pulling. */
 import type { Mutant } from "./mutant.ts"
 
 const outbox = "sync/device/outbox/outbox.ts"

@@ -1,4 +1,4 @@
-/** Faults of the server's end: verdicts, leases, what readers may see and where they stand, bundles, answers kept. */
+/** Faults of the server: verdicts, leased ids, visibility, cursors, bundles, stored responses. */
 import type { Mutant } from "./mutant.ts"
 
 const push = "sync/server/push.ts"

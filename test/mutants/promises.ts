@@ -1,4 +1,4 @@
-/** Faults in customer commitments: extended hires, and orders of customers who may have none. */
+/** Faults in customer commitments: extended hires, and orders of blocked customers. */
 import { faultsIn, type Mutant } from "./mutant.ts"
 
 const scenario = "test/core/orders/opportunities/extension/extension.test.ts"

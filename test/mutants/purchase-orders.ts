@@ -1,4 +1,4 @@
-/** Faults of orders to suppliers: what must never be sent twice, or cancelled once it came. */
+/** Faults of purchase orders: sent twice, or cancelled after receipt. */
 import type { Mutant } from "./mutant.ts"
 
 const decide = "core/purchasing/orders/decide.ts"

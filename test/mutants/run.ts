@@ -1,7 +1,8 @@
 /**
- * `npm run mutants` breaks the source one rule at a time, in a copy, and proves that tests notice each. `-- --list` names
- * the mutants, `-- --only WORDS` (as often as wanted) runs those whose names hold the words, `-- --at-once N` tries as
- * many at a time. Says which tests of `npm test`, or only of `npm run test:all`, notice. Ends with 1 when one survives.
+ * `npm run mutants` breaks a copy of the source, one rule at a time, and checks that tests notice each fault. `--
+ * --list` prints the mutants, `-- --only WORDS` (repeatable) selects those with the words in their names, `-- --at-once
+ * N` runs N in parallel. Reports whether tests of `npm test` notice, or only those of `npm run test:all`. Exits with 1
+ * if a mutant survives.
  */
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -47,10 +48,10 @@ const placed = wanted.map((mutant) => [mutant, placeOf(sources, mutant)] as cons
 for (const [{ name }, place] of placed) if (typeof place === "string") console.error(`${name}: ${place}`)
 if (placed.some(([, place]) => typeof place === "string")) process.exit(1)
 
-/** How far tests must be run for each killer to be among them. */
+/** The smallest run of tests that includes each killer. */
 const reaches = new Map<string, Reach>()
 const reachOf = (killer: Killer): Reach => reaches.get(words(killer)) ?? "all"
-/** The tests that are to fail must pass as long as nothing is broken. */
+/** Tests named as killers that fail even without a fault. */
 const provesNothing = async (): Promise<ReadonlyArray<string>> => {
   const killers = [
     ...new Map(wanted.flatMap(({ killed_by }) => killed_by).map((killer) => [words(killer), killer])).values()

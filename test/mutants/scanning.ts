@@ -1,4 +1,4 @@
-/** Faults of scanning: the wrong piece, the wrong line, a case that is broken into without a word. */
+/** Faults of scanning: the wrong unit, the wrong line, an unreported broken seal. */
 import { faultsIn, type Mutant } from "./mutant.ts"
 
 const scans = "test/core/warehouse/scanning/scan.test.ts",

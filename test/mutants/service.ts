@@ -1,4 +1,4 @@
-/** Faults of what is out of service: allocated or rented all the same, or out for ever. */
+/** Faults of units out of service: still allocated or rented, or never returned to stock. */
 import { faultsIn, type Mutant } from "./mutant.ts"
 
 const fault = (file: string) => faultsIn(file, "test/core/warehouse/workshop/workshop.test.ts", "sqlite")

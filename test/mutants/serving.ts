@@ -1,4 +1,4 @@
-/** Faults of hosting: what is held up by a lock or a full disk, and what must go on meanwhile. */
+/** Faults of hosting: work blocked by a lock or a full disk that should continue. */
 import type { Mutant } from "./mutant.ts"
 
 const held_test = "test/server/storage-faults.long.test.ts"

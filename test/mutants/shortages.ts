@@ -1,4 +1,4 @@
-/** Faults of shortages: places that say something else than the rule. */
+/** Faults of shortages: places that disagree with the rule. */
 import { faultsIn, type Mutant } from "./mutant.ts"
 
 const fault = (file: string) => faultsIn(file, "test/core/orders/opportunities/shortages/all-responses.test.ts")

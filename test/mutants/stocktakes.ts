@@ -1,4 +1,4 @@
-/** Faults of stocktakes: a count that loses a unit, corrects twice, or touches what is another store's. */
+/** Faults of stocktakes: lost units, double corrections, effects on another store. */
 import { faultsIn, type Mutant } from "./mutant.ts"
 
 const lines = faultsIn(

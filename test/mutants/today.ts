@@ -1,4 +1,4 @@
-/** Faults in the day: wrong day, wrong orders, and amounts without permission. */
+/** Faults of the day view: wrong day, wrong orders, and amounts without permission. */
 import { faultsIn, type Mutant } from "./mutant.ts"
 
 const lists = "test/core/overview/today/today.test.ts"

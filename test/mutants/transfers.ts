@@ -1,4 +1,4 @@
-/** Faults of transfers: a unit in two stores, goods offered in transit, promises that are broken unseen. */
+/** Faults of transfers: a unit in two stores, goods offered while in transit, unnoticed shortages. */
 import { faultsIn, type Mutant } from "./mutant.ts"
 
 const test_file = "test/core/warehouse/transfers/transfers.test.ts"

@@ -1,4 +1,4 @@
-/** A copy of the source to break, and the tests run on it one mutant at a time. */
+/** A copy of the source, and test runs on it with one mutant at a time. */
 import { spawn } from "node:child_process"
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs"
 import { execFileSync } from "node:child_process"
@@ -6,7 +6,7 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { isSeeds, type Killer, type TestKiller } from "./mutant.ts"
 
-/** Tracked and untracked files of the folder as they are. Dependencies are shared. */
+/** Copies tracked and untracked files as they are; dependencies are shared. */
 export const copyOf = (root: string): string => {
   const copy = mkdtempSync(join(tmpdir(), "flightcase-mutants-"))
   const files = execFileSync("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard"], {
@@ -39,7 +39,7 @@ interface Ended {
   readonly output: string
   readonly late: boolean
 }
-/** Runs at the lowest priority, and ends with all it started. */
+/** Runs at the lowest priority; kills its child processes at the end. */
 const run = (
   command: string,
   args: ReadonlyArray<string>,
@@ -84,7 +84,7 @@ export const endAll = (): void => {
 }
 
 const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")
-/** As vitest names tests: describes and test joined by spaces. Placeholders of tables stand for anything. */
+/** Test name as vitest builds it: describes and title joined by spaces. Placeholders of tables match anything. */
 export const patternOf = ({ engine, test }: TestKiller): string =>
   `${engine === undefined ? "" : `${engine}.*`}${escaped(test).replaceAll("%s", ".*").replaceAll("%i", ".*")}`
 
@@ -102,11 +102,11 @@ interface Report {
     }>
   }>
 }
-/** As `npm test` runs the tests, or as `npm run test:all` does. */
+/** The tests of `npm test`, or those of `npm run test:all`. */
 export type Reach = "short" | "all"
 export interface RunOptions {
   readonly reach: Reach
-  /** Ends at the first test that fails. */
+  /** Whether to stop at the first failing test. */
   readonly bail: boolean
   readonly millis_max?: number
 }
@@ -144,7 +144,7 @@ export const runTests = async (
   if (!existsSync(report)) return { passed: [], failed: [], broken: output.slice(-2_000) }
   const { testResults } = JSON.parse(readFileSync(report, "utf8")) as Report
   const tests = testResults.flatMap((file) => file.assertionResults)
-  // A file that fails without a test that failed could not be loaded, or not be set up.
+  // A failed file without a failed test could not be loaded or set up.
   const unloaded = testResults.find(
     (file) => file.status === "failed" && !file.assertionResults.some((test) => test.status === "failed")
   )
@@ -181,7 +181,7 @@ export const runKiller = (copy: string, killer: Killer, reach: Reach): Promise<R
     ? runSeeds(copy, killer.seeds)
     : runTests(copy, [killer.file], patternOf(killer), { bail: true, reach })
 
-/** Why a file cannot be loaded; undefined when it can. */
+/** Why a file cannot be loaded; undefined if it can. */
 export const loadFault = async (copy: string, file: string): Promise<string | undefined> => {
   const { code, output } = await run(
     process.execPath,
@@ -192,7 +192,7 @@ export const loadFault = async (copy: string, file: string): Promise<string | un
   return code === 0 ? undefined : output.slice(-2_000)
 }
 
-/** A program that cannot run, or never ends, is no proof that a rule is watched. */
+/** Only a failed assertion proves that a rule is tested, not a program that cannot run or never ends. */
 export const isAssertion = (why: string): boolean =>
   !/^(?:Error: )?(?:SyntaxError|ReferenceError|Test timed out|Hook timed out|Cannot find (?:module|package))|is not defined|is not a function|Test timed out in/m.test(
     why

@@ -1,4 +1,4 @@
-/** Faults of undo: too much is taken back, too little, or in an order that the rules refuse. */
+/** Faults of undo: too much or too little undone, or in an order the rules refuse. */
 import { faultsIn, type Mutant } from "./mutant.ts"
 
 const rules = "test/core/offline/undo/compensation.test.ts"

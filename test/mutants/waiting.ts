@@ -1,4 +1,4 @@
-/** Faults of the waiting list: who is told that goods came free, and when. */
+/** Faults of the waiting list: who is notified of free goods, and when. */
 import { faultsIn, type Mutant } from "./mutant.ts"
 
 const queue = faultsIn(

@@ -78,7 +78,7 @@ const cases: ReadonlyArray<Case> = [
     start: "2026-12-24",
     end: "2026-12-27"
   },
-  // No backslash before an n: this version of python3-icalendar takes the escaped two for a line end.
+  // No backslash before an n: this version of python3-icalendar reads the two escaped as a line break.
   {
     says: "signs of the format",
     activity: {
@@ -196,7 +196,7 @@ const byPython = (): ReadonlyArray<Meant> =>
     .split("\n")
     .map((line) => JSON.parse(line) as Meant)
 
-/** khal shows people what it read: times in the zone it is set to, days without a time. */
+/** khal prints what it read: times in its configured zone, days without a time. */
 const byKhal = (): ReadonlyArray<Partial<Meant>> => {
   mkdirSync(join(folder, "calendar"))
   const config = join(folder, "khal.conf")
@@ -232,7 +232,7 @@ const byKhal = (): ReadonlyArray<Partial<Meant>> => {
       const [uid, start_date, start_time, end_date, end_time, summary, location, description, status] = one
         .split(field)
         .map((part) => part.replace(/\u001b\[[0-9;]*m/g, ""))
-      // For full days khal gives the last day, not the next.
+      // For whole days khal prints the last day, not the day after.
       const after = (day: string): string => new Date(Date.parse(day) + 86_400_000).toISOString().slice(0, 10)
       return {
         uid: uid!,

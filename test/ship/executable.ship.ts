@@ -62,7 +62,7 @@ describe.skipIf(!hasProgram("debootstrap") || process.getuid?.() !== 0)("the Deb
     })
   const data = join(bare, "var/lib/flightcase")
   const calls = join(bare, "root/systemctl-calls")
-  /** Calls of systemctl that start or stop the server, since this was last read. */
+  /** Calls of systemctl that started or stopped the server since the last read. */
   const systemctlCalls = (): ReadonlyArray<string> => {
     const lines = readFileSync(calls, "utf8").trim().split("\n")
     rmSync(calls)

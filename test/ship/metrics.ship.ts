@@ -1,4 +1,4 @@
-/** Prometheus' own reading of /metrics and of the alert rules in deploy/. */
+/** /metrics and the alert rules in deploy/ as Prometheus itself reads them. */
 import { spawnSync } from "node:child_process"
 import { join } from "node:path"
 import { afterAll, describe, expect, it } from "vitest"

@@ -37,7 +37,7 @@ describe.skipIf(!hasProgram("nginx"))("a server behind nginx", () => {
       FLIGHTCASE_RATE_LIMIT: "10000"
     }
     for (const each of ports) servers.push(await start(each))
-    // The site as it is shipped, but for its addresses and certificates.
+    // The shipped site, except for addresses and certificates.
     const site = readFileSync(join(import.meta.dirname, "../../deploy/nginx.conf"), "utf8")
       .replace(/\nserver \{\n {2}listen 80;[^]*$/, "")
       .replace("listen 443 ssl;", `listen 127.0.0.1:${port};`)
@@ -103,7 +103,7 @@ describe.skipIf(!hasProgram("nginx"))("a server behind nginx", () => {
         async (one) => ({ status: one.status, text: await one.text() }),
         (cause: unknown) => ({ status: 0, text: String(cause) })
       )
-    /** Writes, and reads what it wrote twice: from either server, and from the replica where that has it. */
+    /** Writes, and reads each write twice: from either server, or from the replica once it has it. */
     const client = async (name: string): Promise<void> => {
       for (let n = 0; !stopped; n++) {
         const made = await asked(post("/products", { name: `${name} ${n}` }))

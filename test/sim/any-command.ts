@@ -1,4 +1,7 @@
-/** Every kind of command a device can record, drawn by chance over the rows there are: what its fields declare, and what they leave unsaid. */
+/**
+ * Random commands of every kind a device can record, over existing rows: by the declared fields, and by meanings the
+ * declarations leave open.
+ */
 import { catalogue } from "../../core/catalogue.ts"
 import type { CommandEndpoint, Params, Request } from "../../core/kernel/endpoints/endpoint.ts"
 import type { Field, Fields, Json, JsonObject } from "../../core/kernel/fields/field.ts"
@@ -8,10 +11,10 @@ import { anyFile } from "./files.ts"
 import type { Random } from "./random.ts"
 
 export type Row = { readonly [column: string]: unknown }
-/** Reads rows where the person is, by SQL: what a person sees on a screen, at a fraction of its cost. */
+/** Reads a user's rows by SQL, at a fraction of the cost of requests. */
 export type Look = (sql: string, values?: ReadonlyArray<string | number>) => Promise<ReadonlyArray<Row>>
 
-/** Always refused in these worlds: none renders documents, and their users have no member record for preferences. */
+/** Always refused here: these worlds render no documents, and their users have no member record for preferences. */
 const always_refused: ReadonlySet<string> = new Set([
   "documents.finalise",
   "documents.void",
@@ -22,7 +25,7 @@ export const commandKinds: ReadonlyArray<CommandEndpoint> = catalogue.endpoints.
     endpoint.kind === "command" && !endpoint.server_only && !always_refused.has(endpoint.name)
 )
 
-/** A path, by the names of its parameters, and a body. */
+/** Values of path parameters by name, and a body. */
 export interface Target {
   readonly params?: { readonly [name: string]: unknown }
   readonly body?: JsonObject
@@ -34,7 +37,7 @@ export const requestOf = (endpoint: CommandEndpoint, { params = {}, body = {} }:
   body
 })
 
-/** A request of this kind. Some are aimed at rows it can work on; now and then anything goes. */
+/** A random request of this kind. Some are aimed at suitable rows, a few at anything. */
 export const anyCommand = async (random: Random, look: Look, endpoint: CommandEndpoint): Promise<Request> => {
   const aimed = random.happens(0.05) ? undefined : await targets[endpoint.name]?.(random, look)
   const params = { ...(await anyPath(random, look, endpoint, aimed?.params ?? {})), ...aimed?.params }
@@ -46,7 +49,7 @@ export const anyCommand = async (random: Random, look: Look, endpoint: CommandEn
   return endpoint.uploads && random.happens(0.9) ? { ...request, files: { file: anyFile(random) } } : request
 }
 
-/** One of the newest few rows of a table that can be used; `undefined` when there is none. */
+/** One of the newest few usable rows of a table; `undefined` if there is none. */
 export const someRow = async (
   random: Random,
   look: Look,
@@ -94,7 +97,7 @@ const name = (random: Random): string => `${random.pick(words)} ${random.below(6
 const instant = (random: Random): string =>
   new Date(Date.parse("2026-06-28T09:00:00.000Z") + random.below(14) * 86_400_000).toISOString()
 
-/** Fields whose declaration says only "a text" or "an object". */
+/** Values of fields declared only as a text or an object. */
 const meant: { readonly [field: string]: (random: Random, look: Look) => Promise<Json> | Json } = {
   module_type: (random) => random.pick(["Member", "Product", "Opportunity"]),
   field_type: (random) => random.pick([0, 1, 2, 5]),

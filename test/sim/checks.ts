@@ -71,7 +71,7 @@ export const check = async (
     for (const command of all(device)) {
       const verdict = verdicts.get(command.id)
       const given_up = command.state !== "accepted" && command.state !== "rejected" && command.state !== "held"
-      // Discarded commands are not requested again after a backup was restored.
+      // Discarded commands are not requested again after a restore.
       if (verdict === undefined && !(given_up && server.restored() > 0))
         fail(
           `device ${device.id}: the server knows nothing of command ${command.n} (${command.name}), which is ${command.state} here`
@@ -90,7 +90,7 @@ export const check = async (
     await nothingProvisional(device)
   }
   await sameReads(server, devices)
-  // Where no backup was put in place every row is the one its person saw.
+  // Without a restore, every row is the one its user saw.
   const doubted =
     server.restored() > 0
       ? undefined
@@ -127,7 +127,7 @@ export const check = async (
 const all = (device: Device): ReadonlyArray<OutboxCommand> =>
   command_states.flatMap((state) => device.outbox().byState(state))
 
-/** Submitted = accepted + refused, whatever happened to refused ones; none waits, none is missing. */
+/** Submitted commands are either accepted or refused; none is pending or missing. */
 const accountFor = (device: Device, counted: Counted): void => {
   const outbox = device.outbox()
   const commands = all(device)
@@ -161,7 +161,7 @@ const accountFor = (device: Device, counted: Counted): void => {
   counted.refused += commands.length - accepted
 }
 
-/** Each decided command left one verdict, and with it, in one go, its effects if it was accepted. */
+/** Each decided command has one verdict; its effects, if accepted, were stored in the same transaction. */
 const onceOnly = (
   verdict: {
     readonly id: string
@@ -182,7 +182,7 @@ const onceOnly = (
     fail(`the events of ${name} came in more than one go: ${events.map(({ position }) => position).join(", ")}`)
 }
 
-/** Numbers of documents: each once, none left out. */
+/** Document numbers are unique and without gaps. */
 const gapless = (events: ReadonlyArray<Stored>): void => {
   const numbers = new Map<string, Array<number>>()
   for (const [at, event] of events.entries()) {
@@ -234,7 +234,7 @@ const exclusions = async (look: Look): Promise<void> => {
   if (out.length > 0) fail(`unit ${String(out[0]!["unit"])} is out ${String(out[0]!["times"])} times`)
 }
 
-/** All rows of a table, as one text: equal tables give equal texts. */
+/** All rows of a table as text, equal for equal tables. */
 const rowsText = async (look: Look, table: Table, columns: ReadonlyArray<string>): Promise<string> => {
   const given = columns.map((column) => `"${column}"`).join(", ")
   const [row] = await look(
@@ -256,7 +256,7 @@ class Truth {
     this.known.set(key, text)
     return text
   }
-  /** As somebody sees them who may not see all: blank, or not there. */
+  /** Rows as a user without full permissions sees them: columns blank, or rows missing. */
   async rowsSeen(table: Table, columns: ReadonlyArray<string>, redaction: Redaction): Promise<string> {
     const decode = rowDecoder(table, "sqlite")
     const rows = (
@@ -270,7 +270,7 @@ class Truth {
         return [
           columns.map((column) => {
             const value = encoded[column] ?? null
-            // As SQLite keeps them: a number alone is one, even where any document may stand.
+            // As SQLite stores them: a plain number stays a number, even in a JSON column.
             return typeof value === "boolean" ||
               typeof value === "bigint" ||
               (typeof value === "string" && table.columns[column]!.type.kind === "json" && /^-?\d/.test(value))
@@ -301,7 +301,7 @@ const sameRows = async (truth: Truth, device: Device): Promise<void> => {
     if (here !== there) differ(`device ${device.id} differs in ${table.name} (${columns.join(", ")})`, there, here)
   }
 }
-/** Texts may differ in the order of a document's keys alone. */
+/** Texts may differ only in the order of keys in JSON. */
 const differ = (what: string, truth: string, other: string): void => {
   const documents = (text: string): ReadonlyArray<ReadonlyArray<unknown>> =>
     (JSON.parse(text) as ReadonlyArray<ReadonlyArray<unknown>>).map((row) =>
@@ -322,7 +322,7 @@ const parsed = (text: string): unknown => {
   }
 }
 
-/** A device's journal is the server's, from where it begins, less what is for others. */
+/** A device's journal equals the server's from its first event on, without events withheld from its user. */
 const sameJournal = async (serverLook: Look, device: Device): Promise<void> => {
   const from = Number(
     (await device.look("select value from replica_meta where key = 'journal_from'"))[0]?.["value"] ?? 0
@@ -341,9 +341,9 @@ const sameJournal = async (serverLook: Look, device: Device): Promise<void> => {
   const [there, here] = [await of(serverLook), await of(device.look)]
   if (there !== here) differ(`the journal of device ${device.id} is another, from event ${from} on`, there, here)
 }
-/** A question is compared on one device in three. */
+/** Each query is compared on one device in three. */
 const devices_per_question = 3
-/** Clocks that are right again: what is late is late for both. */
+/** With correct clocks, so that server and device agree on what is overdue. */
 const sameReads = async (server: SimulatedServer, devices: ReadonlyArray<Device>): Promise<void> => {
   const questions = await questionsIn(server)
   const parts = Math.min(devices_per_question, devices.length)

@@ -1,4 +1,4 @@
-/** A simulated device: its real files, opened as a process opens them, by a person whose clock is off and whose process dies. */
+/** A simulated device: real files, opened as by a process, with a wrong clock and processes that crash. */
 import { join } from "node:path"
 import { Clock, Effect, Layer, ManagedRuntime } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
@@ -28,16 +28,16 @@ export interface Device {
   readonly run: <A>(effect: Effect.Effect<A, Failure, Store | CommandRuntime>) => Promise<A>
   readonly ask: (request: Request) => Promise<QueryResult>
   readonly sync: () => Promise<void>
-  /** Settles one of its conflicts, or a held command, in one way or another; nothing where there is none. */
+  /** Resolves one of its conflicts or held commands; does nothing if there is none. */
   readonly resolve: () => Promise<void>
-  /** Ends the process, if it is not dead yet, and opens the files again. */
+  /** Ends the process if it still runs, and opens the files again. */
   readonly restart: (how?: "power cut" | "another release") => Promise<void>
   readonly online: () => boolean
   readonly setOnline: (online: boolean) => void
-  /** An older release than the server speaks with; it goes on recording. */
+  /** Whether its release is older than the server supports; it still records commands. */
   readonly isOld: () => boolean
   readonly setOld: (old: boolean) => Promise<void>
-  /** From now on the next step may be cut off at any statement; or at none. */
+  /** The next step crashes after this many statements; undefined: it does not crash. */
   readonly light: (statements: number | undefined) => void
   /** Ids of commands acknowledged to their user. */
   readonly acknowledged: ReadonlySet<string>
@@ -55,7 +55,7 @@ interface Opening {
   readonly trace: Trace
   readonly tally: FaultCounts
   readonly grants: () => Grants
-  /** A new history longer than this comes as rows. */
+  /** A longer part of a new history is sent as rows. */
   readonly snapshot_beyond: number
 }
 
@@ -73,7 +73,7 @@ export const openDevice = async (opening: Opening): Promise<Device> => {
     "rows",
     random.happens(0.2) ? "empty" : "events"
   ])
-  // Beside the product's own choice, one that loses the end of the replica with the power: it can be had again.
+  // Besides the product's setting, one that may lose the end of the replica, which can be fetched again.
   const synchronous = random.pick(["full", "full", "normal"] as const)
   let generation = 0
   const replicaAt = (at: number): string => join(folder, `replica-${id}-${at}.sqlite`)
@@ -154,7 +154,7 @@ export const openDevice = async (opening: Opening): Promise<Device> => {
   }
   drawSkew()
   let process = boot(openFiles())
-  /** Another disk: what was written of the files, and no less than was acknowledged. */
+  /** Continues on a disk with what a power cut left, which holds at least what was acknowledged. */
   const afterCut = (): void => {
     generation++
     cut = false

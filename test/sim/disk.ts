@@ -1,6 +1,6 @@
 /**
- * A disk after a power cut: synced parts of each log plus a torn beginning of the rest; pages of a database under
- * checkpoint are old, new or torn, as SQLite syncs the log before and the database after (wal.html, atomiccommit.html).
+ * A disk after a power cut: the synced part of each log and a torn beginning of the rest; during a checkpoint, pages of
+ * a database are old, new or torn, as SQLite syncs the log before and the database after (wal.html, atomiccommit.html).
  */
 import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { endianness, tmpdir } from "node:os"
@@ -8,10 +8,10 @@ import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import type { Random } from "./random.ts"
 
-/** Memory where there is some: what a simulated disk keeps is decided here, not by a real one. */
+/** In memory if possible, as real disks do not matter here. */
 export const fastFolder = existsSync("/dev/shm") ? "/dev/shm" : tmpdir()
 
-/** How a connection has its commits reach the disk: `full` syncs the log at each commit, `normal` only before a checkpoint, `off` never. */
+/** When a connection syncs the log: `full` at each commit, `normal` only before a checkpoint, `off` never. */
 export type Synchronous = "full" | "normal" | "off"
 const modes: { readonly [said: string]: Synchronous } = {
   full: "full",
@@ -35,7 +35,7 @@ DatabaseSync.prototype.exec = function (this: DatabaseSync, sql: string): void {
 
 const header_bytes = 32,
   frame_header_bytes = 24
-/** Where the last commit ends in a write-ahead log (https://www.sqlite.org/fileformat2.html#walformat); 0 where there is none. */
+/** End of the last commit in a write-ahead log (https://www.sqlite.org/fileformat2.html#walformat); 0 without one. */
 export const committedBytes = (wal: Buffer): number => {
   if (wal.length < header_bytes) return 0
   const page_bytes = wal.readUInt32BE(8)
@@ -46,14 +46,14 @@ export const committedBytes = (wal: Buffer): number => {
     at + frame_header_bytes + page_bytes <= wal.length;
     at += frame_header_bytes + page_bytes
   ) {
-    // Frames of an earlier round are left behind the present one's.
+    // Frames of an earlier cycle remain behind those of the current one.
     if (!wal.subarray(at + 8, at + 16).equals(salts)) break
     if (wal.readUInt32BE(at + 4) !== 0) committed = at + frame_header_bytes + page_bytes
   }
   return committed
 }
 
-/** Pages a checkpoint copies from a log: each in its last frame, by page number, within the database. */
+/** Pages a checkpoint copies from a log, by page number: the last frame of each, within the database's size. */
 const pagesIn = (wal: Buffer, committed: number): ReadonlyMap<number, Buffer> => {
   const pages = new Map<number, Buffer>()
   if (committed === 0) return pages
@@ -68,11 +68,11 @@ const pagesIn = (wal: Buffer, committed: number): ReadonlyMap<number, Buffer> =>
   return pages
 }
 
-/** Where a log's index has the number of frames that a checkpoint set out to copy. */
+/** Offset in a log's index of the number of frames that a checkpoint will copy. */
 const attempted_at = 128
 /**
- * The bytes of a log that a checkpoint set out to copy, from the log's index (https://www.sqlite.org/walformat.html#walidxfmt):
- * however commits reach the disk, a checkpoint syncs them first, so a database that holds their pages never lacks their log.
+ * Bytes of a log that a checkpoint will copy, from the log's index (https://www.sqlite.org/walformat.html#walidxfmt): a
+ * checkpoint syncs them first in every mode, so a database with their pages never lacks their log.
  */
 const checkpointedBytes = (path: string, wal: Buffer): number => {
   if (wal.length < header_bytes || !existsSync(`${path}-shm`)) return 0
@@ -83,7 +83,7 @@ const checkpointedBytes = (path: string, wal: Buffer): number => {
 }
 
 const sector_bytes = 512
-/** The database in the middle of a checkpoint: none of it is synced, so each page may be there, not there, or there in part. */
+/** The database during a checkpoint: none of it is synced, so each page may be old, new or torn. */
 const torn = (
   random: Random,
   database: Buffer,
@@ -108,7 +108,7 @@ export interface PowerCut {
   readonly lost_bytes: number
   readonly torn_pages: number
 }
-/** Copies a database that is open as it would be found after the power came back; the copy is another disk. */
+/** Copies an open database to another disk as a power cut would leave it. */
 export const afterPowerCut = (random: Random, path: string, copy: string): PowerCut => {
   rmSync(`${copy}-wal`, { force: true })
   rmSync(`${copy}-shm`, { force: true })
@@ -118,7 +118,7 @@ export const afterPowerCut = (random: Random, path: string, copy: string): Power
   }
   const wal = readFileSync(`${path}-wal`)
   const committed = committedBytes(wal)
-  // The default of SQLite is full.
+  // SQLite's default is full.
   const mode = told.get(path) ?? "full"
   const checkpointing = committed > 0 && random.happens(0.5)
   const { left: database, torn_pages } = checkpointing
@@ -129,7 +129,7 @@ export const afterPowerCut = (random: Random, path: string, copy: string): Power
   const synced = mode === "off" ? 0 : Math.min(committed, Math.max(at_commits, checkpointedBytes(path, wal)))
   const kept = synced + random.below(wal.length - synced + 1)
   const left = Buffer.from(wal.subarray(0, kept))
-  // Not in order either: a sector in the middle of the unsynced part may be missing.
+  // Writes may be reordered: a sector in the middle of the unsynced part may be missing.
   if (kept - synced > 1_024 && random.happens(0.5)) {
     const hole = synced + random.below(kept - synced - 512)
     left.fill(0, hole, hole + 512)
@@ -138,7 +138,7 @@ export const afterPowerCut = (random: Random, path: string, copy: string): Power
   return { lost_bytes: wal.length - kept, torn_pages }
 }
 
-/** Throws where SQLite finds a database damaged. */
+/** Throws if SQLite finds the database damaged. */
 export const assertSound = (path: string): void => {
   const database = new DatabaseSync(path)
   try {
@@ -152,7 +152,7 @@ export const assertSound = (path: string): void => {
   }
 }
 
-/** A closed database, or one that is checkpointed: its file alone. */
+/** Copies a closed or checkpointed database: its main file only. */
 export const copyDatabase = (path: string, copy: string): void => {
   copyFileSync(path, copy)
   for (const suffix of ["-wal", "-shm"]) rmSync(copy + suffix, { force: true })
@@ -160,7 +160,7 @@ export const copyDatabase = (path: string, copy: string): void => {
 export const newFolder = (name: string): string =>
   mkdtempSync(join(fastFolder, `flightcase-sim-${process.pid}-${name}-`))
 const folder_name = /^flightcase-sim-(\d+)-/
-/** Takes away what processes left behind that were killed: it may be memory. */
+/** Deletes what killed processes left behind, which may occupy memory. */
 export const sweep = (): void => {
   for (const name of readdirSync(fastFolder)) {
     const pid = folder_name.exec(name)?.[1]

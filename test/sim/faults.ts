@@ -5,29 +5,29 @@ import { bodyOf, Rejection, statusOf } from "../../core/kernel/fields/rejection.
 import type { JsonObject } from "../../core/kernel/fields/field.ts"
 import type { Random } from "./random.ts"
 
-/** Probabilities, each of the occasion it is named after. */
+/** Probabilities of each fault, per occasion. */
 export interface Faults {
   lost_request: number
   lost_reply: number
-  /** A device gives up, while the server still processes its request. */
+  /** A device stops waiting while the server still processes its request. */
   given_up: number
   /** A request arrives twice. */
   repeated: number
-  /** Commands sent long ago arrive once more. */
+  /** Commands sent long ago arrive again. */
   late: number
-  /** At each step that a crash may separate from the next. */
+  /** A crash between two steps. */
   crash: number
-  /** A step is cut off at some statement inside it. */
+  /** A crash at some statement within a step. */
   cut_off: number
-  /** A crash takes the power along: what was not synced is torn. */
+  /** A crash with a power cut, which tears unsynced data. */
   power: number
-  /** A request is cut off at some statement on the server, which crashes. */
+  /** The server crashes at some statement of a request. */
   server_cut_off: number
   /** On a continued request the server reports that its history restarted. */
   anew: number
-  /** While rows of a fill travel, somebody works on the server. */
+  /** Users work on the server while a device is filled. */
   busy: number
-  /** How far a device's clock may be off, either way; drawn again at each start. */
+  /** Maximum clock error of a device in either direction; drawn at each start. */
   skew_millis: number
 }
 export const noFaults: Faults = {
@@ -59,11 +59,11 @@ export const faultsOf = (random: Random): Faults => ({
   skew_millis: random.pick([0, 60_000, 3 * 86_400_000, 12 * 86_400_000])
 })
 
-/** Faults a world has survived: with few, its success proves little. */
+/** Faults that occurred in a world: with few, its success proves little. */
 export interface FaultCounts {
-  /** Requests that came to the server while another was under way there. */
+  /** Requests that reached the server while it processed another. */
   met: number
-  /** Pages of databases that were written in part when the power was cut. */
+  /** Database pages that were torn by a power cut. */
   torn_pages: number
 }
 
@@ -80,7 +80,7 @@ export const clockAt = (now: () => number): Clock.Clock => {
   }
 }
 
-/** Refusals are answers. */
+/** Turns refusals into results. */
 export const told = <A extends Answer, R>(
   effect: Effect.Effect<A, Failure, R>
 ): Effect.Effect<A | Answer, Failure, R> =>

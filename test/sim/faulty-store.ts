@@ -1,4 +1,4 @@
-/** A process that may die between any two statements: a store whose fuse burns down statement by statement. */
+/** A store that crashes its process after a number of statements. */
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { make as makeStore, Store } from "../../core/kernel/store/store.ts"
@@ -13,13 +13,13 @@ export const isCrash = (error: unknown): boolean =>
   error instanceof Crash || (error instanceof Error && (error.message.startsWith("crash at:") || isCrash(error.cause)))
 
 export interface FailureCountdown {
-  /** Statements to go; undefined when it does not burn. */
+  /** Statements left before the crash; undefined: no crash. */
   left: number | undefined
-  /** Called when it has burnt down, before anything is taken back: what is on the disk then is what a dead process leaves. */
+  /** Called at the crash, before any rollback, while the disk holds what a killed process leaves. */
   readonly blown: () => void
 }
 
-/** Before each statement others may take their turn, as long as `pause` says. */
+/** `pause` lets other requests run before each statement. */
 export const faultyStore = (
   fuse: FailureCountdown,
   pause: Effect.Effect<void> = Effect.void

@@ -1,4 +1,4 @@
-/** Files of the simulated world: a few contents that everybody photographs, which nobody keeps. */
+/** Files of the simulated world: a few contents that all devices attach, which are not stored. */
 import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import type { UploadedFile } from "../../core/kernel/endpoints/endpoint.ts"
@@ -16,7 +16,7 @@ export const fileOf = (sha256: string, name = "photo.jpg"): UploadedFile => ({
 export const anyFile = (random: Random): UploadedFile =>
   fileOf(sha256Of(`content ${random.below(contents)}`), `photo ${random.below(40)}.jpg`)
 
-/** Whatever was sent is there. */
+/** Every sent file counts as stored. */
 export const files_of_simulation: DeviceFilesShape = {
   present: (sha256) => Effect.succeed(new Set(sha256)),
   keep: () => Effect.die(new Error("no bundles here"))

@@ -1,17 +1,17 @@
-/** Requests under way at the simulated server: they take turns by chance of the world, statement by statement. */
+/** Concurrent requests at the simulated server, interleaved at random, statement by statement. */
 import { Effect } from "effect"
 import { type Random, randomOf } from "./random.ts"
 import type { FaultCounts } from "./faults.ts"
 
 export interface InFlightRequests {
-  /** Taken before each statement: none of its own while a request is alone. */
+  /** Waits before each statement, except while a request is alone. */
   readonly turn: Effect.Effect<void>
   readonly begin: (request: Promise<unknown>) => void
   readonly end: (request: Promise<unknown>) => void
   readonly isEmpty: () => boolean
-  /** Those under way now have ended, one way or another. */
+  /** Resolves when all current requests have ended. */
   readonly settled: () => Promise<unknown>
-  /** Something failed that should not: whoever waits for quiet is told. */
+  /** Reports an unexpected failure to whoever waits for `settled`. */
   readonly failed: (error: unknown) => void
   readonly assertSound: () => void
 }

@@ -1,4 +1,4 @@
-/** The way between a device and the server: it loses, repeats and holds back what it is given. */
+/** The network between a device and the server: it loses, repeats and delays requests. */
 import { Effect } from "effect"
 import type { Answer, Request } from "../../core/kernel/endpoints/endpoint.ts"
 import type { Json } from "../../core/kernel/fields/field.ts"
@@ -24,7 +24,7 @@ export interface Network {
   readonly online: () => boolean
   readonly trace: Trace
 }
-/** As many requests may be on their way for long. */
+/** Maximum number of delayed requests. */
 const held_back_max = 5
 
 export const flakyNetwork = ({
@@ -74,7 +74,7 @@ export const flakyNetwork = ({
       const answer = await server.ask(request, viewer())
       if (method === "POST" && held_back.length < held_back_max)
         held_back.push({ request, restored: server.restored() })
-      // Messages in flight during a restore died with the old server's connections.
+      // Requests delayed before a restore were lost with the old server's connections.
       held_back = held_back.filter((one) => one.restored === server.restored())
       if (held_back.length > 0 && random.happens(faults.late)) {
         const [late] = held_back.splice(random.below(held_back.length), 1)
@@ -115,7 +115,7 @@ export const flakyNetwork = ({
       const { body } = await send("POST", "files/wanted", { replica_id, sha256: [...sha256] })
       return decodeWanted(body).wanted
     },
-    // Content is not stored here: a file is its metadata.
+    // Only metadata of files exists here, without content.
     sendFile: async (replica_id, sha256) => {
       trace(`  sends the file ${sha256.slice(0, 8)}`)
       await send("POST", "files", { replica_id, sha256 }, [], { files: { file: fileOf(sha256) } })

@@ -1,4 +1,4 @@
-/** Pulls of a device, answered by the server's end without HTTP. */
+/** Pulls of a device, answered by the server without HTTP. */
 import type { Effect } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
 import { type Answer, catalogueOf, type CommandRuntime, type Failure } from "../../core/kernel/endpoints/endpoint.ts"

@@ -1,4 +1,4 @@
-/** Seeded chance: the same seed gives the same world, for ever. */
+/** Seeded random numbers: the same seed always gives the same world. */
 export interface Random {
   /** 0 ≤ x < 1. */
   readonly next: () => number

@@ -1,4 +1,4 @@
-/** In peace a question has one answer, at a device and at the server: what is free, short, to be done today, and found. */
+/** After a full sync, device and server give equal answers: availability, shortages, the day, search. */
 import { isDeepStrictEqual } from "node:util"
 import type { Answer, Request } from "../../core/kernel/endpoints/endpoint.ts"
 import { isJsonObject } from "../../core/kernel/fields/field.ts"
@@ -36,7 +36,7 @@ export const questionsIn = async (server: SimulatedServer): Promise<ReadonlyArra
 
 const said = ({ body, status }: Answer): readonly [status: number, body: unknown] => [
   status,
-  // Each answers at its own moment.
+  // Each response has its own time.
   JSON.parse(JSON.stringify(body ?? null).replaceAll(/"generated_at":"[^"]*"/g, '"generated_at":"now"'))
 ]
 /** Queries only the server can answer, and those both refuse. */
@@ -47,7 +47,7 @@ const isNoAnswer = (here: Answer, there: Answer): boolean => {
   return [here, there].every(({ status }) => status === 403 || status === 404)
 }
 
-/** Asks a device and the server, for the same person, all of it; gives how many questions both answered. */
+/** Sends all queries to a device and the server as the same user; returns how many both answered. */
 export const sameAnswers = async (
   server: SimulatedServer,
   device: Device,
@@ -67,7 +67,7 @@ export const sameAnswers = async (
   }
   return answered
 }
-/** The first place where two documents differ, with what stands there. */
+/** The first difference between two documents, with both values. */
 const firstDifference = (there: unknown, here: unknown, path = ""): string => {
   const parts = (value: unknown): ReadonlyArray<string> =>
     typeof value === "object" && value !== null ? Object.keys(value) : []

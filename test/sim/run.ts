@@ -1,5 +1,5 @@
 /**
- * `npm run sim -- --seeds 10000` runs many seeds, `--from M` from another one on, `--seed N` a single one; `--trace`
+ * `npm run sim -- --seeds 10000` runs many seeds, `--from M` starts at another one, `--seed N` runs one; `--trace`
  * prints its events. `--replicas N` and `--steps N` override the seed's.
  */
 import { parseArgs } from "node:util"

@@ -1,6 +1,6 @@
 /**
- * Initial data of every world: some of everything, and too little stock, so that users conflict. Ids are 1, 2, 3 … of
- * each kind.
+ * Initial data of every world: some records of each kind, and too little stock, so that users conflict. Ids of each
+ * kind are 1, 2, 3 …
  */
 import type { Request } from "../../core/kernel/endpoints/endpoint.ts"
 import type { JsonObject } from "../../core/kernel/fields/field.ts"
@@ -25,7 +25,7 @@ export const seed_data: ReadonlyArray<Request> = [
       serial_number: `MH-${at}`
     })
   ),
-  // Bulk products come with a stock level of their own: 1 and 2.
+  // Bulk products have their own stock levels: 1 and 2.
   ...times(2, (at) => write(`stock_levels/${at}`, { quantity_held: 10 }, "PUT")),
   ...times(2, (at) => write("members", { name: `Client ${at}`, membership_type: "organisation" })),
   ...times(2, (at) => write("members", { name: `Contact ${at}`, membership_type: "contact" })),
@@ -104,7 +104,7 @@ export const seed_data: ReadonlyArray<Request> = [
   write("surcharge_groups", { name: "Fuel", surcharges: [] }),
   write("custom_fields", { name: "note", module_type: "Product", field_type: 0 }),
   write("custom_field_groups", { name: "Notes" }),
-  // The list made here comes after those every house begins with.
+  // This list follows those that exist from the start.
   write("list_names", { name: "Kinds" }),
   ...times(2, (at) => write("list_names/13/values", { name: `Kind ${at}` })),
   write("opportunities/1/items", { name: "Too many", item_id: 1, quantity: 9, unit_price: 100 }),
@@ -124,7 +124,7 @@ export const seed_data: ReadonlyArray<Request> = [
   write("tax_rates", { name: "Standard", rate: "20" }),
   ...times(2, (at) => write("containers", { name: `Case ${at}`, scan_mode: "free", store_id: 1 })),
   ...times(4, (at) => write("products", { name: `Wash ${at}`, stock_method: 2 })),
-  // Units 9 to 16 go into cases and kits; 17 to 20 are the kits' own cases.
+  // Units 9 to 16 go into cases and kits; 17 to 20 are the kits' cases.
   ...times(8, (at) =>
     write("stock_levels", { product_id: 6, store_id: 1, asset_number: `W-${at}`, serial_number: `W-${at}` })
   ),
@@ -180,7 +180,7 @@ export const seed_data: ReadonlyArray<Request> = [
   write("invoices/6/payments", { amount: 10_999 }),
   write("invoices/7/credit_notes", { amount: 1_000 }),
   write("invoices/8/void"),
-  // Somebody's order, which can be billed.
+  // An order that can be billed.
   write("opportunities", {
     subject: "To be billed",
     store_id: 1,
@@ -191,7 +191,7 @@ export const seed_data: ReadonlyArray<Request> = [
   write("opportunities/10/items", { name: "Cables", item_id: 5, quantity: 2, unit_price: 333 }),
   write("opportunities/10/convert_to_quotation"),
   write("opportunities/10/convert_to_order"),
-  // Orders to a supplier: drafts, sent ones and a cancelled one; of every other one goods are bought.
+  // Purchase orders: drafts, sent ones and a cancelled one; every other one is a purchase, not a sub-hire.
   ...times(6, (at) =>
     write("purchase_orders", {
       supplier_id: 2,
@@ -208,12 +208,12 @@ export const seed_data: ReadonlyArray<Request> = [
   ),
   ...times(4, (at) => write(`purchase_orders/${at + 2}/send`)),
   write("purchase_orders/5/cancel", { reason: "No job" }),
-  // Documents of an order and an invoice; without rendering they stay pending.
+  // Documents of an order and an invoice; they stay pending, as nothing renders them.
   ...["quotation", "order_confirmation", "pick_list"].map((document_type) =>
     write("documents/generate", { document_type, documentable_type: "Opportunity", documentable_id: 10 })
   ),
   write("documents/generate", { document_type: "invoice", documentable_type: "Invoice", documentable_id: 1 }),
-  // Hired goods that are here, and can go back.
+  // Sub-hired goods that have arrived and can be returned.
   write("purchase_orders/4/receive", { lines: [{ item_id: 7, quantity: "2" }] }),
   write("purchase_orders/6/receive", { lines: [{ item_id: 11, quantity: "3" }] }),
   // Notification settings and preferences of two users.
@@ -232,7 +232,7 @@ export const seed_data: ReadonlyArray<Request> = [
     { preferences: [{ notification_type: "invoice.overdue", channels: { email: false } }] },
     "PUT"
   ),
-  // A line that is short and waits.
+  // A short line on the waiting list.
   write("opportunities", {
     subject: "Waits",
     store_id: 1,
@@ -244,7 +244,7 @@ export const seed_data: ReadonlyArray<Request> = [
   // A unit that is out of service, with a record that can be charged.
   write("stock_levels", { product_id: 6, store_id: 1, asset_number: "W-out", serial_number: "W-out" }),
   write("stock_levels/1/quarantine", { quantity: 1, reason: "Cracked" }),
-  // A box that was dissolved before it ever went out: it can be deleted.
+  // A container dissolved before it was ever dispatched can be deleted.
   write("containers/temporary", { name: "Box", barcode: "BOX-1", store_id: 1 }),
   write("containers/7/dissolve", {}),
   // Units that need an inspection: one passed, one failed, the others were never inspected.

@@ -1,9 +1,9 @@
-/** A few of the thousand seeds, for every run: the rest is in the long tests beside this one. */
+/** A few of the thousand seeds for every run; the others are in the long tests beside this file. */
 import { describe, expect, it } from "vitest"
 import { nothingYet, simulateFrom } from "./thousand-seeds.ts"
 
 const per_test = 3
-/** The first of each part, whose seeds see to other kinds of commands. */
+/** The first seed of each part; each part covers other kinds of commands. */
 const firsts = [1, 251, 501, 751]
 
 describe("twelve seeds of the simulation", () => {

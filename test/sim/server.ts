@@ -1,4 +1,6 @@
-/** The simulated server: the real rules and the real ends of sync over a database that crashes, is backed up, put back and brought forward. */
+/**
+ * The simulated server: the real rules and sync code over a database that crashes, is backed up, restored and upgraded.
+ */
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { Clock, Effect, Layer, ManagedRuntime } from "effect"
@@ -27,14 +29,14 @@ export interface SimulatedServer {
   /** Sends a request like the network; several may be in flight. After a crash of the server there is no response. */
   readonly ask: (request: Request, viewer?: Viewer) => Promise<Answer>
   readonly run: <A>(effect: Effect.Effect<A, Failure, Store | CommandRuntime>) => Promise<A>
-  /** A request whose response is ignored. */
+  /** Awaits a request and ignores its response. */
   readonly unheard: (request: Promise<unknown>) => Promise<void>
   readonly look: Look
-  /** Whatever is on its way is done with; throws where something failed that should not. */
+  /** Resolves when no request is in flight; throws if something failed unexpectedly. */
   readonly idle: () => Promise<void>
   readonly restart: (how: "stopped" | "power cut" | "another release") => Promise<void>
   readonly backUp: () => Promise<void>
-  /** Puts the last backup in place; false without one. */
+  /** Restores the last backup; false without one. */
   readonly putBack: () => Promise<boolean>
   readonly restored: () => number
   readonly close: () => Promise<void>
@@ -97,7 +99,7 @@ export const openServer = async (parts: Parts): Promise<SimulatedServer> => {
     fuse.left = undefined
     life = { died: false, end: new AbortController() }
     runtime = open()
-    // As the server starts.
+    // Work of a server's start.
     await runtime.runPromise(
       Effect.gen(function* () {
         yield* ensureSchema(serverCatalogue, "server").pipe(
@@ -108,7 +110,7 @@ export const openServer = async (parts: Parts): Promise<SimulatedServer> => {
     )
   }
   let reopening: Promise<void> | undefined
-  /** The process is gone, with all that was under way; then another one starts. */
+  /** Ends the process with all requests in flight, and starts another one. */
   const startAnew = (died: typeof life, why: unknown): Promise<void> =>
     (reopening ??= (async () => {
       trace(`  the server crashes at ${why instanceof Error ? why.message : ""}`)
@@ -138,7 +140,7 @@ export const openServer = async (parts: Parts): Promise<SimulatedServer> => {
     throw new Unreachable("sim", new Error("the server has crashed"))
   }
   const run: SimulatedServer["run"] = async (effect) => {
-    // No await in between: a restart would miss this request.
+    // No await in between, as a restart would miss this request.
     while (reopening !== undefined) await reopening
     if (random.happens(faults.server_cut_off)) fuse.left ??= 1 + random.below(80)
     return within(effect)
@@ -202,14 +204,14 @@ export const openServer = async (parts: Parts): Promise<SimulatedServer> => {
   }
 }
 
-/** Columns that had another name in the release before. */
+/** Columns that had another name in an earlier release. */
 const renamed = [
   ["products", "weight"],
   ["members", "description"],
   ["opportunities", "external_description"],
   ["stock_levels", "location"]
 ] as const
-/** Makes a closed database one that another release left: a column of a folded table went by another name there. */
+/** Turns a closed database into one of an earlier release, with another name of a column. */
 export const ofAnotherRelease = (path: string, random: Random): void => {
   const [table, column] = random.pick(renamed)
   const db = new DatabaseSync(path)

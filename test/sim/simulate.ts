@@ -1,4 +1,4 @@
-/** One seed: a schedule of work and faults, then peace, then the checks. Throws an error that names the seed. */
+/** Runs one seed: random work under faults, then a full sync, then the checks. Errors name the seed. */
 import { rmSync } from "node:fs"
 import { Effect } from "effect"
 import { loadAll } from "../../core/kernel/fields/later.ts"
@@ -14,7 +14,7 @@ import { devices_max, fewer, type Grants, world_start } from "./template.ts"
 import { dutiesOf, nextRequest } from "./work.ts"
 
 export interface SimulationOptions {
-  /** 1 to 8; drawn by the seed without it. */
+  /** 1 to 8; default: drawn from the seed. */
   readonly replicas?: number | undefined
   readonly steps?: number | undefined
   /** Called with each event, as a line of text. */
@@ -32,12 +32,12 @@ interface Simulation {
   readonly trace: Trace
   readonly pass: (millis: number) => void
   grants: Grants
-  /** Whether backups are put in place in this world. */
+  /** Whether backups are restored in this world. */
   readonly restores: boolean
 }
 
 export const simulate = async (seed: number, options: SimulationOptions = {}): Promise<Outcome> => {
-  // Modules that load at their first use would make the first world of a process take turns otherwise.
+  // Otherwise modules loading at first use would change the interleaving of a process's first world.
   await Effect.runPromise(loadAll)
   const random = randomOf(seed)
   const trace = options.trace ?? (() => {})
@@ -108,10 +108,10 @@ export const simulate = async (seed: number, options: SimulationOptions = {}): P
   }
 }
 
-/** How often several do something at once. */
+/** Probability of several users acting at once. */
 const at_once = 0.15
 
-/** Somebody works on the server directly. */
+/** A user works on the server directly. */
 const workAtServer = async ({ chance: random, duties, house: server, trace }: Simulation): Promise<void> => {
   try {
     const request = await nextRequest(random, server.look, duties)
@@ -122,7 +122,7 @@ const workAtServer = async ({ chance: random, duties, house: server, trace }: Si
   }
 }
 
-/** Somebody works on a device. */
+/** A user works on a device. */
 const record = async ({ chance: random, duties, trace }: Simulation, device: Device): Promise<void> => {
   const request = await nextRequest(random, device.look, duties)
   const { status, command } = await device.ask(request)
@@ -143,7 +143,7 @@ const sync = async ({ chance: random, trace }: Simulation, device: Device): Prom
   }
 }
 
-/** Several devices record and sync at once, and somebody may work on the server meanwhile: their requests meet there. */
+/** Several devices record and sync at once, perhaps with a user on the server, so that their requests interleave. */
 const severalAtOnce = async (world: Simulation): Promise<void> => {
   const { chance: random, devices, faults, trace } = world
   const some = devices.filter(() => random.happens(0.7))
@@ -162,7 +162,7 @@ const severalAtOnce = async (world: Simulation): Promise<void> => {
   ])
 }
 
-/** A seed means the same only as long as what draws from it does: what it found is replayed at the commit that found it. */
+/** Seeds are only valid for the code that draws from them: replay a failure at the commit that found it. */
 const replayOf = (seed: number, { replicas, steps }: SimulationOptions): string =>
   `At this commit it happens again, step by step: npm run sim -- --seed ${seed}${replicas === undefined ? "" : ` --replicas ${replicas}`}${steps === undefined ? "" : ` --steps ${steps}`} --trace`
 
@@ -229,7 +229,7 @@ const takeStep = async (world: Simulation): Promise<void> => {
 const unreachable = (error: unknown): void => {
   if (!(error instanceof Unreachable)) throw error
 }
-/** A lost network ends the step; a crash ends the process, and another one opens the files. */
+/** A lost network ends the step; after a crash another process opens the files. */
 const surviving = async ({ trace }: Simulation, device: Device, step: () => Promise<void>): Promise<void> => {
   try {
     await step()
@@ -243,14 +243,14 @@ const surviving = async ({ trace }: Simulation, device: Device, step: () => Prom
 
 const settle = async (world: Simulation): Promise<void> => {
   const { chance: random, devices } = world
-  // Half of the worlds in which rights were taken away end with them back.
+  // Half of the worlds that reduced permissions restore them at the end.
   if (random.happens(0.5)) world.grants = "all"
   for (const device of devices) {
     device.setOnline(true)
     if (device.isOld()) await device.setOld(false)
     if (random.happens(0.4)) await device.restart()
   }
-  // Twice: the second round brings each device what the others sent in the first; what a backup forgot takes one more.
+  // Twice: the second round brings each device what others sent in the first; after a restore a third is needed.
   for (let round = 0; round < (world.house.restored() > 0 ? 3 : 2); round++)
     for (const device of devices) await device.sync()
 }

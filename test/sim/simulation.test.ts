@@ -1,4 +1,7 @@
-/** That the simulation itself can be trusted: it plays the same again, says how to, and its disk keeps no more than a real one. */
+/**
+ * The simulation itself: runs repeat exactly, failures say how to replay them, and its disk keeps no more than a real
+ * one.
+ */
 import { copyFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
@@ -61,7 +64,7 @@ describe("a simulated power cut", () => {
   })
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
   const rows = 400
-  /** A database with a large log after a number of power cuts, each on its own copy. */
+  /** Results for a database with a large log after a number of power cuts, each on its own copy. */
   const cut = (synchronous: Synchronous, look: (copy: string, torn_pages: number) => void): void => {
     const path = join(folder, `${synchronous}.sqlite`),
       copy = join(folder, "copy.sqlite")

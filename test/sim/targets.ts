@@ -1,4 +1,4 @@
-/** Targets of actions: commands that need more than their table's row are aimed at suitable rows. */
+/** Targets of random commands that need rows in a certain state. */
 import { attachables } from "../../core/office/attachments/attachables.ts"
 import type { Json } from "../../core/kernel/fields/field.ts"
 import type { Target, Look, Row } from "./any-command.ts"
@@ -16,9 +16,9 @@ const one = async (
   return rows.length === 0 ? undefined : random.pick(rows)
 }
 const number = (row: Row | undefined, column = "id"): number => Number(row?.[column] ?? 1)
-/** Ids of rows, the newest first. */
+/** Ids of rows, newest first. */
 const newest = (table: string, where: string): string => `select id from "${table}" where ${where} order by id desc`
-/** A target made of a row, if there is one. */
+/** A target made from a row, if there is one. */
 const using =
   (sql: string, target: (found: Row, random: Random, look: Look) => Target | Promise<Target>): Maker =>
   async (random, look) => {
@@ -27,9 +27,9 @@ const using =
   }
 const row = (param: string, table: string, where: string): Maker =>
   using(newest(table, where), (found) => ({ params: { [param]: number(found) } }))
-/** A deal in one of these standings, as `state, status`. */
+/** Id of an opportunity that matches the condition. */
 const deal = (where: string): Maker => row("id", "opportunities", `deleted_at is null and ${where}`)
-/** A level that is here; a bulk one has no asset number. */
+/** A stock level with stock present; bulk levels have no asset number. */
 const levelHere = (more: string): Maker =>
   row("id", "stock_levels", `is_gone = false and given_back_at is null and deleted_at is null ${more}`)
 const withBody =
@@ -61,7 +61,7 @@ const anyTypes = (random: Random, flag: string): ReadonlyArray<Json> =>
 const workableIn = (o: string): string =>
   `((${o}.state = 0) or (${o}.state = 1 and ${o}.status in (0, 1, 4)) or (${o}.state = 2 and ${o}.status < 5))`
 const workable = workableIn("opportunities")
-/** A line with a matching unit that is free, or whose holder conflicts. */
+/** A line and a unit of its product that is free or in conflict. */
 const lineAndUnit: (random: Random, look: Look) => Promise<Row | undefined> = (random, look) =>
   one(
     random,
@@ -70,7 +70,7 @@ const lineAndUnit: (random: Random, look: Look) => Promise<Row | undefined> = (r
       `join stock_levels u on u.product_id = l.item_id and u.asset_number is not null and u.deleted_at is null where o.deleted_at is null and ${workableIn("o")} and l.is_live ` +
       `order by (l.id * 7 + u.id * 13) % ${3 + random.below(20)}, u.id`
   )
-/** Units of one order in some statuses, with where they are. */
+/** Units of one order in some statuses, and their stores. */
 const units = async (random: Random, look: Look, where: string): Promise<ReadonlyArray<Row>> => {
   const found = await look(
     "select a.opportunity_id as deal, a.opportunity_item_id as line, a.id as asset, a.status as standing, a.stock_level_id as unit from asset_assignments a join opportunities o on o.id = a.opportunity_id " +
@@ -133,11 +133,11 @@ const rowsOfInvoice = async (random: Random): Promise<Json> =>
     quantity: random.pick(["1", "2.5", "3"]),
     unit_price: 100 + random.below(9_000)
   }))
-/** Little, half, all, and now and then more than there is. */
+/** A little, half, all, and rarely more than there is. */
 const someOf = (random: Random, most: number): number =>
   random.pick([1, Math.ceil(most / 2), most, most, most + (random.happens(0.2) ? 1 : 0)])
 
-/** Decimals with two places are whole hundredths in a replica's file. */
+/** Replicas store decimals of two places as hundredths. */
 const hundred = 100
 const purchaseOrder = (where: string): Maker => row("id", "purchase_orders", `deleted_at is null and ${where}`)
 const is_supplier = "deleted_at is null and membership_type in ('organisation', 'contact')"
@@ -214,7 +214,7 @@ export const targets: { readonly [endpoint: string]: Maker } = {
   "purchase_orders.receive": withBody(
     purchaseOrder("status in ('sent', 'partially_received')"),
     async (random, look, { id }) => {
-      // Now and then also what came in full, or more than is to come.
+      // Sometimes also lines already received in full, or more than is still to come.
       const rows = await look(
         "select i.id, i.quantity - i.received_quantity as rest, p.stock_method from purchase_order_items i " +
           "left join products p on p.id = i.product_id where i.purchase_order_id = ? order by i.id",
@@ -285,7 +285,7 @@ export const targets: { readonly [endpoint: string]: Maker } = {
   "transfers.send": withBody(row("id", "transfers", "status = 'draft'"), async () => ({})),
   "transfers.receive": withBody(row("id", "transfers", "status in ('draft', 'sent')"), async () => ({})),
   "transfers.cancel": withBody(row("id", "transfers", "status in ('draft', 'sent')"), async () => ({})),
-  // The other store has few goods: closing a count of the first one would end all work there.
+  // The second store has few goods; closing a stocktake of the first would end all other work.
   "stocktakes.create": async () => ({ body: { store_id: 2 } }),
   "stocktakes.scan": withBody(row("id", "stocktakes", "status = 'open'"), async (random) => ({
     codes: [`MH-${1 + random.below(6)}`, random.pick(["UNKNOWN-1", "unit:3", `MH-${1 + random.below(6)}`])]
@@ -643,7 +643,7 @@ export const targets: { readonly [endpoint: string]: Maker } = {
   })),
   "opportunities.delete_version": version("not v.is_active"),
   "opportunities.acknowledge_shortages": deal("has_shortage"),
-  // Waited for: what a job drew later would be recorded at any moment.
+  // Awaited, as the events of a background job would come at a random moment.
   "documents.generate": async (random, look) => {
     const documentable_id = number(await one(random, look, newest("opportunities", "deleted_at is null")))
     const document_type = random.pick(["quotation", "order_confirmation", "pick_list"])

@@ -1,4 +1,7 @@
-/** Databases to begin with, made once and copied for each world: a furnished server with enrolled devices, filled one way or the other, or not at all. */
+/**
+ * Databases copied for each world: a server with data and enrolled devices, and replicas filled from rows, from events,
+ * or not at all.
+ */
 import { rmSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
@@ -41,7 +44,7 @@ const without = (...areas: ReadonlyArray<string>): Viewer => ({
     )
   )
 })
-/** A user's permissions; with fewer, more is withheld from their devices. */
+/** Permissions of the users; with fewer, more is withheld from their devices. */
 const rights = {
   all: crew,
   counter: without("activities", "members", "roles", "settings", "users"),
@@ -49,13 +52,13 @@ const rights = {
 }
 export type Grants = keyof typeof rights
 export const fewer: ReadonlyArray<Grants> = ["counter", "warehouse"]
-/** Devices with odd numbers are the owner's; those with even ones are one other person's. */
+/** Devices with odd numbers belong to the owner, those with even ones to another user. */
 export const userOf = (replica_id: number, grants: Grants): Viewer => (replica_id % 2 === 1 ? owner : rights[grants])
 
 export type Filled = "events" | "rows" | "empty"
 export interface Template {
   readonly server: string
-  /** Of this device, with its own name for its offset in the shape. */
+  /** File of a device's replica, with its own cursor in the shape. */
   readonly replica: (replica_id: number, filled: Filled) => string
   readonly outbox: (replica_id: number) => string
 }
@@ -182,7 +185,7 @@ const quietRemote = (
   pull: pullFrom({ run, viewer: () => owner, events_per_chunk: () => 2_000 })
 })
 
-/** The template of a replica becomes this device's: its place in the shape goes by another name. */
+/** Gives the copied replica this device's own handle of the shape. */
 const makeOwn = (path: string, handle: string): void => {
   const db = new DatabaseSync(path)
   db.prepare("update replica_meta set value = ? where key = 'handle'").run(handle)

@@ -1,4 +1,4 @@
-/** The thousand seeds, in parts that run beside each other. */
+/** The thousand seeds, in parts that run in parallel. */
 import { describe, expect, it } from "vitest"
 import { commandKinds } from "./any-command.ts"
 import { words } from "../words.ts"
@@ -10,9 +10,8 @@ const per_test = 25
 const accepted_share_min = 0.85
 
 /**
- * Recorded only after changes, beyond what is billed, in an open stocktake, with a kind of inspection, a second store or
- * two cases that are no units, which these worlds seldom bring about; api/prices.test.ts, sync/stocktakes.test.ts,
- * core/warehouse and sessions hold them.
+ * Commands that need states these worlds rarely reach, such as an open stocktake, an inspection kind or a second store;
+ * api/prices.test.ts, sync/stocktakes.test.ts, core/warehouse and sessions cover them.
  */
 const seldom_recorded = new Set(
   words(
@@ -32,7 +31,7 @@ export const nothingYet = () => ({
   submitted_names: new Set<string>(),
   accepted_names: new Set<string>()
 })
-/** Simulates seeds one after the other, and adds up what they came to. */
+/** Simulates seeds in sequence and adds up their counts. */
 export const simulateFrom = async (
   from: number,
   count: number,
@@ -68,7 +67,7 @@ export const simulatePart = (part: number): void => {
       expect(kinds.length).toBeGreaterThanOrEqual(Math.floor(commandKinds.length / 4))
     })
     it("include sent and refused commands, and worlds of eight devices", () => {
-      // Schedules in which nothing was sent or nothing ever refused would prove little.
+      // Worlds that sent nothing or refused nothing would prove little.
       expect(total.submitted).toBeGreaterThan(seeds_per_part * 5)
       expect(total.refused).toBeGreaterThan(seeds_per_part / 10)
       expect(total.replicas_max).toBe(8)

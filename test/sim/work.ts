@@ -1,9 +1,9 @@
-/** Actions in a simulated world: mostly a rental company's daily work, and a share of everything else. */
+/** Actions in a simulated world: mostly a rental company's daily work, some of everything else. */
 import type { Request } from "../../core/kernel/endpoints/endpoint.ts"
 import { anyCommand, commandKinds, type Look } from "./any-command.ts"
 import type { Random } from "./random.ts"
 
-/** Conflicting actions, and their frequency. */
+/** Actions likely to conflict, with their frequency. */
 const flows: ReadonlyArray<readonly [string, number]> = [
   ["opportunities.quick_allocate", 8],
   ["opportunities.allocate_asset", 3],
@@ -55,13 +55,13 @@ const flows: ReadonlyArray<readonly [string, number]> = [
 const often = flows.flatMap(([name, times]) => Array<string>(times).fill(name))
 const kindNamed = new Map(commandKinds.map((kind) => [kind.name, kind]))
 
-/** The parts a thousand seeds are run in; each sees to it that its share of all kinds is recorded. */
+/** Number of parts of the thousand seeds; each checks that all its kinds of commands were recorded. */
 export const parts = 4
 export const seeds_per_part = 250
 export const partOf = (seed: number): number => Math.floor((seed - 1) / seeds_per_part) % parts
 export const kindsOf = (part: number): ReadonlyArray<string> =>
   commandKinds.map((kind) => kind.name).filter((_, at) => at % parts === part)
-/** Kinds a seed sees to beside the common ones. */
+/** Kinds of commands a seed must cover besides the common ones. */
 export const dutiesOf = (seed: number): ReadonlyArray<string> => {
   const own = kindsOf(partOf(seed))
   return Array.from({ length: 6 }, (_, at) => own[(seed * 6 + at) % own.length]!)

@@ -1,4 +1,4 @@
-/** That a place is found by what it stands in and its syntax, however the text is laid out. */
+/** Finding places by their declaration and syntax, independent of layout. */
 import { describe, expect, it } from "vitest"
 import { type Place, placeOf, sourcesOf, withReplaced } from "./place.ts"
 

@@ -1,16 +1,16 @@
 /**
- * Finds a place in the source by the name of what it stands in and by its syntax, so that white space, line breaks,
- * grouping parentheses, trailing commas and quotes may change, and a declaration may move to another file.
+ * Finds a place in the source by its declaration's name and its syntax: white space, line breaks, grouping parentheses,
+ * trailing commas and quotes may change, and the declaration may move to another file.
  */
 import { childrenOf, type Node, nodesOf, parsed, part } from "./tree.ts"
 import { type Token, tokensOf } from "./tokens.ts"
 
 export interface Place {
-  /** Where it is looked for; when nothing of that name is declared there, in all other files that declare it. */
+  /** File to search; if it does not declare the name, all files that do. */
   readonly file: string
-  /** The top-level declaration, and those within, joined by dots: `commandsOf.append`. */
+  /** The top-level declaration and those inside it, joined by dots: `commandsOf.append`. */
   readonly within: string
-  /** A row of tokens that occurs once within; or, `in_text`, a part of one string or template literal. */
+  /** Tokens that occur once within; with `in_text`, part of one string or template literal. */
   readonly find: string
   readonly in_text?: boolean
 }
@@ -62,7 +62,7 @@ const declaring = new Set([
   "TSTypeAliasDeclaration"
 ])
 const keyed = new Set(["Property", "MethodDefinition", "PropertyDefinition", "AccessorProperty"])
-/** The node's declared name: variables, functions, classes, types, methods, properties. */
+/** The node's declared names: variables, functions, classes, types, methods, properties. */
 export const namesOf = (node: Node): ReadonlyArray<string> =>
   declaring.has(node.type)
     ? boundNames(part(node, "id"))
@@ -76,7 +76,7 @@ const declaredBy = (statement: Node): ReadonlyArray<string> => {
   return statement.type === "ExportDefaultDeclaration" ? [...own, "default"] : own
 }
 
-/** The statement, or what is declared within it, that a path names; as many as there are. */
+/** All statements, or declarations within them, that a path names. */
 const scopesIn = (tree: Node, within: string): ReadonlyArray<Node> => {
   const [top, ...inner] = within.split(".")
   const statements = childrenOf(tree).filter((statement) => declaredBy(statement).includes(top!))
@@ -88,7 +88,7 @@ const scopesIn = (tree: Node, within: string): ReadonlyArray<Node> => {
 }
 
 const grouping = new Set(["ParenthesizedExpression", "TSParenthesizedType"])
-/** Where parentheses stand that only group. */
+/** Offsets of parentheses that only group. */
 const groupingIn = (scope: Node): ReadonlySet<number> =>
   new Set([...nodesOf(scope)].filter(({ type }) => grouping.has(type)).flatMap(({ start, end }) => [start, end - 1]))
 
@@ -96,7 +96,7 @@ const isParenthesis = ({ text }: Token): boolean => text === "(" || text === ")"
 const openIn = (tokens: ReadonlyArray<Token>): number =>
   tokens.reduce((open, { text }) => open + (text === "(" ? 1 : text === ")" ? -1 : 0), 0)
 
-/** For each parenthesis of a row that closes in it, by its index: the index of the one it opened with. */
+/** Index of each closing parenthesis → that of its opening one. */
 const openedAt = (tokens: ReadonlyArray<Token>): ReadonlyMap<number, number> => {
   const open: Array<number> = []
   const pairs = new Map<number, number>()
@@ -108,7 +108,7 @@ const openedAt = (tokens: ReadonlyArray<Token>): ReadonlyMap<number, number> => 
   return pairs
 }
 
-/** Up to which token (not included) the row stretches that begins at the first; undefined when it is not there. */
+/** End (exclusive) of the match that begins at the first token; undefined without a match. */
 const matchAt = (
   tokens: ReadonlyArray<Token>,
   first: number,
@@ -117,7 +117,7 @@ const matchAt = (
   passed_first: number
 ): number | undefined => {
   const pairs = openedAt(wanted)
-  // Parentheses of the row that group, and are not in the source: both of a pair, or one whose other is not in the row.
+  // Grouping parentheses of the pattern that the source lacks: both of a pair, or one without its other in the pattern.
   const passed = new Set(Array.from({ length: passed_first }, (_, index) => index))
   let here = first
   for (let next = passed_first; next < wanted.length;) {
@@ -131,7 +131,7 @@ const matchAt = (
     else if (here > first && isParenthesis(wanted[next]!) && opening === undefined) passed.add(next++)
     else return undefined
   }
-  // Parentheses that group and were opened within close with it.
+  // Grouping parentheses opened within the match also close in it.
   const open = openIn(wanted.filter((_, index) => !passed.has(index) && !passed.has(pairs.get(index) ?? -1)))
   while (openIn(tokens.slice(first, here)) > open && groups.has(tokens[here]?.start ?? -1)) here++
   return here
@@ -154,7 +154,7 @@ const tokenSpans = (text: string, scope: Node, find: string): ReadonlyArray<Span
   )
 }
 
-/** Text without regard to how much white space stands between words. */
+/** Matches of a text, whatever white space separates its words. */
 const textSpans = (text: string, scope: Node, find: string): ReadonlyArray<Span> => {
   const words = new RegExp(find.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/\s+/g, "\\s+"), "g")
   const literals = [...nodesOf(scope)].filter(
@@ -174,7 +174,7 @@ const spansIn = ({ text, tree }: SourceFile, { find, in_text, within }: Place): 
     in_text === true ? textSpans(text, scope, find) : tokenSpans(text, scope, find)
   )
 
-/** The place, or in words why there is none. */
+/** The place, or the reason why it was not found. */
 export const placeOf = (sources: Sources, place: Place): Found | string => {
   const { file: hint, find, within } = place
   const top = within.split(".")[0]!
@@ -192,6 +192,6 @@ export const placeOf = (sources: Sources, place: Place): Found | string => {
   return `the place is to stand once in ${within}${moved}, but stands ${counts}: ${find}`
 }
 
-/** The file's text with the place taken by another. */
+/** The file's text with the place replaced. */
 export const withReplaced = (text: string, { end, start }: Span, replacement: string): string =>
   text.slice(0, start) + replacement + text.slice(end)

@@ -1,6 +1,6 @@
 /**
- * TypeScript as a row of tokens that stays the same however the text is laid out: without white space, comments,
- * semicolons and trailing commas, and with strings by their value, whichever quotes they stand in.
+ * Tokens of TypeScript that do not depend on layout: no white space, comments, semicolons or trailing commas; strings
+ * by value, whatever their quotes.
  */
 export interface Token {
   readonly text: string
@@ -51,7 +51,7 @@ const at = (expression: RegExp, text: string, from: number): string | undefined 
   return expression.exec(text)?.[0]
 }
 
-/** A slash begins a regular expression where no value can end. */
+/** A slash starts a regular expression unless a value precedes it. */
 const endsValue = (last: string | undefined): boolean =>
   last !== undefined &&
   /^[\p{ID_Continue}$_#"`)\]}]/u.test(last) &&
@@ -64,7 +64,7 @@ const valueOf = (string: string): string => {
 
 const allTokens = (text: string): ReadonlyArray<Token> => {
   const tokens: Array<Token> = []
-  // For each open template literal: the number of open braces in its expression.
+  // Number of open braces in the expression of each open template literal.
   const templates: Array<number> = []
   let here = 0
   const push = (length: number, shown: string = text.slice(here, here + length)): void => {
@@ -103,7 +103,7 @@ const allTokens = (text: string): ReadonlyArray<Token> => {
   return tokens
 }
 
-/** A comma before what closes says nothing, and neither does a semicolon outside the head of a `for`. */
+/** Commas before closing brackets have no meaning, nor do semicolons outside the head of a `for`. */
 export const tokensOf = (text: string): ReadonlyArray<Token> => {
   const tokens = allTokens(text)
   return tokens.filter(

@@ -1,11 +1,11 @@
-/** TypeScript read as a syntax tree (ESTree, as rolldown's parser gives it), for tests about the source itself. */
+/** Syntax trees of TypeScript (ESTree, by rolldown's parser), for tests of the source itself. */
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { parseAst } from "rolldown/parseAst"
 
 export const root = fileURLToPath(new URL("../../", import.meta.url))
-/** The folders that make up the program, in the order they build on each other. */
+/** The program's folders, in the order of their imports. */
 export const source_folders = ["core", "sync", "server", "cli"] as const
 
 export interface Node {
@@ -17,7 +17,7 @@ export interface Node {
 export const isNode = (value: unknown): value is Node =>
   typeof value === "object" && value !== null && "type" in value && typeof value.type === "string" && "start" in value
 
-/** Throws where the text is no TypeScript. Offsets are those of the string. */
+/** Throws for invalid TypeScript. Offsets are those of the string. */
 export const parsed = (text: string): Node => {
   const program: unknown = parseAst(text, { lang: "ts", sourceType: "module", preserveParens: true })
   if (!isNode(program)) throw new Error("The parser gave no tree.")
@@ -27,7 +27,7 @@ export const parsed = (text: string): Node => {
 export const childrenOf = (node: Node): ReadonlyArray<Node> =>
   Object.values(node).flatMap((value) => (Array.isArray(value) ? value.filter(isNode) : isNode(value) ? [value] : []))
 
-/** The node and all within it, parents first, as they stand in the text. */
+/** The node and all its descendants, parents first, in source order. */
 export function* nodesOf(node: Node): Generator<Node> {
   const waiting = [node]
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
@@ -36,13 +36,13 @@ export function* nodesOf(node: Node): Generator<Node> {
   }
 }
 
-/** The node a property holds, if it holds one. */
+/** The node in a property, if it holds one. */
 export const part = (node: Node, key: string): Node | undefined => {
   const value = node[key]
   return isNode(value) ? value : undefined
 }
 
-/** Paths from the folder above, with `/`, sorted. */
+/** Paths relative to the parent folder, with `/`, sorted. */
 export const filesIn = (folders: ReadonlyArray<string>, above: string = root): ReadonlyArray<string> =>
   folders
     .flatMap((folder) =>

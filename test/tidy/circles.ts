@@ -3,10 +3,10 @@ import { posix } from "node:path"
 import type { Sources } from "../source/place.ts"
 import { importsOf } from "./measures.ts"
 
-/** From each to those it imports. */
+/** Each node → the nodes it imports. */
 export type Graph = ReadonlyMap<string, ReadonlySet<string>>
 
-/** Files of the program by the files of the program they import. */
+/** Imports between files of the program. */
 export const fileGraph = (sources: Sources): Graph =>
   new Map(
     [...sources].map(([file, { tree }]) => [
@@ -36,7 +36,10 @@ export const groupedGraph = (graph: Graph, groupOf: (file: string) => string | u
   return groups
 }
 
-/** Those that import each other, directly or not: Tarjan's strongly connected components of more than one, sorted. */
+/**
+ * Groups of nodes that import each other, directly or not: Tarjan's strongly connected components of more than one
+ * node, sorted.
+ */
 export const circlesOf = (graph: Graph): ReadonlyArray<ReadonlyArray<string>> => {
   const found: Array<ReadonlyArray<string>> = []
   const order = new Map<string, number>(),
@@ -59,8 +62,8 @@ export const circlesOf = (graph: Graph): ReadonlyArray<ReadonlyArray<string>> =>
 }
 
 /**
- * Per folder, what stands in it (files and folders) and imports each other, directly or not: `core/billing: state and
- * invoices`. A folder of a tree without circles can be read from the bottom up, on every level.
+ * Entries of each folder (files and folders) that import each other, directly or not: `core/billing: state and
+ * invoices`. A tree without circles can be read from the bottom up at every level.
  */
 export const folderCircles = (graph: Graph): ReadonlyArray<string> => {
   const folders = new Set<string>([""])

@@ -1,4 +1,4 @@
-/** That each measure finds what it names, and nothing in comments, strings or types that only looks like it. */
+/** Each measure finds its pattern, and ignores comments, strings and types that look like it. */
 import { describe, expect, it } from "vitest"
 import { sourcesOf } from "../source/place.ts"
 import { parsed } from "../source/tree.ts"

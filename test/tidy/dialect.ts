@@ -1,9 +1,9 @@
-/** Phrases of our own dialect: declared texts hold none, comments and test titles fewer and fewer. */
+/** Unclear phrases: declared texts hold none; comments and test titles hold fewer over time. */
 import { type Node, nodesOf, part } from "../source/tree.ts"
 import { tokensOf } from "../source/tokens.ts"
 import { words } from "../words.ts"
 
-/** Refused in summaries and descriptions as well. */
+/** Also forbidden in summaries and descriptions. */
 const phrases = {
   "what of": "what of",
   whoever: "who(?:m)?ever",
@@ -17,7 +17,7 @@ const phrases = {
 }
 export const dialect = new RegExp(`\\b(?:${Object.values(phrases).join("|")})\\b`, "i")
 
-/** Words with a plainer one in the trade. A declared text may need them: "asked price". */
+/** Words with a plainer alternative. Declared texts may need them: "asked price". */
 const plain_words = {
   "tell, told": "tells?|told|telling",
   asked: "asked",
@@ -41,7 +41,7 @@ export interface Dialect {
   readonly kind: string
   readonly offset: number
 }
-/** Each occurrence. Lines of a comment are joined by spaces, as many as were there. */
+/** All occurrences. Lines of a comment are joined, each break as one space, so that offsets hold. */
 export const dialectIn = (texts: ReadonlyArray<Text>): ReadonlyArray<Dialect> =>
   texts.flatMap(({ start, text }) => {
     const joined = text.replace(/\n[ \t]*(?:\*|\/\/)?/g, (broken) => " ".repeat(broken.length))
@@ -50,7 +50,7 @@ export const dialectIn = (texts: ReadonlyArray<Text>): ReadonlyArray<Dialect> =>
     )
   })
 
-/** Comments stand between tokens. `//` on consecutive lines is one comment. */
+/** Comments stand between tokens; consecutive `//` lines are one comment. */
 export const commentsOf = (text: string): ReadonlyArray<Text> => {
   let from = 0
   return [...tokensOf(text), { start: text.length, end: text.length }].flatMap(({ end, start }) => {
@@ -69,7 +69,7 @@ const calleeOf = (node: Node): string => {
   const inner = part(node, "object") ?? part(node, "callee") ?? part(node, "tag")
   return inner === undefined ? String(node["name"]) : calleeOf(inner)
 }
-/** The first text given to `it`, `describe.each(…)` and their like. */
+/** The first text argument of `it`, `describe.each(…)` and similar functions. */
 export const titlesOf = ({ text, tree }: { readonly text: string; readonly tree: Node }): ReadonlyArray<Text> =>
   [...nodesOf(tree)].flatMap((node) => {
     if (node.type !== "CallExpression" || !titled.has(calleeOf(node))) return []

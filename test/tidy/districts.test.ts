@@ -1,6 +1,6 @@
 /**
- * Where things stand: the districts of each tree in their order, folders that can be taken in at a glance, and how much
- * there is to learn. docs/ARCHITECTURE.md says what each district holds; numbers may only be lowered.
+ * Structure of the source: districts of each tree in their order, sizes of folders, and the number of files, imports
+ * and names. docs/ARCHITECTURE.md describes the districts; limits may only fall.
  */
 import { readdirSync } from "node:fs"
 import { join } from "node:path"
@@ -10,7 +10,7 @@ import { filesIn, root, source_folders, textOf } from "../source/tree.ts"
 import { words } from "../words.ts"
 import { fileGraph, folderCircles } from "./circles.ts"
 
-/** Each may import those before it, and none after it. */
+/** Each may import those before it, but none after it. */
 const districts = {
   core: words(
     "values kernel pricing setup people products orders billing purchasing warehouse documents imports office overview slices.ts catalogue.ts offline"
@@ -21,7 +21,7 @@ const districts = {
   sync: words("http-client.ts protocol sqlite device notification-stream.ts server"),
   cli: words("base output context briefs derived views commands frame run.ts main.ts")
 }
-/** The trees: subjects of core, and rooms of the server. */
+/** Trees that consist of districts. */
 const wide_folders = words("core server")
 const entries_max = 15
 const loose_files_max = 5

@@ -1,4 +1,4 @@
-/** All that is counted in the source, with where each stands. */
+/** All that is counted in the source, with its places. */
 import { type Sources, sourcesOf } from "../source/place.ts"
 import { filesIn, root, source_folders, textOf } from "../source/tree.ts"
 import { circlesOf, fileGraph } from "./circles.ts"
@@ -22,7 +22,7 @@ const collector = (): {
 }
 const topOf = (file: string): string => file.slice(0, file.indexOf("/"))
 
-/** `kernel` is what everything else in core builds on; of the rest of core it may know `values`. */
+/** The kernel may import nothing else of core but `values`. */
 const isOutwardOfKernel = (from: string, to: string): boolean =>
   from.startsWith("core/kernel/") && to.startsWith("core/") && !/^core\/(?:kernel|values)\//.test(to)
 

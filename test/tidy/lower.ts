@@ -1,6 +1,6 @@
 /**
- * `npm run tidy` lowers the ratchets to what is counted now. Where more is counted than allowed it says so and ends with
- * 1; `-- --raise WHAT` (as often as wanted) allows what is counted now of that all the same.
+ * `npm run tidy` lowers the ratchets to the current counts. If a count is above its limit it reports that and exits
+ * with 1; `-- --raise WHAT` (repeatable) raises that limit to the current count.
  */
 import { parseArgs } from "node:util"
 import { tidinessToday } from "./found.ts"

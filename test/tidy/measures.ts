@@ -6,7 +6,7 @@ export const function_lines_max = 70
 export const file_lines_max = 400
 export const columns_max = 120
 
-/** Gives the offset of each occurrence. */
+/** Offsets of all occurrences. */
 export type Measure = (file: SourceFile) => ReadonlyArray<number>
 
 const linesOf = (text: string): ReadonlyArray<string> => (text.endsWith("\n") ? text.slice(0, -1) : text).split("\n")
@@ -14,11 +14,11 @@ const bare = (node: Node | undefined): Node | undefined =>
   node?.type === "ParenthesizedExpression" ? bare(part(node, "expression")) : node
 const functions = new Set(["FunctionDeclaration", "FunctionExpression", "ArrowFunctionExpression"])
 const casts = new Set(["TSAsExpression", "TSTypeAssertion"])
-/** The type something is said to be, by its kind: `TSNeverKeyword`. */
+/** Kind of the type a value is cast to: `TSNeverKeyword`. */
 const castTo = (node: Node): string | undefined =>
   casts.has(node.type) ? part(node, "typeAnnotation")?.type : undefined
 
-/** `as const` says nothing that the compiler does not check. */
+/** The compiler checks `as const`, so it is no cast. */
 const isCast = (node: Node, text: string): boolean => {
   const to = casts.has(node.type) ? part(node, "typeAnnotation") : undefined
   return to !== undefined && text.slice(to.start, to.end) !== "const"
@@ -31,7 +31,7 @@ const isJsonParse = (node: Node | undefined): boolean => {
     part(callee, "property")?.["name"] === "parse"
   )
 }
-/** `JSON.parse(…) as T`, and `const it: T = JSON.parse(…)`, which says the same. */
+/** `JSON.parse(…) as T`, and `const it: T = JSON.parse(…)`, which is equal to it. */
 const isJsonTrusted = (node: Node): boolean => {
   if (casts.has(node.type)) return castTo(node) !== "TSUnknownKeyword" && isJsonParse(bare(part(node, "expression")))
   const id = node.type === "VariableDeclarator" ? part(node, "id") : undefined
@@ -47,7 +47,7 @@ const isCastOverUnknown = (node: Node): boolean => {
   return inner !== undefined && castTo(inner) === "TSUnknownKeyword"
 }
 
-/** `key.endsWith("_id")` and `/_ids?$/`: a field declares what its value refers to, its name does not. */
+/** `key.endsWith("_id")` and `/_ids?$/`: declared references should be used, not names. */
 const isGuessFromName = (node: Node): boolean => {
   if (node.type !== "Literal") return false
   const { regex, value } = node
@@ -84,10 +84,10 @@ export const measures: { readonly [name: string]: Measure } = {
   "ids told by the names of keys": where(isGuessFromName)
 }
 
-/** Counted in tests, where answers have no type of their own. */
+/** Counted in tests, where responses had no types. */
 export const anyTypes = where((node) => node.type === "TSAnyKeyword")
 
-/** The specifiers a file imports or exports from, types included. */
+/** The specifiers a file imports or re-exports from, types included. */
 export const importsOf = (tree: Node): ReadonlyArray<string> =>
   [...nodesOf(tree)].flatMap((node) => {
     const source = /^(?:Import(?:Declaration|Expression)|Export(?:Named|All)Declaration|TSImportType)$/.test(node.type)
@@ -96,5 +96,5 @@ export const importsOf = (tree: Node): ReadonlyArray<string> =>
     return source?.type === "Literal" && typeof source["value"] === "string" ? [source["value"]] : []
   })
 
-/** The number of the line an offset is on, from 1. */
+/** Line number of an offset, from 1. */
 export const lineAt = (text: string, offset: number): number => text.slice(0, offset).split("\n").length

@@ -1,4 +1,4 @@
-/** Allowed counts: those of the last run. They only decrease. */
+/** Allowed counts, those of the last run. They may only fall. */
 import { readFileSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { Schema } from "effect"
@@ -22,7 +22,7 @@ export interface Difference {
 }
 export const command = "npm run tidy"
 
-/** Counts that are not what is allowed, up or down. */
+/** Counts that differ from the allowed ones, in either direction. */
 export const differences = ({ counts }: Ratchets, found: Found): ReadonlyArray<Difference> => {
   const kinds = new Set([...Object.keys(counts), ...found.keys()])
   return [...kinds].flatMap((what) => {
@@ -45,7 +45,7 @@ export const told = (one: Difference): string => {
   return `${folder}, ${what}: ${counted}, only ${allowed} allowed. One of these is new:\n    ${places.slice(0, shown_max).join("\n    ")}${more}`
 }
 
-/** The list as it would be if what there is now were allowed. */
+/** The allowed counts that would match the current source. */
 export const asCounted = (found: Found): Ratchets => ({
   counts: Object.fromEntries(
     [...found]

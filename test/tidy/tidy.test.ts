@@ -1,4 +1,4 @@
-/** That the source does not become less tidy, and that the list of what is allowed shrinks with it. */
+/** The source does not become less tidy, and allowed counts fall with it. */
 import { describe, expect, it } from "vitest"
 import { tidinessToday } from "./found.ts"
 import { differences, isMore, readRatchets, told } from "./ratchets.ts"

@@ -1,7 +1,10 @@
-/** Words of the rental trade, which what carries the trade (the kernel of core, and replication) is not to know. */
+/** Words of the rental trade, which the general code (core's kernel, replication) may not use. */
 import { tokensOf } from "../source/tokens.ts"
 
-/** Where none is to stand, and the words with their forms. `store` is the database as well: only the place is meant. */
+/**
+ * Folders without rental words, and the words with their forms. `store` also means the database: only stores as places
+ * count.
+ */
 export const general_folders = ["core/kernel", "sync"] as const
 const rental_words: { readonly [word: string]: ReadonlyArray<string> } = {
   product: ["product", "products"],
@@ -30,7 +33,7 @@ const roots = new RegExp(
     .join("|"),
   "i"
 )
-/** `stock_level_id` and `stockLevelId` are three words, small. */
+/** `stock_level_id` and `stockLevelId` are three words in lower case. */
 const wordsIn = (token: string): string =>
   ` ${token
     .replace(/([\p{Ll}\d])(\p{Lu})/gu, "$1 $2")
