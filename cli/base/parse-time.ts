@@ -21,7 +21,7 @@ interface Typed {
   readonly is_exact: boolean
 }
 
-/** Flags and prompts of an end, for which a day includes all of it. */
+/** Names of flags and prompts for an end, where a day without a time means its last moment. */
 const end_flags = /^(--)?(until|back|due-back|([a-z-]+-)?(to|ends-at))$/i
 const isEndFlag = (flag: string): boolean => end_flags.test(flag)
 

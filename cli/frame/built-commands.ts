@@ -9,7 +9,7 @@ import { printErr, printOut } from "../output/out.ts"
 interface BuiltValue {
   /** Usage as in commander: `--name <name>`, `[words...]`. */
   readonly flags: string
-  /** Description, in which a leading ~ stands for the text by the name; absent if that is all of it. */
+  /** Description. A leading ~ stands for the default text by the flag's name; absent if equal to that text. */
   readonly text?: string
   readonly heading?: string | undefined
   readonly default?: readonly [value: unknown, text: string | undefined]

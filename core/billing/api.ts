@@ -171,7 +171,7 @@ const issueDraft = command("POST", "/api/v1/opportunities/{id}/credit_notes", {
 const listDrafts = get("/api/v1/credit_drafts", {
   ...credit_drafts,
   name: "credit_drafts.list",
-  summary: "List opportunities that invoices bill beyond their total, the newest first",
+  summary: "List credit drafts: opportunities invoiced above their total, newest first",
   ...read,
   ...seesOrders,
   run: (input) =>
@@ -313,7 +313,7 @@ const billingSettings = {
       default: "4000",
       max: 50,
       required: true,
-      describe: "Account for rows whose revenue group has no account"
+      describe: "Account for rows whose revenue group has no account, or without a group"
     }),
     revenue_accounts: codes('Accounts by revenue group id: {"3": "4010"}'),
     tax_account: text({ default: "2200", max: 50, required: true }),

@@ -22,9 +22,7 @@ export const live_statuses = [
 /** Scan modes: `strict` containers are sealed only if they match their template exactly, `free` ones in any case. */
 export const scan_modes = { strict: "Strict", free: "Free" } as const
 
-/**
- * Permissions whose users count, book or move contents of cases; they see contents without notes and names of people.
- */
+/** Permissions that show containers and their contents, without notes and names of people. */
 const neighbouring_permissions = "availability.view kits.* opportunities.* products.* shortages.* stock.*".split(" ")
 const containerColumns = {
   uuid: text({ computed: true }),

@@ -110,7 +110,7 @@ export type WireError = typeof wireError.Type
 
 /** Verdict on a sent command. */
 export const verdictStatus = Schema.Literals(["accepted", "rejected"]).annotate({
-  description: "accepted: Accepted, rejected: Rejected"
+  description: "Whether the server accepted or rejected the command"
 })
 export const verdict = Schema.suspend(() =>
   Schema.Struct({

@@ -45,7 +45,12 @@ export const memberFields = {
   price_category_id: integer({ nullable: true, min: 1 }),
   discount_category_id: integer({ nullable: true, min: 1 }),
   invoice_term_id: ref("list_values", { nullable: true, on_delete: "clear" }),
-  invoice_term_length: integer({ default: 0, min: 0, max: 36_500, describe: "Days to pay invoices; 0 means 30" }),
+  invoice_term_length: integer({
+    default: 0,
+    min: 0,
+    max: 36_500,
+    describe: "Payment term in days; 0 means 30, and more than 365 count as 365"
+  }),
   title: text({ nullable: true, max: 50 }),
   department: text({ nullable: true }),
   custom_fields: json<JsonObject>({ default: {} })

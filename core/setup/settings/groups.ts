@@ -173,7 +173,7 @@ export const settingGroups = {
       nullable: true,
       on_null: "clear",
       max: 2048,
-      describe: "Folder at the server, or s3://bucket/prefix; FLIGHTCASE_BACKUPS overrides it"
+      describe: "Folder on the server, or s3://bucket/prefix; FLIGHTCASE_BACKUPS overrides it"
     }),
     daily_at: text({
       nullable: true,
@@ -183,7 +183,12 @@ export const settingGroups = {
       describe: "Time of the daily backup, in the company's time zone; null: none"
     }),
     keep: integer({ default: 14, min: 1, max: 1_000, describe: "Number of newest backups to keep" }),
-    recipient: text({ nullable: true, on_null: "clear", max: 4_000, describe: "age recipient to encrypt to: age1…" })
+    recipient: text({
+      nullable: true,
+      on_null: "clear",
+      max: 4_000,
+      describe: "Public key (age1…) of the tool age to encrypt backups with"
+    })
   },
   action_log: { retention_months: integer({ default: 12, min: 1, max: 1200 }) }
 } satisfies SettingGroups

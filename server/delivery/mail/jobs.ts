@@ -79,7 +79,7 @@ const dropSecret = Effect.fnUntraced(function* ({
 }: Pick<MailMessage, "id" | "has_secret">): Store.Reads<void> {
   if (has_secret === true) yield* Store.apply([remove(mail_secrets, id)])
 })
-/** Deletes expired secrets of dropped jobs, and records of messages sent long ago. */
+/** Deletes expired unsent secrets, and records of messages sent long ago. */
 export const dropOldSecrets = Effect.fnUntraced(function* (now: string, sent_before: string) {
   const { sql } = yield* Store
   yield* sql`

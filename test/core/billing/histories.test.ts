@@ -8,7 +8,7 @@ it("an invoice's sums stay exact in any order of payments, refunds, credits and 
     fc.property(histories, (history) => play(history, counted)),
     { numRuns: 400 }
   )
-  // Histories in which nothing happens would show nothing.
+  // Guards against histories too short or uneventful to test anything.
   expect(counted.accepted).toBeGreaterThan(300)
   expect(counted.refused).toBeGreaterThan(300)
   expect(counted.credited).toBeGreaterThan(20)

@@ -33,11 +33,11 @@ export const dateFields = {
 export const seenFields = {
   was_starts_at: timestamp({
     nullable: true,
-    describe: "Start of the hire when you decided; lines with this start also move"
+    describe: "Start of the hire as you last saw it; lines with this start move too"
   }),
   was_ends_at: timestamp({
     nullable: true,
-    describe: "End of the hire when you decided; lines with this end also move"
+    describe: "End of the hire as you last saw it; lines with this end move too"
   })
 }
 export interface PartAsked {

@@ -166,8 +166,8 @@ const warningsOf = (
 }
 
 /**
- * Checks goods in, and charges them until they came back: a part of a line gets a line of its own, a whole line ends
- * then. 422: `state`, `items.N…`, `returned_at`.
+ * Checks goods in and ends their charge at their return: part of a line becomes its own line, a whole line ends then.
+ * 422: `state`, `items.N…`, `returned_at`.
  */
 export const returnEarly = (
   state: DecisionState,

@@ -273,7 +273,7 @@ const withShortages = Effect.fnUntraced(function* (): Store.Reads<ReadonlyArray<
   return [...flagged, ...(others.length === 0 ? [] : yield* Store.getMany(opportunities, others))]
 })
 
-/** The filter: lines that overlap the days from `from` to `to` (inclusive); by default all unfinished ones. */
+/** Period that listed lines must overlap: the days from `from` to `to` (inclusive); undefined without a filter. */
 const spanOf = Effect.fnUntraced(function* (input: Input<{}, typeof listFields>) {
   const { store_id } = input.values
   const store = typeof store_id === "number" ? yield* Store.get(stores, store_id) : undefined

@@ -37,7 +37,7 @@ export const paper = (title: string, text: string, logo?: string): PrintDocument
 })
 
 export interface Drawn {
-  /** Prepared documents, in order. */
+  /** Sources of the prepared documents, in order. */
   readonly prepared: Array<DocumentSource>
   /** Action of preparing this source, before or instead of its result. */
   before: (source: DocumentSource) => Effect.Effect<Partial<PreparedDocument> | "gone" | void, never, Store>

@@ -116,7 +116,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
       expect((await server.ask(path, { token: null, from: `192.0.2.${at + 10}` })).status, path).toBe(403)
   })
 
-  it("answer 404 for a missing user if the signature is valid, and 403 otherwise", async () => {
+  it("answer 403 for an invalid signature, and 404 for a malformed address or, if signed, a missing user", async () => {
     expect((await server.ask("/calendar/feed/999.ics?signature=00", { token: null, from: "192.0.2.99" })).status).toBe(
       403
     )
