@@ -1,4 +1,4 @@
-/** Odd text on its way to a device and back: what is shown here is what was written there, to the letter. */
+/** Unusual texts reach a device and come back unchanged, character by character. */
 import { describe, expect, it } from "vitest"
 import { broken_texts, furnishOddly, odd_text } from "../any-text.ts"
 import { engines } from "../app.ts"

@@ -26,7 +26,7 @@ describe.each(engines)("the server's verdict on a device's command, on %s", (eng
         commands: [wireCommand(1, "one", "lamps.create", { name: "Lamp" }, { ids: { lamps: [lamp] } })]
       })
     const before = await shop.dump()
-    // The last thing written breaks, as on a disk that is full by then.
+    // The last statement fails, as on a full disk.
     await statement(
       engine === "sqlite"
         ? "create trigger full before insert on replica_verdicts begin select raise(abort, 'the disk is full'); end"

@@ -1,4 +1,4 @@
-/** Files made offline: they wait on their device, travel ahead of their commands, and are gone where they must be. */
+/** Files attached offline: stored on their device, sent before their commands, and deleted where they must be. */
 import { createHash } from "node:crypto"
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs"
 import { request } from "node:http"
@@ -61,7 +61,7 @@ describe.each(engines)("attachments on devices, server on %s", (engine) => {
     expect(got.status).toBe(200)
     return sha256Of(new Uint8Array(await got.arrayBuffer()))
   }
-  /** The form that a device sends a file with. */
+  /** Form in which a device sends a file. */
   const form = (content: Uint8Array<ArrayBuffer>, of = sha256, replica_id = van.profile.replica_id): FormData => {
     const body = new FormData()
     body.set("replica_id", String(replica_id))
@@ -136,7 +136,7 @@ describe.each(engines)("attachments on devices, server on %s", (engine) => {
     expect(await listed()).toHaveLength(1)
     // Anyone with the content may send it.
     expect((await sendFile(form(png as Buffer<ArrayBuffer>, sha256, replica_id), secret)).status).toBe(201)
-    // The same command again is answered, not done again.
+    // A repeated command gets its verdict again and has no further effect.
     for (const _ of [1, 2]) expect((await push()).body.verdicts).toMatchObject([{ status: "accepted" }])
     expect(await listed()).toHaveLength(2)
     expect((await server.post("/attachments", { ...body, file })).body.errors).toHaveProperty("file")
@@ -283,7 +283,7 @@ describe.each(engines)("attachments on devices, server on %s", (engine) => {
     for (const name of ["a", "b", "c"]) await attach(van, source(`${name}.bin`, Buffer.alloc(size, name + serial)))
     const counts: Array<readonly [number, number, boolean]> = []
     for (let more = true; more;) {
-      // Two of them in base64, with their commands, and not three.
+      // Two of them fit in base64 with their commands, three do not.
       const out = await van.bundleOut(4 * size)
       counts.push([out.commands, out.files, out.more])
       more = out.more
@@ -296,7 +296,7 @@ describe.each(engines)("attachments on devices, server on %s", (engine) => {
     ])
     expect([waiting(), await names()]).toEqual([[], ["a.bin", "b.bin", "c.bin"]])
     expect(await downloaded((await listed())[2].url)).toBe(sha256Of(Buffer.alloc(size, `c${serial}`)))
-    // Two of the largest fit into what one may hold, with room for what stands around them.
+    // Two of the largest files fit into a bundle, with room for the rest of it.
     expect((2 * upload_bytes_max * 4) / 3).toBeLessThan(bundle_content_bytes_max)
     expect(bundle_content_bytes_max).toBeLessThan(bundle_bytes_max)
   })

@@ -1,6 +1,6 @@
 /**
- * What a device holds that is not for its person: by what tables and columns declare of who sees them (`visibility`, `visible_to`),
- * row by row and column by column, without the code that cuts what is sent.
+ * Values a device holds that its user may not see, judged only by declared visibility (`visibility`, `visible_to`), row
+ * by row and column by column, independent of the code that redacts.
  */
 import { isDeepStrictEqual } from "node:util"
 import { catalogue } from "../../core/catalogue.ts"
@@ -18,7 +18,7 @@ const seenRow = (table: Table, row: AnyRow, viewer: Viewer): VisibleColumns => {
   return own === "none" ? undefined : (own ?? seen)
 }
 
-/** Every value held beyond what is declared, as `table/key.column`; rows that should not be there at all as `table/key`. */
+/** Every hidden value as `table/key.column`; hidden rows as `table/key`. */
 export const beyondVisibility = (viewer: Viewer, held: Dump): ReadonlyArray<string> =>
   catalogue.tables.flatMap((table) =>
     (held[table.name] ?? []).flatMap((row) => {

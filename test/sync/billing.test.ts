@@ -1,4 +1,4 @@
-/** Invoices on devices: what is mailed after the sync, and who may hold none. */
+/** Invoices on devices: mail sent after the sync, and devices that hold none. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { nothing_outside } from "../../server/ports/outside.ts"
 import { engines } from "../app.ts"
@@ -87,7 +87,7 @@ describe.each(engines)("invoices on devices, server on %s", (engine) => {
       ...["issue", "void", "credit_notes", "email"].map((what) => ["POST", `/invoices/${id}/${what}`] as const)
     ] as const) {
       const body = method === "GET" ? undefined : {}
-      // Rows missing on a device are unknown to it.
+      // Hidden rows are missing on a device, so it answers 404.
       const here = (await counter.call(method, path, body)).status
       expect(path === "/invoices" ? [403] : [403, 404], `${method} ${path}`).toContain(here)
       expect((await server.call(method, path, body, secret)).status, `${method} ${path}`).toBe(403)

@@ -1,4 +1,6 @@
-/** What nests too deep, or is too long for one request: refused in words where it comes in, so that it never stands in anybody's way. */
+/**
+ * Bodies nested too deep or too long for one request are refused on arrival, so that they never block a device's sync.
+ */
 import { expect, it } from "vitest"
 import { body_depth_max, json_body_bytes_max } from "../../core/kernel/fields/input.ts"
 import type { Json } from "../../core/kernel/fields/field.ts"
@@ -9,7 +11,7 @@ import { bodyRead } from "../answers.ts"
 
 const server = serverOfSuite()
 const nested = (levels: number): Json => JSON.parse("[".repeat(levels) + "]".repeat(levels)) as Json
-/** Nothing reads the note, but it is part of what is recorded. */
+/** No rule reads the note, but it is part of the recorded command. */
 const record = (device: TestDevice, notes_of_a_script: Json) =>
   device.post("/product_groups", { name: "Lighting", notes_of_a_script })
 const deliver = async (text: string) => {

@@ -1,4 +1,4 @@
-/** Data on disk before the acknowledgement; a power cut loses only what the outbox restores. */
+/** Data is on disk before the acknowledgement; a power cut loses only what the outbox restores. */
 import { copyFileSync, mkdtempSync, readdirSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
@@ -62,7 +62,7 @@ it("the replica commits synchronously when commands are settled, but not when on
     if (step !== "committed") seen[step] ??= files[0]!.prepare("pragma synchronous").get()!["synchronous"]
   }
   await device.sync()
-  // The outbox has the command; until it is settled the replica's copy of it may be lost.
+  // The outbox holds the command, so the replica's copy may be lost until it is decided.
   await device.create("/product_groups", { name: "Lighting" })
   delete seen["applied"]
   await device.sync()
@@ -78,7 +78,7 @@ it("renaming a product offline runs at most 28 statements, and waits for the dis
   const run = [vi.spyOn(StatementSync.prototype, "all"), vi.spyOn(StatementSync.prototype, "run")]
   await device.update(`/products/${id}`, { name: "Speaker 2" })
   const scripts = executed.mock.calls.map(([sql]) => sql)
-  // Durable commits, but that of the outbox, would set the mode to full.
+  // Durable commits other than the outbox's would set the mode to full.
   expect(scripts.filter((sql) => /^commit|synchronous = full/.test(sql))).toEqual(["commit"])
   expect(scripts.length + run.reduce((sum, { mock }) => sum + mock.calls.length, 0)).toBeLessThanOrEqual(28)
 })
@@ -86,7 +86,7 @@ it("renaming a product offline runs at most 28 statements, and waits for the dis
 it("a replica that lost its last commits applies acknowledged commands again", async () => {
   const device = await server.enrol()
   const left = mkdtempSync(join(server.folder, "left-"))
-  /** Files of one kind as a power cut leaves them: what SQLite shares between processes is gone with the memory. */
+  /** Copies files as a power cut leaves them, without the memory that SQLite's processes share. */
   const keep = (kind: string): void => {
     for (const name of readdirSync(device.folder))
       if (name.startsWith(kind) && !name.endsWith("-shm")) copyFileSync(join(device.folder, name), join(left, name))

@@ -69,7 +69,7 @@ const pulled = async (url: string, how: Timeouts = patience) => {
   return { positions, code, message }
 }
 
-/** Whichever comes first: the reader's patience, or the waits between its questions, which are drawn by lot. */
+/** Either limit may be reached first, as waits between requests are random. */
 const too_long = /nothing new for 0\.4 seconds|it says the same again and again/
 
 describe("a device's pull", () => {

@@ -36,7 +36,7 @@ describe("anonymising a person", () => {
     await server.create(`/members/${id}/anonymise`)
     await device.sync()
     await device.close()
-    // As a release left it that knew nothing of personal custom fields.
+    // As a release without personal custom fields left it.
     const db = new DatabaseSync(join(device.folder, "replica.sqlite"))
     db.exec(
       `update journal set data = json_set(data, '$.custom_fields', json('{"${field_id}":"Aunt Agatha"}')) where type = 'member.created' and stream = 'member:${id}'`

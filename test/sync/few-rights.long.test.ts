@@ -1,6 +1,6 @@
 /**
- * What people with few rights ask of their own device is answered as the server answers them: what is kept from a device
- * is nothing that its person would have been shown, and what rules need is there. Nor does it hold anything beyond that.
+ * All users with few permissions get the server's answers from their own device: nothing visible is missing, rules have
+ * their facts, and it holds nothing hidden.
  */
 import { share } from "../share.ts"
 import { commanders, describeFewRights, people, tokens } from "./few-rights.ts"

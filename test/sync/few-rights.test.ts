@@ -1,8 +1,8 @@
-/** People of the system's own roles are answered by their device as the server answers them. */
+/** Users of the default roles get the server's answers from their own device. */
 import { systemRoles } from "../../core/people/users/permissions.ts"
 import { describeFewRights, people, tokens } from "./few-rights.ts"
 
-/** The rest of all people and tokens is walked through by the long tests beside this one. */
+/** The long tests beside this file cover all other users and tokens. */
 const system_people = people.filter(([name]) => systemRoles.some((role) => role.name === name))
 const few = system_people.filter(([name]) => ["Sales", "Warehouse"].includes(name))
 

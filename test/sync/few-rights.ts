@@ -1,6 +1,6 @@
 /**
- * Devices of users with few permissions answer like the server: nothing visible is withheld, and rules have their
- * facts. Nor do they hold anything beyond.
+ * Devices of users with few permissions answer like the server: nothing visible is missing, rules have their facts, and
+ * they hold nothing hidden.
  */
 import { beforeAll, describe, expect, it } from "vitest"
 import { catalogue } from "../../core/catalogue.ts"
@@ -36,7 +36,7 @@ export const people: Holders = [
     )
     .map(({ key }) => [`${key} alone`, [key]] as const)
 ]
-/** Tokens of somebody who may do everything, by what the tokens may. */
+/** Tokens of an owner, by their abilities. */
 export const tokens: Holders = [
   ["sync", []],
   ["read products", ["products:read"]],
@@ -54,7 +54,7 @@ export const tokens: Holders = [
 const permitted = (held: ReadonlyArray<string>, { permission }: Endpoint): boolean =>
   permission === null || [permission].flat().some((one) => hasOnePermission(viewerWith(held, ["*"]), one))
 
-/** Values for the fields questions have, by name. */
+/** Values of query fields by name. */
 const given: { readonly [field: string]: string } = {
   product_id: "1",
   product_ids: "1,2,5",
@@ -77,18 +77,18 @@ const given: { readonly [field: string]: string } = {
   right: "2",
   include_kits: "true"
 }
-/** Labels of a store, and by codes: of a unit, a case and a bulk product. */
+/** Labels of a store; scanning the codes of a unit, a case and a bulk product. */
 const more_questions: { readonly [endpoint: string]: ReadonlyArray<string> } = {
   "labels.show": ["store_id=1", "codes[]=MH-3&codes[]=container:7&codes[]=K-1"]
 }
 const includes = [...new Set(catalogue.resources.flatMap((one) => Object.keys(one.includes)))].join(",")
-/** Those whose commands are tried as well. */
+/** Users whose commands are tested as well. */
 export const commanders = people.filter(
   ([name]) => ["Sales", "Warehouse", "Operations Manager"].includes(name) || name.startsWith("all of ")
 )
 
 type Holders = ReadonlyArray<readonly [name: string, permissions: ReadonlyArray<string>]>
-/** The tests of some of these people, tokens and commanders. */
+/** Declares the tests of some users, tokens and commanders. */
 export const describeFewRights = (of: {
   readonly people: Holders
   readonly tokens: Holders
@@ -119,7 +119,7 @@ const fewRights = () => {
       const answer = await server.call(method, below(path), body)
       expect(answer.status, `${method} ${path} ${JSON.stringify(answer.body)}`).toBeLessThan(500)
     }
-    // A customer's order that is short: who sees shortages may not see customers.
+    // A customer's order that is short: some users see shortages but not customers.
     const did = async (path: string, body: object) => {
       const answer = await server.call("POST", path, body)
       expect(answer.status, `${path} ${JSON.stringify(answer.body)}`).toBeLessThan(300)
@@ -175,7 +175,7 @@ const fewRights = () => {
       endpoint.kind === "query" && !endpoint.server_only && !endpoint.public && endpoint.produces === undefined
   )
 
-  /** Where a device answers otherwise than the server, among all questions. */
+  /** Queries that a device answers differently from the server. */
   const differencesIn = async ({ device, token }: Held, may: (endpoint: Endpoint) => boolean) => {
     const different: Array<unknown> = []
     let asked = 0
@@ -186,7 +186,7 @@ const fewRights = () => {
       asked++
       const at_server =
         here.status === 503 ? (here.body.errors?.at_server as ReadonlyArray<string> | undefined) : undefined
-      // A device filled from rows sends people to the server for what was before; and for rows it is not given, but for those alone.
+      // A device filled from rows refers its user to the server for earlier history, and for rows it does not hold.
       if (at_server?.includes("history") === true) return
       if (at_server !== undefined) {
         const include = query
@@ -200,10 +200,10 @@ const fewRights = () => {
           body
         )
       }
-      // Existence of a row is reported before permission; a device may hold none of its kind.
+      // A missing row is reported before a missing permission; a device may hold no rows of a kind.
       const may_ask = may(endpoint) && (endpoint.authorize === undefined || there.status !== 403)
       if (!may_ask && [here, there].every(({ status }) => status === 403 || status === 404)) return
-      // A token that opens no members gives its device none: of one member only the server can say what they chose.
+      // Without `members:read` the device holds no members, so only the server knows a member's preferences.
       if (endpoint.name === "members.notification_preferences.list" && here.status === 404) {
         expect((await device.tables())["members"]).toEqual([])
         return
@@ -211,11 +211,11 @@ const fewRights = () => {
       const [said, told] = [there, here].map(({ status, body }) =>
         JSON.stringify([status, body ?? null])
           .replace(/"rate_limit":\d+/, '"rate_limit": as started')
-          // Each answers at its own moment.
+          // Each response has its own time.
           .replace(/"generated_at":"[^"]*"/, '"generated_at": now')
           // Devices do not know which secrets are set.
           .replace(/,"(dkim_private_key|smtp_url)":null/g, "")
-          // Addresses of documents are signed by the server alone.
+          // Only the server signs addresses of documents.
           .replace(/"download_url":"http[^"]*"/g, '"download_url":null')
       )
       if (said !== told) different.push({ [`${endpoint.name} ${path}?${query}`]: { there: said, here: told } })
@@ -275,7 +275,7 @@ const fewRights = () => {
         const there = await server.call(method, path, body, token)
         const reason = (answer: Pick<typeof there, "status"> & { readonly body: Body }) =>
           JSON.stringify(answer.status < 300 ? "taken" : [answer.status, Object.keys(answer.body?.errors ?? {})])
-        // Somebody else's view is not there at all.
+        // Another user's view does not exist on the device.
         if (here.status === 404 && there.status === 403) continue
         if (reason(here) !== reason(there))
           differs(JSON.stringify(there).slice(0, 400), JSON.stringify(here).slice(0, 400))

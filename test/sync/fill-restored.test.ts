@@ -25,7 +25,7 @@ describe.each(engines)("a server on %s, restored from a backup", (engine) => {
       await device.sync()
       expect(device.outbox.counts()).toEqual({ accepted: 3 })
       await restore()
-      // It continued beyond the device's position, so positions show nothing.
+      // The restored server wrote beyond the device's position, so positions alone reveal nothing.
       await clients()
       await device.put(product, { weight: "12.5" })
       await device.sync()
@@ -47,7 +47,7 @@ describe.each(engines)("a server on %s, restored from a backup", (engine) => {
     await device.sync()
     expect(device.outbox.counts()).toEqual({ accepted: 1, rejected: 1 })
     device.outbox.resolve(device.outbox.byState("rejected")[0]!.id, "dropped")
-    // Restored, the server would take the unit; but it was given up.
+    // The restored server would accept the unit, but the command was discarded.
     await restore()
     await clients()
     await device.sync()

@@ -21,13 +21,13 @@ describe.each(share(engines))("after a server on %s was restored and leased ids 
     device.must("PUT", `/stock_levels/${id}`, { location })
   const units = () => show("/stock_levels?per_page=100&sort=id")
   const atServer = async (asset_number: string) => (await units()).find((one) => one.asset_number === asset_number)!
-  /** A unit that somebody makes at the server, and that has the id of one a device knows. */
+  /** A unit created on the server with the id of another one that a device knows. */
   const theirsInsteadOf = async (own: { readonly id: number }) => {
     const theirs = await make(server, "THEIRS")
     expect(theirs.id).toBe(own.id)
     return theirs
   }
-  /** A device whose next units have ids of a block that the backup knows nothing of. */
+  /** A device whose next units get ids of a block that the backup lacks. */
   const beforeTheBackup = async () => {
     const van = await server.enrol()
     for (let at = 0; at < 26; at++) await make(van, `V-${at}`)
@@ -117,7 +117,7 @@ describe.each(share(engines))("after a server on %s was restored and leased ids 
     await van.sync()
     expect(await counts(van)).toEqual({ pending: 0, conflicts: 1, held: 2 })
     const [lamp] = (await van.conflicts())[0]!.held
-    // Given a group that is there, it waits no longer.
+    // Given an existing group, it is sent.
     expect((await van.resolve(lamp!.id, { amend: { name: "Lamp", product_group_id: null } })).status).toBe(201)
     await retried(van)
     await van.sync()
@@ -143,9 +143,9 @@ describe.each(share(engines))("after a server on %s was restored and leased ids 
       if (!is_news) await move(van, own, "Van, shelf 3")
       await restore()
       const theirs = await theirsInsteadOf(own)
-      // The first round shows the device what the server lost, the second sends it.
+      // The first round tells the device what the server lost, the second sends it.
       expect(await server.carry(van)).toMatchObject({ complete: false, accepted: 0 })
-      // The id now shows the other row to its user, who means that one from now on.
+      // The user now sees the other row under the id, and means that one.
       if (is_news) await move(van, own, "As seen now")
       await server.carry(van)
       expect(await counts(van)).toEqual({ pending: 0, conflicts: 1, held: is_news ? 0 : 1 })
@@ -161,7 +161,7 @@ describe.each(share(engines))("after a server on %s was restored and leased ids 
         { location },
         { location: own_location }
       ])
-      // By network nothing more is to be said.
+      // The next sync has nothing to send.
       expect(await van.sync()).toMatchObject({ sent: 0, rejected: 0, pending: 0 })
       await server.sameOn(van)
     }
@@ -182,7 +182,7 @@ describe.each(share(engines))("after a server on %s was restored and leased ids 
       expect(await counts(van)).toEqual({ pending: 0, conflicts: 1, held: 0 })
       const error = { status: 422, message: expect.stringContaining("may be another one by now") }
       expect(await van.conflicts()).toMatchObject([{ error }])
-      // A person who has looked at it may say that it is meant.
+      // A user who has seen the row may confirm it.
       await retried(van, 200)
       await van.sync()
       expect(await atServer("THEIRS")).toMatchObject({ location: "Van, shelf 3" })

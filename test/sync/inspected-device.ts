@@ -1,4 +1,4 @@
-/** A device over real HTTP that a test can look into: small pages, hooks between its steps, its outbox and its files. */
+/** A device over real HTTP with small pages, hooks between its steps, and access to its outbox and files. */
 import { mkdirSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Layer, ManagedRuntime } from "effect"
@@ -19,7 +19,7 @@ import { layer as sqliteLayer } from "../../sync/sqlite/client.ts"
 import { bodyRead } from "../answers.ts"
 import { type Answer, type Call, rentalHouse, type RentalHouse } from "../rental-house.ts"
 
-/** Every row of every table. */
+/** All rows of all tables. */
 export type Dump = { readonly [table: string]: ReadonlyArray<{ readonly [column: string]: any }> }
 export const dump = Effect.gen(function* () {
   const store = yield* Store
@@ -28,7 +28,7 @@ export const dump = Effect.gen(function* () {
   return tables as Dump
 })
 
-/** Statements on a database behind the program's back. */
+/** Runs statements on a database directly. */
 export const sql = (...statements: ReadonlyArray<string>) =>
   Effect.flatMap(Store, (store) =>
     store.transaction(Effect.forEach(statements, (one) => store.run(one), { discard: true }))
@@ -37,11 +37,11 @@ export const sql = (...statements: ReadonlyArray<string>) =>
 export interface Hooks {
   /** Rows per page. */
   readonly limit?: number
-  /** Filled from rows above this number of events; 0: always, infinity: from events. */
+  /** Fills from rows above this number of events; 0: always from rows, infinity: from events. */
   readonly snapshot_beyond?: number
   /** Called before each page request; throws like the network. */
   before_page?: (asked: { readonly after: string; readonly offset: string }) => void | Promise<void>
-  /** Called before commands are sent; what it throws is what the network throws. */
+  /** Called before commands are sent; may throw like the network. */
   before_push?: () => void
   /** Called between steps that a crash may separate. */
   at?: (step: string) => void
@@ -53,7 +53,7 @@ export const fills = [
   ["from events", Number.POSITIVE_INFINITY]
 ] as const
 
-/** With the command that was recorded. */
+/** An answer with the recorded command. */
 export type DeviceAnswer = Omit<QueryResult, "body"> & Answer
 
 export interface InspectedDevice extends RentalHouse<unknown, DeviceAnswer> {
@@ -66,7 +66,7 @@ export interface InspectedDevice extends RentalHouse<unknown, DeviceAnswer> {
   readonly undo: () => DeviceUndo
   /** The planned response; nothing is recorded. */
   readonly plan: Call<DeviceAnswer, unknown>
-  /** Its parts, with this remote in place of its own. */
+  /** Its parts, optionally with another remote. */
   readonly parts: (remote?: Remote) => Parameters<typeof examineDevice>[0]
   readonly sync: () => Promise<SyncReport>
   /** Faults found by the doctor. */
@@ -74,9 +74,9 @@ export interface InspectedDevice extends RentalHouse<unknown, DeviceAnswer> {
   readonly tables: () => Promise<Dump>
   /** Closes the process's files and opens them again. */
   readonly restart: () => Promise<void>
-  /** Requests of each page, and events and rows received. */
+  /** Requested pages, and counts of received events and rows. */
   readonly counted: { pages: Array<string>; rows: number; events: number; plans: number }
-  /** Files of the replica, or of the outbox too, that hold these bytes. */
+  /** Files of the replica, or of all databases, that contain these bytes. */
   readonly holds: (bytes: string | Buffer, files?: "replica" | "") => ReadonlyArray<string>
   readonly close: () => Promise<void>
 }

@@ -1,4 +1,4 @@
-/** A device between two steps: an answer given, a reply that came, a chunk that broke off, a page brought twice. */
+/** A device interrupted between two steps: after an answer, after a response, within a chunk, on a repeated page. */
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { catalogue } from "../../core/catalogue.ts"

@@ -1,4 +1,6 @@
-/** A device holds no more than its token opens, however much its person may do; and addresses only where members are seen. */
+/**
+ * A device holds no more than its token allows, whatever its user's permissions; and addresses only of visible members.
+ */
 import { beforeAll, describe, expect, it } from "vitest"
 import { engines } from "../app.ts"
 import { fills, type InspectedDevice } from "./inspected-device.ts"

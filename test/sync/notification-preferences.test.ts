@@ -1,4 +1,4 @@
-/** Notification preferences on devices: set without a network, merged where two set one, kept from other people's. */
+/** Notification preferences on devices: set offline, merged when two devices set them, hidden from other users. */
 import { beforeAll, describe, expect, it } from "vitest"
 import { notificationTypes } from "../../core/office/notifications/types.ts"
 import { engines } from "../app.ts"

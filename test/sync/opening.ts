@@ -1,4 +1,4 @@
-/** A server on a socket and the devices enrolled with it: what tests of sync open, and what they ask of both. */
+/** A server on a socket and devices enrolled with it, for tests of sync. */
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -29,7 +29,7 @@ import {
 
 export const token = owner_token
 
-/** A command as a device sends it. */
+/** A command in the form a device sends. */
 export const wireCommand = (
   n: number,
   id: string,
@@ -51,33 +51,33 @@ export type TestDevice = Device &
 
 /** The server, called by default as the owner. */
 export interface TestServer extends RentalHouse<string> {
-  /** Holds the devices' folders. */
+  /** Parent folder of the devices' folders. */
   readonly folder: string
   readonly url: () => string
   readonly app: () => ServerApp
   readonly run: ServerApp["run"]
-  /** Where its rows are. */
+  /** Its database. */
   readonly database: Database
   readonly tables: () => Promise<Dump>
-  /** The server goes away, and comes back at the same address with all it had. */
+  /** Stops the server; `start` opens it at the same address with all its data. */
   readonly stop: () => Promise<void>
   readonly start: () => Promise<void>
-  /** The person's role permits just this from now on. */
+  /** Replaces the permissions of the user's role. */
   readonly grant: (person: Person, permissions: ReadonlyArray<string>) => Promise<unknown>
   readonly enrol: (name?: string, as?: string) => Promise<TestDevice>
-  /** Opens the folder of a device, as another process does. */
+  /** Opens a device's folder, as another process would. */
   readonly reopen: (name: string) => Promise<TestDevice>
-  /** A device whose steps a test can look into; it knows nothing yet. */
+  /** Enrols a device with hooks between its steps; it is still empty. */
   readonly inspected: (hooks?: Hooks, as?: string, name?: string) => Promise<InspectedDevice>
-  /** The same, synced. */
+  /** Enrols such a device and syncs it. */
   readonly filled: TestServer["inspected"]
-  /** Expects that these devices hold what the server holds. */
+  /** Expects these devices to hold what the server holds. */
   readonly sameOn: (...devices: ReadonlyArray<Pick<TestDevice, "tables">>) => Promise<void>
-  /** The same after a sync. */
+  /** Syncs them first. */
   readonly syncedAlike: (
     ...devices: ReadonlyArray<Pick<TestDevice, "tables"> & { readonly sync: () => Promise<unknown> }>
   ) => Promise<void>
-  /** The device's bundle carried to the server, and the answer back. */
+  /** Carries the device's bundle to the server, and the answer back. */
   readonly carry: (device: Device) => ReturnType<typeof importBundle>
   readonly close: () => Promise<void>
 }
@@ -93,7 +93,7 @@ export const openTestServer = async (
     port = 0,
     enrolments = 0
   const opened = new Set<() => Promise<void>>()
-  /** Closed with the server, unless a test has closed it. */
+  /** Closes it with the server, unless a test has closed it. */
   const keep = <D extends { readonly close: () => Promise<void> }>(device: D): D => {
     const { close } = device
     opened.add(close)
@@ -117,12 +117,12 @@ export const openTestServer = async (
     await listening?.stop(1_000)
     await app?.close()
     listening = app = undefined
-    // Clients that keep their connections learn that these were closed.
+    // Lets clients notice that their kept-alive connections were closed.
     await new Promise((resolve) => setImmediate(resolve))
   }
   await start()
   const url = (): string => `http://127.0.0.1:${port}`
-  // Without the socket, which is the devices'.
+  // Called without the socket, which devices use.
   const house = rentalHouse<Answer, string>((method, path, body, as = token) =>
     askOf(app!, `/api/v1${path}`, { method, json: body, token: as })
   )
@@ -208,7 +208,7 @@ const opening =
       await open?.close()
       open = undefined
     })
-    // Properties read before it is open are those of the opened one.
+    // Methods may be read before the server opens; they call the server that is open then.
     return new Proxy({} as TestServer, {
       get: (_, name: keyof TestServer) =>
         open === undefined || typeof open[name] === "function"
@@ -216,7 +216,7 @@ const opening =
           : open[name]
     })
   }
-/** A server for the tests of a suite, which make products and orders of their own. */
+/** One server for all tests of a suite, which create their own products and orders. */
 export const serverOfSuite = opening(beforeAll, afterAll)
-/** A server for each test, where they change settings or look at whole lists. */
+/** A server for each test, for tests that change settings or read whole lists. */
 export const serverOfEachTest = opening(beforeEach, afterEach)

@@ -1,6 +1,6 @@
 /**
- * Whatever a person's data was written into, anonymising them takes it out: of rows, journal, stored answers, what devices
- * keep, and of the bytes of the files. Fields are walked as they are declared, so that a new one that is forgotten fails here.
+ * Anonymising a person removes their data wherever it was written: rows, journal, stored responses, devices, and the
+ * bytes of the files. Fields come from their declarations, so that a new one forgotten in erasure fails here.
  */
 import { describe, expect, it } from "vitest"
 import { field_types } from "../../core/kernel/lists/custom-field.ts"
@@ -42,7 +42,7 @@ const from_events = { snapshot_beyond: Number.POSITIVE_INFINITY }
 describe.each(engines)("anonymising, server on %s", (engine) => {
   const server = serverOfEachTest(engine)
   const { create, must, show } = server
-  /** Sent with an Idempotency-Key. */
+  /** Sends a request with an Idempotency-Key. */
   const keyed = async (key: string, path: string, body: object) => {
     const response = await fetch(`${server.url()}/api/v1${path}`, {
       method: "POST",
@@ -85,7 +85,7 @@ describe.each(engines)("anonymising, server on %s", (engine) => {
       for (const device of devices) await device.sync()
     }
 
-    // Over HTTP, under a key, with all that a body may hold.
+    // Over HTTP with a key, with every field a body may hold.
     const body = { ...markedBody(members), membership_type: "contact", custom_fields }
     const made = await keyed("made", "/members", { ...body, custom_fields: { ...custom_fields, gone: mark } })
     expect([made.status, made.body.member?.name], JSON.stringify(made.body)).toEqual([201, `${mark} name`])
@@ -94,7 +94,7 @@ describe.each(engines)("anonymising, server on %s", (engine) => {
       const record = await keyed(`made-${table.name}`, `/members/${id}${path}`, markedBody(table))
       expect(record.status, JSON.stringify(record.body)).toBe(201)
     }
-    // Answers kept under their keys that show the person, and one that does not.
+    // Stored responses that show the person, and one that does not.
     const job = () => keyed("job", "/opportunities?include=venue", { subject: "Spring tour", venue_id: id })
     const lighting = () => keyed("unrelated", "/opportunities", { subject: "Lighting" })
     expect((await job()).body.opportunity.venue?.name).toBe(`${mark} name`)
@@ -106,7 +106,7 @@ describe.each(engines)("anonymising, server on %s", (engine) => {
     await must("DELETE", `/custom_fields/${gone.id}`)
     await synced()
 
-    // On a device: of their own making, settled; and a change that somebody else's crosses.
+    // On a device: a member created there, and a change that conflicts with another user's.
     const local = await whole.create("/members", body)
     for (const name of contact_table_names)
       await whole.create(`/members/${local.id}/${name}`, markedBody(personal_tables.find((one) => one.name === name)!))
@@ -136,7 +136,7 @@ describe.each(engines)("anonymising, server on %s", (engine) => {
     })
     expect(await lighting()).toMatchObject({ status: 201, body: unrelated.body })
     expect((await show(`/members/${id}?include=emails`)).emails).toEqual([])
-    // Devices match the server, and new ones receive none of it.
+    // Devices equal the server, and new ones receive no trace.
     const there = await server.tables()
     for (const device of [whole, filled]) {
       expect((await device.show(`/members/${id}`)).custom_fields).toMatchObject({ diet: "Vegan", personal_0: null })
@@ -167,7 +167,7 @@ describe.each(engines)("anonymising, server on %s", (engine) => {
     await must("PUT", `/sync/replicas/${own.id}`, { name: `${mark}'s laptop` }, secret)
     await own.must("PUT", product, { description: "By themselves" })
     await own.sync()
-    // Changes that conflict with one of theirs name them.
+    // Conflicts with one of their changes name them.
     open = false
     await colleague.must("PUT", product, { description: "By a colleague" })
     open = true
@@ -190,7 +190,7 @@ describe.each(engines)("anonymising, server on %s", (engine) => {
     expect(await show(`/users/${id}`)).toMatchObject(anonymous)
     const actions = await show(`/actions?q[user_id_eq]=${id}`)
     expect(actions.map((one) => one.user_name)).toContain("Anonymised Member")
-    // Their own device, whose account is gone, hears nothing any more: it clears itself when it next asks.
+    // Their own device, whose account is gone, clears itself at its next request.
     await nothingLeft("laptop/")
     expect(await job()).toMatchObject({
       ...{

@@ -1,4 +1,4 @@
-/** A price worked out on a device without a network is the server's, to the last figure and word. */
+/** Prices calculated offline on a device equal the server's in every digit and word. */
 import fc from "fast-check"
 import { beforeAll, describe, expect, it } from "vitest"
 import type { Json } from "../../core/kernel/fields/field.ts"
@@ -93,7 +93,7 @@ describe.each(engines)("prices on a device, server on %s", (engine) => {
     surcharges: fc.boolean(),
     prices_include_tax: fc.boolean()
   })
-  // Ids differ between the two, figures and words must not.
+  // Ids differ between the two, amounts and words must not.
   const figures = async (from: At, id: number): Promise<string> => {
     const { body } = await from.get(`/opportunities/${id}?include=items,costs&explain=1`)
     const { opportunity: deal } = body

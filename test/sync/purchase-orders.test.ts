@@ -1,4 +1,4 @@
-/** Purchase orders made offline, and what a device holds of costs its person may not see. */
+/** Purchase orders created offline, and costs on devices of users who may not see them. */
 import { describe, expect, it } from "vitest"
 import { engines, permissionsOfRole } from "../app.ts"
 import { serverOfSuite } from "./opening.ts"

@@ -1,4 +1,4 @@
-/** A server put back as it was when a backup was made: journal, verdicts, blocks of ids and where ids go on. */
+/** Restores a server's database to an earlier backup: journal, verdicts, leased ids and sequences. */
 import { Effect } from "effect"
 import { expect } from "vitest"
 import { catalogue } from "../../core/catalogue.ts"
@@ -10,13 +10,13 @@ import { id_leases } from "../../sync/server/tables.ts"
 import type { Engine } from "../app.ts"
 import type { TestDevice, TestServer } from "./opening.ts"
 
-/** A statement after which ids of a table go on with this one. */
+/** Statement that continues a table's ids with this one. */
 export const goOnWith = (engine: Engine, table: string, id: number): string =>
   engine === "pg"
     ? `select setval('ids_${table}', ${id}, false)`
     : `update id_sequences set next = ${id} where name = '${table}'`
 
-/** Takes note of what a backup holds, and gives the way back to it. */
+/** Makes a backup; returns the function that restores it. */
 export const backupOf = (server: TestServer, engine: Engine): Promise<() => Promise<void>> =>
   server.run(
     Effect.gen(function* () {
@@ -51,7 +51,7 @@ export const counts = async (device: TestDevice) => {
   const { conflicts, held, pending } = await device.status()
   return { pending, conflicts, held }
 }
-/** The device's only conflict, recorded again. */
+/** Retries the device's only conflict. */
 export const retried = async (device: TestDevice, status = 201): Promise<void> => {
   const [conflict] = await device.conflicts()
   expect((await device.resolve(conflict!.id, { retry: true })).status).toBe(status)

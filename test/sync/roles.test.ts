@@ -1,7 +1,4 @@
-/**
- * Each role through its day: what people with the roles that come with a database ask for, at the server and on their
- * own device, and what they are refused.
- */
+/** A working day of each default role: allowed and forbidden requests, at the server and on the user's own device. */
 import { beforeAll, describe, expect, it } from "vitest"
 import { systemRoles } from "../../core/people/users/permissions.ts"
 import { engines } from "../app.ts"
@@ -155,7 +152,7 @@ describe.each(engines)("the default roles, server on %s", (engine) => {
       const may = { server: [] as Array<Person>, device: [] as Array<Person> }
       const wrong: Array<string> = []
       for (const name of people) {
-        // Planned on the device, so that everybody meets the same rows; at the server what is allowed is taken back.
+        // Planned on the device and undone at the server, so that every role finds the same rows.
         const here = await devices.get(name)!.plan(method, path(made), body?.(made))
         if (here.status !== 403) may.device.push(name)
         if (here.status !== 403 && here.status >= 300)

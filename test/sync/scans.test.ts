@@ -1,4 +1,4 @@
-/** Scanning on devices: a plan says what the run then does; what the server refuses names unit and order. */
+/** Scanning on devices: a plan predicts the scan's result, and refusals name unit and order. */
 import { beforeAll, describe, expect, it } from "vitest"
 import { engines } from "../app.ts"
 import { randomOf } from "../sim/random.ts"
@@ -56,7 +56,7 @@ describe.each(engines)("scans on devices, server on %s", (engine) => {
     expect(JSON.stringify(conflict)).toMatch(
       `H-8 is out with \\"Gig of 5\\" (order ${Number(first.number)}); check it in there first.`
     )
-    // The code is sent with its meaning here: a unit of a product, for an order.
+    // The code is sent as the device understood it: a unit of a product, for an order.
     expect(conflict).toMatchObject({
       about: {
         order: { id: Number(second.path.split("/").at(-1)) },

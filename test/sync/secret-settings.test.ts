@@ -1,4 +1,4 @@
-/** Secrets among the settings never reach a device, and none is set there. */
+/** Secret settings never reach a device and cannot be set on one. */
 import { describe, expect, it } from "vitest"
 import { engines } from "../app.ts"
 import { serverOfEachTest } from "./opening.ts"

@@ -1,4 +1,4 @@
-/** What only the server may decide is never taken from a device, whatever its token opens. */
+/** Commands only the server may decide are never accepted from a device, whatever its token allows. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Effect } from "effect"
 import { journal } from "../../core/kernel/events/journal.ts"
@@ -9,7 +9,7 @@ import { engines } from "../app.ts"
 import { serve, type Serving } from "../server/serving.ts"
 import { wireCommand } from "./opening.ts"
 
-/** Bodies that the API itself would take. */
+/** Bodies that are valid for the API. */
 const bodies: { readonly [name: string]: object } = { "tokens.create": { name: "Made offline", abilities: ["*"] } }
 
 describe.each(engines)("a device that pushes server-only commands, server on %s", (engine) => {

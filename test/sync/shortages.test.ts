@@ -1,4 +1,4 @@
-/** Shortages on a device: equal in all places, offline, and equal to the server once synced. */
+/** Shortages on a device: all endpoints agree offline, and equal the server's after a sync. */
 import { beforeAll, describe, expect, it, vi } from "vitest"
 import { engines } from "../app.ts"
 import type { RentalHouse } from "../rental-house.ts"
@@ -21,7 +21,7 @@ describe.each(engines)("shortages on a device, server on %s,", (engine) => {
   beforeAll(async () => {
     device = await server.enrol()
   })
-  /** Everything that is said of these opportunities, by whom it is said. */
+  /** Shortages of these opportunities, by endpoint. */
   const said = async (at: unknown, deals: ReadonlyArray<number>) => {
     const w = at as RentalHouse
     const all = await w.show("/shortages?from=2026-06-01&to=2026-08-01&per_page=200")
@@ -44,7 +44,7 @@ describe.each(engines)("shortages on a device, server on %s,", (engine) => {
       await device.sync()
       let short = 0
       for (let count = 0; count < 30; count++) {
-        // Somebody at the server, or this device without a network.
+        // By this device offline, or by a user at the server.
         const is_here = choose([true, true, false])
         const did = await step((is_here ? device : server) as unknown as RentalHouse, world, choose)
         for (const one of is_here ? await said(device, world.deals) : []) {

@@ -1,4 +1,7 @@
-/** Stocktakes on devices: several people count offline, in any order; what comes after the end is kept (rules/stocktakes 2). */
+/**
+ * Stocktakes on devices: several people count offline in any order; counts that arrive after the end are kept
+ * (rules/stocktakes 2).
+ */
 import { describe, expect, it } from "vitest"
 import { engines } from "../app.ts"
 import { randomOf } from "../sim/random.ts"

@@ -1,4 +1,4 @@
-/** Where a text still lies: the bytes of every database file, every table of a Postgres, what the owner may take away. */
+/** Finds a text wherever it is stored: bytes of database files, tables of Postgres, the owner's export. */
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect } from "effect"
@@ -11,14 +11,14 @@ import { contactTables, members } from "../../core/people/members/schema.ts"
 import { users } from "../../core/people/users/permissions.ts"
 import type { TestServer } from "./opening.ts"
 
-/** Every text of the person holds this word; written in other cases it is folded for search. */
+/** Contained in every text of the person; search stores it in lower case. */
 export const mark = "Zacharias"
-/** A number of theirs, as a document holds it. */
+/** A number of theirs, as JSON holds it. */
 export const number_mark = "7654321"
 export const isMarked = (text: string): boolean =>
   text.toLowerCase().includes(mark.toLowerCase()) || text.includes(number_mark)
 
-/** Files of devices, and of a server on SQLite, that hold the mark, as bytes: free pages and write-ahead logs count. */
+/** Files of devices and of a server on SQLite that contain the mark, free pages and write-ahead logs included. */
 export const markedFiles = ({ database, folder }: TestServer): ReadonlyArray<string> =>
   [
     ...(database.kind === "sqlite" ? ["", "-wal"].map((end) => database.path + end) : []),
@@ -29,7 +29,7 @@ export const markedFiles = ({ database, folder }: TestServer): ReadonlyArray<str
     .filter((file) => existsSync(file) && isMarked(readFileSync(file, "latin1")))
     .map((file) => (file.startsWith(folder) ? file.slice(folder.length + 1) : file))
 
-/** Tables with a row that holds the mark, whatever engine; those of no declaration count too. */
+/** Names of all tables that contain the mark, declared or not, on either engine. */
 export const markedTables = (server: TestServer): Promise<ReadonlyArray<string>> =>
   server.run(
     Effect.gen(function* () {
@@ -48,7 +48,7 @@ export const markedTables = (server: TestServer): Promise<ReadonlyArray<string>>
     })
   )
 
-/** Requests of an owner's export. */
+/** Contents of an owner's export. */
 export const exported = async (server: TestServer): Promise<string> => {
   const parts: Array<unknown> = [(await server.get("/system/manifest")).body]
   for (let after = 0; ;) {
@@ -59,7 +59,7 @@ export const exported = async (server: TestServer): Promise<string> => {
   }
 }
 
-/** Data kept of an anonymised person, by the API's own documentation: how to deal with them, not who they are. */
+/** Data kept of an anonymised person by the API's documentation: terms of business, not identity. */
 const stays: ReadonlySet<string> = new Set([
   "members.locale",
   "members.default_currency_code",
@@ -67,7 +67,7 @@ const stays: ReadonlySet<string> = new Set([
   "relationships.relationship_type",
   "users.role_ids"
 ])
-/** A value that bears the mark; undefined for a field that can hold none, or whose value stays. */
+/** A value with the mark; undefined for a field that cannot hold it, or whose value is kept. */
 const markedValue = (table: Table, name: string, field: Field): unknown => {
   if (stays.has(`${table.name}.${name}`) || field.computed) return undefined
   const { type } = field
@@ -86,7 +86,7 @@ const markedValue = (table: Table, name: string, field: Field): unknown => {
       return undefined
   }
 }
-/** A body that bears the mark in every field people may write. */
+/** A body with the mark in every writable field. */
 export const markedBody = (table: Table): { readonly [field: string]: unknown } =>
   Object.fromEntries(
     Object.entries(table.columns).flatMap(([name, field]) => {
@@ -95,7 +95,7 @@ export const markedBody = (table: Table): { readonly [field: string]: unknown } 
     })
   )
 
-/** The tables a person's data lies in: theirs, and whatever is kept in a member's or a user's stream. */
+/** Tables with a person's data: their own, and all that is stored in a member's or user's stream. */
 export const personal_tables: ReadonlyArray<Table> = catalogue.tables.filter(
   (table) =>
     table === members ||
@@ -103,7 +103,7 @@ export const personal_tables: ReadonlyArray<Table> = catalogue.tables.filter(
     table.stream?.entity === members.entity ||
     table.stream?.entity === users.entity
 )
-/** Those with rows of their own per member that hold words of people, and where one is made. */
+/** Tables with rows per member that hold personal texts, with the path that creates them. */
 export const recordsOfMember = (): ReadonlyArray<{ readonly table: Table; readonly path: string }> =>
   personal_tables
     .filter((table) => table.stream?.entity === members.entity && !stays.has(`${table.name}.relationship_type`))

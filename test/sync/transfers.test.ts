@@ -1,4 +1,7 @@
-/** Transfers on devices: goods leave one dock and arrive at another, both without a network, in any order of syncing (rules/transfers 5). */
+/**
+ * Transfers on devices: goods are dispatched at one dock and received at another, both offline, synced in any order
+ * (rules/transfers 5).
+ */
 import { describe, expect, it } from "vitest"
 import { engines } from "../app.ts"
 import { randomOf } from "../sim/random.ts"
@@ -10,7 +13,7 @@ describe.each(engines)("transfers on devices, with a server on %s", (engine) => 
   const soon = "2026-12-01T08:00:00Z"
   const move = (at: Pick<TestDevice, "must">, id: number, verb: string, codes: ReadonlyArray<string>) =>
     at.must("POST", `/transfers/${id}/${verb}`, { codes })
-  /** A transfer of units and of 20 pieces of a bulk product, and the codes of both. */
+  /** Creates a transfer of units and 20 pieces of a bulk product; returns the codes of both. */
   const planned = async (many: number) => {
     const [from_store_id, to_store_id] = [await server.store(), await server.store()]
     const head = await server.serialised()

@@ -1,28 +1,28 @@
-/** Two devices at one thing without a network: what stands of both, what is a conflict, how that is settled. */
+/** Two devices change the same record offline: which changes remain, which conflict, and how conflicts are resolved. */
 import { beforeAll, describe, expect, it } from "vitest"
 import type { ResolutionRequest } from "../../sync/device/device.ts"
 import { engines } from "../app.ts"
 import { serverOfSuite, type TestDevice } from "./opening.ts"
 
-/** Paths are below the thing's own. */
+/** Paths are relative to the record's. */
 type Sent = readonly [method: string, path: string, body?: object]
 interface Meeting {
   readonly what: string
-  /** Made at the server, and known to both; its path. */
+  /** Creates the record at the server, known to both devices; returns its path. */
   readonly thing: () => Promise<string>
-  /** Recorded by each, who see the thing as it is at the server; the till syncs first. */
+  /** Commands of each device on the record as it is at the server; the till syncs first. */
   readonly till?: ReadonlyArray<Sent>
   readonly van?: ReadonlyArray<Sent> | (() => ReadonlyArray<Sent>)
-  /** Verdict on the till's first command there. */
+  /** Answer to the till's first command on the device. */
   readonly answer?: object
-  /** Somebody's work at the server before either syncs, and once the van was refused. */
+  /** Work at the server before either device syncs, and after the van's refusal. */
   readonly meanwhile?: (path: string) => Promise<unknown>
   readonly afterwards?: (path: string) => Promise<unknown>
-  /** In the van's conflict. */
+  /** Text of the van's conflict. */
   readonly refused?: RegExp
-  /** A way out that does not help. */
+  /** A resolution that does not help. */
   readonly in_vain?: ResolutionRequest
-  /** The one that is taken; dropped otherwise. */
+  /** The resolution applied; default: drop. */
   readonly way?: ResolutionRequest
   readonly include?: string
   readonly stands: object

@@ -1,4 +1,6 @@
-/** Undo at its edges: what others did before and since, what was agreed on, conflicts of an undo, recording again, and cases. */
+/**
+ * Edge cases of undo: others' earlier and later changes, agreed prices, conflicts of an undo, redo, and packed cases.
+ */
 import { join } from "node:path"
 import { beforeEach, describe, expect, it } from "vitest"
 import type { UndoRequest } from "../../core/offline/undo/compensation.ts"
@@ -16,20 +18,20 @@ let serial = 0
 const tagged = (word: string): string => `${word}-${++serial}`
 const lamp = async (more: object = {}): Promise<string> =>
   `/products/${(await create("/products", { name: "Lamp", ...more })).id}`
-/** An order of a quantity, and the stock of it. */
+/** Creates stock and an order of a quantity. */
 const ordered = async (quantity: number, there_are: number) => {
   const { id: product_id, units } = await server.units(1, there_are)
   const { id, line } = await server.order(product_id, quantity, { subject: "Gig", ...dates })
   const path = `/opportunities/${id}` as const
   return { path, product_id, units, line: `${path}/items/${line.id}`, assets: `${path}/items/${line.id}/assets` }
 }
-/** Where each unit of an order stands. */
+/** Status of each unit of an order. */
 const standing = async (path: `/opportunities/${number}`) =>
   (await show(`${path}/assets`)).map((one) => [one.stock_level_id, one.status_label])
 
 const synced = async (device: InspectedDevice) =>
   expect(await device.sync()).toMatchObject({ rejected: 0, pending: 0, conflicts: 0 })
-/** Recorded and sent; its number. */
+/** Records and sends a command; returns its number. */
 const sent = async (device: InspectedDevice, method: string, path: string, body?: object): Promise<string> => {
   const answer = await device.call(method, path, body)
   expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(400)
@@ -346,7 +348,7 @@ describe("an undo that the server refused", () => {
   const lines = async (): Promise<number> => (await show(`${order}?include=items`)).items.length
   const resolve = async (how: ResolutionRequest): ReturnType<Device["resolve"]> =>
     device.resolve((await device.conflicts())[0]!.id, how)
-  /** A line was taken out here and that was sent; the order was cancelled before taking that back arrived. */
+  /** A line was removed here and sent; the order was cancelled before the undo arrived. */
   beforeEach(async () => {
     const { id, items } = await server.withLine()
     order = `/opportunities/${id}`
@@ -401,7 +403,7 @@ describe("an undo that the server refused", () => {
 })
 
 describe("undoing a scan", () => {
-  /** Units on an order of all of them, packed and sealed in a case. */
+  /** An order with all its units packed and sealed in a case. */
   const packed = async (many: number, made_at = "/containers/temporary") => {
     const barcode = tagged("C")
     const { path, product_id, units } = await ordered(many, many)
@@ -410,7 +412,7 @@ describe("undoing a scan", () => {
     const { id } = await create(made_at, { name: "Case 7", barcode, store_id: 1 })
     for (const serialised_item_id of units) await create(`/containers/${id}/pack`, { serialised_item_id })
     await create(`/containers/${id}/seal`)
-    /** Status and units of the case that has the barcode now. */
+    /** Status and units of the container that has the barcode now. */
     const live = async () =>
       (await show(`/containers?include=active_items&q[status_not_eq]=dissolved&q[barcode_eq]=${barcode}`)).map(
         (one) => [one.name, one.status, one.active_items.map((item) => item.serialised_item_id).sort()]

@@ -1,23 +1,23 @@
-/** Daily actions undone: unsent, sent, redone, and after others' changes. */
+/** Undo of daily actions: unsent, sent, redone, and after others' changes. */
 import { beforeAll, describe, expect, it } from "vitest"
 import { serverOfSuite, type TestDevice } from "./opening.ts"
 
 /** A request and its body; `{…}` in either refers to rows of the world or of `made`. */
 type Sent = readonly [request: string, body?: object]
-/** Goods, an order and a quotation of their own, and what the row itself made first. */
+/** Goods, an order and a quotation of this row, and what its `before` created. */
 type World = Readonly<Record<string, any>>
 type Seen = keyof typeof views
 interface Daily {
   readonly what: string
   readonly name: string
-  /** Earlier requests at the server, which name their rows. */
+  /** Earlier requests at the server, whose results are named. */
   readonly before?: (w: World) => Promise<World>
   readonly record: Sent
-  /** Visible changes. */
+  /** Values that change visibly. */
   readonly seen: Seen
-  /** Others' work on the same since, after the words with which an undo is refused then. */
+  /** Others' later changes of the same, each with the words of the undo's refusal. */
   readonly since?: ReadonlyArray<readonly [refused: RegExp, ...changes: ReadonlyArray<Sent>]>
-  /** Others' work on what stands beside it, which stays as they left it. */
+  /** Others' later changes of related rows, which the undo leaves. */
   readonly besides?: readonly [change: Sent, stays: object]
 }
 
@@ -307,7 +307,7 @@ describe("undoing a daily command", () => {
       ...{ quote, quoted: `${quote}/items/${quoted.items[0].id}` }
     }
   }
-  /** Recorded by Sam without a network: what was seen before and after, and its number. */
+  /** Records Sam's action offline; returns what was visible before and after, and its number. */
   const recorded = async ({ before, name, record, seen }: Daily) => {
     const made = await world()
     const w = { ...made, ...(await before?.(made)) }

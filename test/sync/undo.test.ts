@@ -18,17 +18,17 @@ const final: ReadonlyArray<readonly [what: string, name: string, instead: RegExp
   ["receive", "purchase_orders.receive", /purchase-orders return/]
 ]
 
-/** Columns of times, users, ids and numbers, which are assigned once. */
+/** Columns of times, users, ids and numbers, which are assigned only once. */
 const volatile = new Set(["id", "path", "origin_item_id", "has_shortage"])
-/** Worked out again by what rates, products and stock say today; what they are worked out from is compared. */
+/** Recalculated from current rates, products and stock; their sources are compared instead. */
 const derived = /_total$|^(total|unit_price|subtotal|amount_outstanding)$/
 const stamps =
   /^(created|updated|packed|sealed|unsealed|allocated|prepared|first_made|ordered|deactivated|repack_started)_(at|by_user_id)$/
-/** Made of other rows; indexes may name more than there is. */
+/** Derived from other rows; may name more than exists. */
 const indexes = new Set(["product_streams", "stock_places", "claims"])
 const parents = { product_id: "products", opportunity_id: "opportunities", invoice_id: "invoices", user_id: "users" }
 type Row = Dump[string][number]
-/** Rows as people know them: without what was made and taken away again. */
+/** Rows as users see them: without those created and deleted since. */
 const known = (dump: Dump, before: Dump): { readonly [table: string]: ReadonlyArray<string> } => {
   const there = new Map(Object.entries(before).map(([table, rows]) => [table, new Set(rows.map(({ id }) => id))]))
   const isOfNothing = (row: Row): boolean =>
@@ -40,10 +40,10 @@ const known = (dump: Dump, before: Dump): { readonly [table: string]: ReadonlyAr
     isOfNothing(row) ||
     (table === "containers" && row["status"] === "dissolved") ||
     (["stocktakes", "transfers"].includes(table) && row["status"] === "cancelled") ||
-    // The history of the workshop keeps what ended.
+    // The workshop's history keeps ended records.
     (table === "service_records" && row["ended_at"] !== null) ||
     (table === "container_items" && row["unpacked_at"] !== null) ||
-    // People whose account was closed stay, and so does the record of them.
+    // Closed accounts remain, with the record of their closing.
     (["users", "members"].includes(table) && there.get(table)?.has(row["id"]) === false && row["is_active"] === false)
   return Object.fromEntries(
     Object.entries(dump)
@@ -60,7 +60,7 @@ const known = (dump: Dump, before: Dump): { readonly [table: string]: ReadonlyAr
                     !volatile.has(name) &&
                     !stamps.test(name) &&
                     !derived.test(name) &&
-                    // Released taxes: the next calculation takes those of its day, with them or without.
+                    // Released taxes: the next calculation uses current ones, whether these are stored or not.
                     !(name === "locked_taxes" && row["tax_locked"] === false)
                 )
               )
@@ -70,7 +70,7 @@ const known = (dump: Dump, before: Dump): { readonly [table: string]: ReadonlyAr
       ])
   )
 }
-/** Settings that say what holds without them are as good as none. */
+/** Settings stored with their default equal those not stored. */
 const isDefault = (row: string): boolean => {
   const { group, key, value } = JSON.parse(row)
   return (
@@ -118,10 +118,10 @@ describe("a device's own commands", () => {
     device = await server.filled()
   })
   const look: Look = (sql, values = []) => device.run(Effect.flatMap(Store, (store) => store.run(sql, values)))
-  /** Kinds in an order by chance, each until one is recorded here. */
+  /** Records each kind once, in random order. */
   const recordEach = async (
     seed: number,
-    /** Returns the rows after it, unless it has not read them. */
+    /** Returns the rows afterwards, if it reads them. */
     work: (n: number, before: Dump, name: string) => Promise<Dump | undefined>
   ) => {
     const random = randomOf(seed)
@@ -150,7 +150,7 @@ describe("a device's own commands", () => {
     })
     expect(withdrawn).toBeGreaterThan(60)
     expect((await device.undo().list(10)).length).toBe(0)
-    // The server learns the abandoned numbers and continues with the next.
+    // The server learns which numbers were abandoned and continues after them.
     await device.post("/products", { name: "After all that" })
     expect(await device.sync()).toMatchObject({ accepted: 1, pending: 0, conflicts: 0 })
     await device.post("/products", { name: "And that" })
@@ -169,7 +169,7 @@ describe("a device's own commands", () => {
       const result = await undo.undo(String(n), false)
       counted[result.ok ? way : `not: ${way}`] = (counted[result.ok ? way : `not: ${way}`] ?? 0) + 1
       if (!result.ok && way === "cannot") return undefined
-      // The rules may refuse what takes it back: the plan said so, and nothing of it was recorded.
+      // Rules may refuse the undo: the plan predicted it, and nothing was recorded.
       if (!result.ok) {
         if (way !== "refused" || result.failure.kind !== "refused" || device.outbox.pending().some((one) => one.n > n))
           wrong.push(`${name}: ${JSON.stringify(result.failure).slice(0, 400)}`)

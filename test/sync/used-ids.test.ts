@@ -1,4 +1,4 @@
-/** Ids of commands are their devices' own choice and no secret: another command under one of them costs its owner nothing. */
+/** Command ids are chosen by devices and not secret: another command with the same id costs its owner nothing. */
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { Store } from "../../core/kernel/store/store.ts"
@@ -70,7 +70,7 @@ describe.each(both_engines)("a command whose id was used before, server on %s,",
     await restarted()
     await sentAs(other, id, "Squatted")
     expect(await verdicts()).toEqual(before)
-    // Once is enough: what was copied is not copied again.
+    // Commands already copied are not copied again.
     await restarted()
     await write(van, "Sound")
     expect(await van.sync()).toMatchObject({ accepted: 1, pending: 0, conflicts: 0 })

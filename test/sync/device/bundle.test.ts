@@ -1,4 +1,4 @@
-/** Sync by hand: bundles carried between a device that has no network and its server. */
+/** Sync by bundles carried between a device without a network and its server. */
 import { cpSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
@@ -24,7 +24,7 @@ describe.each(engines)("a sync bundle file, server on %s", (engine) => {
     const device = await server.enrol("van")
     await group(device)
     await device.create("/stock_levels", unit)
-    // Meanwhile somebody else takes the number, and does something of their own.
+    // Meanwhile another user takes the number and makes other changes.
     await create("/stock_levels", unit)
     await create("/products", { name: "Speaker" })
     const out = await device.bundleOut()
@@ -37,7 +37,7 @@ describe.each(engines)("a sync bundle file, server on %s", (engine) => {
     expect(await device.conflicts()).toMatchObject([{ name: "stock_levels.create", n: 2, error }])
     expect(await device.show("/products")).toMatchObject([{ name: "Head" }, { name: "Speaker" }])
     await server.sameOn(device)
-    // The network comes back: nothing is sent twice.
+    // Once the network is back, nothing is sent twice.
     expect(await device.sync()).toMatchObject({ sent: 0, accepted: 0, rejected: 0, pending: 0, conflicts: 1 })
   })
   it("takes effect once when it is delivered three times", async () => {
@@ -50,7 +50,7 @@ describe.each(engines)("a sync bundle file, server on %s", (engine) => {
     expect(await device.bundleIn(first.text)).toMatchObject({ accepted: 1, known: false })
     expect(await device.bundleIn(first.text)).toMatchObject({ accepted: 0, known: true, applied_events: 0 })
     expect(await device.bundleIn(second.text)).toMatchObject({ accepted: 0, known: true })
-    // One made before the answer came names commands that are decided: they are answered, not decided again.
+    // A bundle written before the answer arrived holds decided commands: they get their verdicts again.
     expect((await answerTo(out.text)).delivered).toMatchObject({ accepted: 1 })
     await server.sameOn(device)
   })
@@ -74,7 +74,7 @@ describe.each(engines)("a sync bundle file, server on %s", (engine) => {
     await server.must("DELETE", `/users/${user_id}`)
     expect(await deliver(text)).toMatchObject(refused("deactivated"))
     await server.must("POST", `/users/${user_id}/activate`)
-    // Her tokens died with the account, the device's own too.
+    // All tokens ended with the account, the device's too.
     expect(await deliver(text)).toMatchObject(refused("log in anew"))
   })
   it("is limited to the abilities of the token its device enrolled with", async () => {
@@ -136,7 +136,7 @@ describe.each(engines)("a sync bundle file, server on %s", (engine) => {
     const device = await server.enrol()
     await server.product()
     const stale = JSON.parse((await device.bundleOut()).text) as SignedBundle
-    // As a device that has nothing yet would say it.
+    // As an empty device would request it.
     const nothing = { ...stale.body, position: 0, offset: "-1", handle: null }
     const { text } = await answerTo(JSON.stringify(signBundle("commands", nothing, device.profile.key!, stale.made_at)))
     expect(JSON.parse(text).body.pages[0]).toMatchObject({ anew: true, from: "-1" })

@@ -19,7 +19,7 @@ const folderOf = (name: string): string => join(server.folder, name)
 const write = (device: Device, name: string, description = "") =>
   device.ask({ method: "POST", path: "/api/v1/product_groups", query: [], body: { name, description } })
 const read = (device: Device, path: string) => device.ask({ method: "GET", path, query: [], body: undefined })
-/** A device through whose replica somebody went; with its unsent command. */
+/** Changes the replica of a copied device with an unsent command by a statement; returns the copy's name. */
 const spoilt = (statement: string): string => {
   const name = left()
   const db = new DatabaseSync(join(folderOf(name), "replica.sqlite"))
@@ -104,7 +104,7 @@ it("an unreadable profile is reported, and its outbox can still be exported", as
   expect(readUnsent(folder)).toMatchObject(unsent)
 })
 
-/** A separate disk of any size; only root may create one. */
+/** Whether a separate small disk can be mounted, which only root may do. */
 const mountable = ((): boolean => {
   const place = `/tmp/flightcase-mount-${process.pid}`
   try {
@@ -139,7 +139,7 @@ describe.runIf(mountable)("a device's disk", () => {
       /* Until not a byte is left. */
     }
     let failed = 0
-    // Pages that a file has already may take a few more.
+    // Existing pages may hold a few more commands.
     for (let at = 0; at < 2_000 && failed === 0; at++) {
       const before = (await device.status()).pending
       await write(device, `Group ${at}`, "x".repeat(2_000)).catch((error: unknown) => {
@@ -192,7 +192,7 @@ describe("a device whose server has another clock or release", () => {
     }
   })
   let devices = 0
-  /** A device with something between it and its server, which changes answers, and answers itself what it keeps back. */
+  /** A device behind a proxy that changes responses or answers itself. */
   const through = async (change: (path: string, reply: Reply) => void, kept_back = "none"): Promise<Device> => {
     const between = createServer(async (asked, answer) => {
       const { authorization = "", "content-type": type = "application/json" } = asked.headers

@@ -1,4 +1,4 @@
-/** Devices over real HTTP: enrolled, cut off, working, reconciled. */
+/** Devices over real HTTP: enrolment, offline work, sync. */
 import { rmSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"

@@ -1,11 +1,11 @@
-/** Folders of devices that something happened to, and what people are told of it. */
+/** Damaged device folders, and the messages about them. */
 import { cpSync } from "node:fs"
 import { join } from "node:path"
 import { beforeAll } from "vitest"
 import { exitFrom } from "../../../cli/context/error-report.ts"
 import type { TestServer } from "../opening.ts"
 
-/** What the command line would say of a failure. */
+/** Message of the command line for a failure. */
 export const told = async (
   work: () => Promise<unknown>
 ): Promise<{ readonly code: number; readonly message: string; readonly way_out: string | undefined }> => {
@@ -18,7 +18,7 @@ export const told = async (
   throw new Error("nothing went wrong")
 }
 
-/** Gives the name of a copy of a closed device's folder, in which these were recorded and not sent. */
+/** Copies a closed device's folder with these unsent commands; returns the copy's name. */
 export const leftBehind = (
   server: TestServer,
   groups: ReadonlyArray<{ readonly name: string; readonly description?: string }>

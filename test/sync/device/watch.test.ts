@@ -1,4 +1,4 @@
-/** When a watcher syncs, waits, and ends; driven by hand, so that nothing depends on how fast the machine is. */
+/** When a watcher syncs, waits and ends; on a fake clock, so that the machine's speed does not matter. */
 import { describe, expect, it } from "vitest"
 import { RemoteError, Unreachable } from "../../../sync/device/exchange/remote.ts"
 import { backoffMillis, watch, type WatchEvent } from "../../../sync/device/exchange/watch.ts"
@@ -18,7 +18,7 @@ const nothing: WatchOutcome = {
   warnings: []
 }
 
-/** A watcher whose surroundings are changed between its syncs; each sync takes the next answer, the last one stops it. */
+/** Runs a watcher whose world changes between syncs; each sync takes the next result, the last one stops it. */
 const watched = async (
   syncs: ReadonlyArray<(world: WatchFixture) => WatchOutcome | Error>,
   chance = 0
@@ -58,7 +58,7 @@ const watched = async (
       news: (signal) =>
         new Promise((resolve, reject) => {
           signal.addEventListener("abort", () => reject(new Error("aborted")))
-          // Once all is played, the first quiet moment ends it.
+          // Once all results are used, the first wait ends it.
           if (world.onNews !== undefined) world.onNews()
           else if (at >= syncs.length) stop.abort()
           if (world.news === "some") resolve()
@@ -110,7 +110,7 @@ describe("sync --watch", () => {
         }
         return nothing
       },
-      // Still pending afterwards (its verdict has not come): waits for something else.
+      // Still pending afterwards, without a verdict: another event is awaited.
       (world) => {
         syncs++
         world.onNews = () => {
@@ -175,7 +175,7 @@ describe("sync --watch", () => {
           return nothing
         },
         (world) => {
-          // The wait that follows would last up to a minute; the machine sleeps for two hours meanwhile.
+          // The next wait would last up to a minute; the machine sleeps for two hours meanwhile.
           setTimeout(() => {
             world.now += 7_200_000
           }, 10)

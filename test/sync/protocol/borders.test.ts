@@ -1,6 +1,6 @@
 /**
- * All data crossing the borders of sync is decoded: everything of release 0.1 is read, keys of later releases are
- * ignored, and a wrong value at any key is refused by name before any change.
+ * All data that enters sync is decoded: data of release 0.1 is accepted, keys of later releases are ignored, and an
+ * invalid value is refused by its key before any change.
  */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -55,7 +55,7 @@ const event = {
   recorded_at: "2026-06-18T12:00:00.000Z"
 }
 const row = { ...event, position: "7", version: "1", actor_id: "1", data: JSON.stringify(event.data) }
-/** Every message as release 0.1 sends it, with every key it may have. */
+/** All messages of release 0.1, with every optional key. */
 const messages: { readonly [name: string]: readonly [Decode, JsonObject] } = {
   enrolment: [
     answers.decodeEnrolment,
@@ -134,10 +134,10 @@ const messages: { readonly [name: string]: readonly [Decode, JsonObject] } = {
   ],
   bundle: [bundleFrom, { ...signBundle("commands", { replica_id: 1 }, newSeed(), "2026-06-18T12:00:00.000Z") }]
 }
-/** Documents and lists of anything: what is inside them is somebody's own. */
+/** Documents and lists whose content is not declared. */
 const free = /(^|\.)(data|placeholders|body)(\.|$)|\.rows\.0\.\d+$|^pages\.0\.rows\.0\./
 
-/** Every place in a message but those inside free documents. */
+/** All paths of a message except those inside undeclared content. */
 const placesIn = (value: Json, path: ReadonlyArray<string> = []): ReadonlyArray<ReadonlyArray<string>> => [
   ...(path.length === 0 ? [] : [path]),
   ...(typeof value === "object" && value !== null
@@ -222,7 +222,7 @@ describe.each(releasesIn(releases_folder))("a device's folder of release %s", (r
   })
   afterAll(() => rmSync(home, { recursive: true, force: true }))
   const folder = (name: string): string => join(home, "profiles", name)
-  /** A copy to damage. */
+  /** Copies a device's folder, to damage it. */
   const copyOf = (name: string): string => {
     const to = mkdtempSync(join(home, "copy-"))
     cpSync(folder(name), to, { recursive: true })
@@ -258,7 +258,7 @@ describe.each(releasesIn(releases_folder))("a device's folder of release %s", (r
         write(value)
         expect(() => readProfile(copy)).toThrow(DeviceFailure)
       }
-      // No secret is shown.
+      // Errors show no secrets.
       write({ ...profile, token: 5, key: "a-secret", user_id: "a-secret" })
       expect(() => readProfile(copy)).toThrow(
         expect.not.objectContaining({ message: expect.stringContaining("a-secret") })
@@ -266,7 +266,7 @@ describe.each(releasesIn(releases_folder))("a device's folder of release %s", (r
     }
   })
 
-  /** Rows that are looked for, and never read. */
+  /** Rows whose existence is checked, but whose columns are never read. */
   const decodeLostIdsRow = decoderOf("lost ids", () =>
     Schema.Struct({ entity: Schema.String, first: wholeNumber, last: wholeNumber, up_to_n: wholeNumber })
   )
@@ -276,7 +276,7 @@ describe.each(releasesIn(releases_folder))("a device's folder of release %s", (r
   const decodeUndoingRow = decoderOf("what a command undoes", () =>
     Schema.Struct({ undone: Schema.String, n: wholeNumber })
   )
-  /** Every column of every table of the outbox, with what reads its rows. */
+  /** Tables of the outbox, with the decoders of their rows. */
   const tables: { readonly [table: string]: Decode } = {
     commands: (given) => {
       decodeCommandRow(given)
@@ -302,7 +302,7 @@ describe.each(releasesIn(releases_folder))("a device's folder of release %s", (r
         for (const one of rows) expect(() => decode(one)).not.toThrow()
         const [first] = rows.filter((one) => one["outcome"] !== null)
         if (first === undefined) continue
-        // SQLite keeps these beside the rest; nothing of sync is decided by them.
+        // SQLite's own columns; sync decides nothing by them.
         for (const column of Object.keys(first).filter((one) => !["settled_before", "seen", "checksum"].includes(one)))
           for (const value of [new Uint8Array([1]), 1.5, ...(typeof first[column] === "number" ? ["garbage"] : [])])
             expect(() => decode({ ...first, [column]: value }), `${table}.${column}`).toThrow(
@@ -323,7 +323,7 @@ describe.each(releasesIn(releases_folder))("a device's folder of release %s", (r
   ])("reports its outbox as damaged, and leaves it unchanged, if a command's %s is invalid", (column, value) => {
     const path = join(copyOf("default"), "outbox.sqlite")
     const change = new DatabaseSync(path)
-    // A command that is settled has no checksum to hold.
+    // Decided commands have no checksum to match.
     change.prepare(`update commands set ${column} = ? where n = 1`).run(value)
     const before = change.prepare("select * from commands").all()
     change.close()

@@ -25,8 +25,8 @@ const plain = (position: number, more: Partial<StoredEvent> = {}): StoredEvent =
   ...more
 })
 /**
- * "e7" somebody's; "e7 of c3" made by our command 3; "e8 = c3 accepted" its verdict; "e8 = theirs c3 accepted" the verdict
- * another device got for its command 3.
+ * "e7": another user's event; "e7 of c3": an event of our command 3; "e8 = c3 accepted": its verdict; "e8 = theirs c3
+ * accepted": another device's verdict on its command 3.
  */
 const events = (notation: string): ReadonlyArray<StoredEvent> =>
   notation
@@ -61,7 +61,7 @@ const given = (position: number, pending: ReadonlyArray<number>, provisional: bo
   pending: pending.map((n) => ({ n, id: `${here}/c${n}` })),
   provisional
 })
-/** A verdict in words: "rebase e7 e8 | c3 accepted | redo c4". */
+/** The result as text: "rebase e7 e8 | c3 accepted | redo c4". */
 const told = (verdict: MergeResult): string => {
   if (verdict.kind === "stay") return "stay"
   if (verdict.kind === "reject") return `reject: ${verdict.reason}`

@@ -1,4 +1,7 @@
-/** Ways by which something could reach a device, or stay there, beside the rows of tables: events of no table, releases, accounts, old journals. */
+/**
+ * Data that could reach or stay on a device other than by table rows: events without a table, releases, accounts, old
+ * journals.
+ */
 import { readdirSync } from "node:fs"
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
@@ -29,7 +32,7 @@ describe("devices of users with few permissions", () => {
   const server = serverOfSuite()
   const { create, filled, grant, person } = server
   const of = async (permissions: ReadonlyArray<string>): Promise<string> => (await person({ permissions })).secret
-  /** A network that takes nothing while it is not open. */
+  /** A network that fails while it is not open. */
   const network = () => {
     const hooks = {
       open: true,
@@ -102,7 +105,7 @@ describe("devices of users with few permissions", () => {
     await server.hold(lamp, 5)
     await server.hold(secondary_id, 3)
     const moment = new Date().toISOString()
-    // Events of the same millisecond count as known.
+    // Events of the same millisecond count as already received.
     await new Promise((resolve) => setTimeout(resolve, 5))
     await server.must("POST", `/products/${lamp}/merge`, { secondary_id })
     const secret = await of(["availability.view"])
@@ -218,7 +221,7 @@ describe("devices after every kind of command", () => {
   )
 })
 
-/** Readable form of release 0.1's ids. */
+/** Makes ids of release 0.1 readable. */
 const read = <Told extends JsonObject>(told: Told): Told & JsonObject => ({
   ...told,
   ...(typeof told["what"] === "string" ? { what: readRow(told["what"]) } : {}),
@@ -288,7 +291,7 @@ describe.each([
     expect(account({ ...told, what: "phone 3", field: "number", theirs: "0171 1" })).toBeUndefined()
     expect(account({ ...told, what: "product 7 Lamp" })).toBeUndefined()
     expect(account({ ...told, field: "custom_fields.blood_group", theirs: "AB" })).toBeUndefined()
-    // Once a user was erased, a name no user has by now may be theirs.
+    // After a user was erased, any name without a user may be theirs.
     const who = (name: string | null, also?: ReadonlyArray<string>) => account({ ...told, who: name }, also)
     expect(who("Quillon")).toMatchObject([{ who: "Quillon" }])
     expect(who("Quillon", ["user:9"])).toMatchObject([{ who: "Anonymised Member" }])

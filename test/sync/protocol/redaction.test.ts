@@ -12,7 +12,7 @@ import type { Viewer } from "../../../core/kernel/fields/rejection.ts"
 import { fills, type InspectedDevice } from "../inspected-device.ts"
 import { serverOfEachTest, serverOfSuite } from "../opening.ts"
 
-/** As a JSON document holds it, and as a row of SQLite does: 8,765,432,1 in minor units. */
+/** The price in JSON, and in a row of SQLite: 87,654,321 minor units. */
 const price = "876543.21",
   minor_units = 87_654_321
 const asText = String(minor_units),

@@ -1,4 +1,4 @@
-/** What a device says others must not have changed: the refusal tells its person no more than they may see. */
+/** Commands that require unchanged rows: refusals tell users no more than they may see. */
 import { describe, expect, it } from "vitest"
 import type { WireCommand } from "../../../sync/protocol/wire.ts"
 import { serverOfSuite, wireCommand } from "../opening.ts"

@@ -17,7 +17,7 @@ describe.each(engines)("devices on %s", (engine) => {
   const revoke = (device: TestDevice) => server.must("DELETE", pathOf(device))
   const copied = (device: TestDevice, name: string) =>
     cpSync(device.folder, join(server.folder, name), { recursive: true })
-  /** Unsent commands of a device continue as a new device's. */
+  /** Moves unsent commands of a device to a new one. */
   const moved = async (from: TestDevice) => {
     const fresh = await server.enrol("fresh")
     const outbox = openOutboxOf(from.folder)
@@ -104,7 +104,7 @@ describe.each(engines)("devices on %s", (engine) => {
     expect(groups.map((one) => one.name).sort()).toEqual(["Of the copy", "Of the first", "Shared"])
     const { id } = groups.find((one) => one.name === "Of the copy")!
     expect(await show("/products")).toMatchObject([{ name: "Spot", product_group_id: id }])
-    // The first goes on as before.
+    // The first device continues as before.
     await group(device, "Later")
     expect(await device.sync()).toMatchObject({ accepted: 1 })
     await server.sameOn(device)
@@ -154,7 +154,7 @@ describe.each(engines)("devices on %s", (engine) => {
       undefined,
       device.profile.token
     )
-    // Updated, it sends.
+    // After an update it sends.
     expect(await device.sync()).toMatchObject({ pending: 0 })
     expect(await push()).toMatchObject({ status: 200, body: { verdicts: [{ status: "accepted" }] } })
   })

@@ -1,4 +1,4 @@
-/** Events a reader may not see, or that happen while rows are read, at the server's end. */
+/** Events a reader may not see, or that occur while rows are read. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Effect } from "effect"
 import { answer } from "../../../core/kernel/runtime/engine.ts"
@@ -33,7 +33,7 @@ describe.each(both_engines)("events that devices pull, on %s", (engine) => {
     const end = await shop.run(
       Effect.flatMap(Store, (store) => Effect.flatMap(lastPosition(store), (head) => offsetOf(store, head)))
     )
-    // Three verdicts, all of them another reader's.
+    // Three verdicts, all for another reader.
     const { body, headers = {} } = await read([["offset", "-1"]])
     expect(body).toEqual([{ headers: { control: "up-to-date", global_last_seen_lsn: end.split("_")[0] } }])
     expect([headers["electric-offset"], headers["electric-up-to-date"]]).toEqual([end, ""])

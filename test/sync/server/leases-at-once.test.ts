@@ -1,6 +1,6 @@
 /**
- * A request for ids and its repetition may be under way at the same time, at two servers on one Postgres even. Writes of
- * blocks are held up here until both are as far as they come: whichever is first, both must get the one block.
+ * A request for ids and its repetition, processed at once by two servers on one Postgres: both get the same block, in
+ * either order. Writes of blocks wait here until both requests have got as far as they can.
  */
 import pg from "pg"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -44,7 +44,7 @@ describe("concurrent lease requests with the same number", () => {
         )
       ).rows[0].count
     )
-  /** Sent to both servers; neither can write a block before both wait, one of them for the other or for the table. */
+  /** Sends the request to both servers; neither can write a block before both wait for the other or the table. */
   const sentToBoth = async (target: string, json: object): Promise<ReadonlyArray<any>> => {
     await holder.query("begin")
     await holder.query("lock table id_leases in share row exclusive mode")

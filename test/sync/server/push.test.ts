@@ -192,7 +192,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
     expect(
       (await lamps()).filter((lamp) => lamp.id >= device.from && lamp.id <= device.from + 3).map((lamp) => lamp.id)
     ).toEqual([device.from + 2, device.from + 3])
-    // Repeated in responses and in the journal: a client that missed the response learns the cause by pulling.
+    // The error is in responses and in the journal: a client that missed the response learns the cause by pulling.
     expect(await verdicts(device, ...commands)).toEqual(told)
     const decided = await decidedOf(device)
     expect(decided.map((event) => [event.data.n, event.data.error?.cause])).toEqual([
@@ -253,7 +253,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
     const first = create(1, device.from)
     const [accepted] = await verdicts(device, first)
     const other = { ...first, payload: { params: {}, body: { name: "Other" } } }
-    // Under its own number again, then under the next one.
+    // Once under its own number, once under the next one.
     for (const n of [1, 3]) {
       const told = await verdicts(device, { ...other, n }, create(n + 1, device.from + n))
       expect(told).toMatchObject([
@@ -275,7 +275,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
       [3, "rejected", 409],
       [4, "accepted", undefined]
     ])
-    // A device that missed the reply is not taken for a copy of itself.
+    // A device that missed the response is not mistaken for a copy.
     const hello = await call("POST", `/api/v1/sync/replicas/${device.id}/hello`, {
       schema_version: 2,
       last_n: 4,
@@ -293,7 +293,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
       { status: "accepted" }
     ])
     expect(await verdicts(device, long, next)).toEqual(told)
-    // An erasure takes longer texts for payloads that earlier releases kept here, and hashes them.
+    // Erasure hashes longer texts, as earlier releases stored payloads here.
     const stored = await shop.run(Store.get(replica_verdicts, verdictKey(device.id, long.id)))
     expect(stored?.fingerprint).toHaveLength(64)
   })

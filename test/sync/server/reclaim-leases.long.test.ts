@@ -1,4 +1,4 @@
-/** A server put back from a backup has forgotten blocks of ids its devices hold: they show them again and lose nothing. */
+/** A restored server has forgotten id blocks of its devices: they claim them again and lose nothing. */
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { catalogue } from "../../../core/catalogue.ts"
@@ -20,7 +20,7 @@ describe.each(share(engines))("leased blocks of ids on %s", (engine) => {
   const expectSettled = async (...devices: ReadonlyArray<TestDevice>) => {
     for (const device of devices) expect(await counts(device)).toEqual(all_settled)
   }
-  /** The server forgets the second blocks, and that their ids were given. */
+  /** Makes the server forget the second blocks and the use of their ids. */
   const forgetSecondBlocks = () =>
     server.run(
       Effect.gen(function* () {
@@ -50,7 +50,7 @@ describe.each(share(engines))("leased blocks of ids on %s", (engine) => {
     const before = await named()
     await restore()
     expect((await groups()).meta.total).toBe(0)
-    // The one whose block was leased last comes first.
+    // The device with the latest block goes first.
     for (const device of [shop, van, shop]) await device.sync()
     await expectSettled(van, shop)
     expect(await named()).toEqual(before)
@@ -116,7 +116,7 @@ describe.each(share(engines))("leased blocks of ids on %s", (engine) => {
     const before = await next()
     for (let round = 0; round < 4; round++) {
       const at = await next()
-      // Each block as far ahead as one may be, and the next one as far beyond that.
+      // Per table, blocks each as far ahead as one may be of the block before.
       const blocks = Array.from({ length: 500 }, (_, index) => {
         const entity = entities[index % 4]!
         const from = at.get(entity)! + (Math.floor(index / 4) + 1) * 99 * blockOf(entity)
@@ -127,7 +127,7 @@ describe.each(share(engines))("leased blocks of ids on %s", (engine) => {
     const after = await next()
     const burnt = entities.map((entity) => (after.get(entity)! - before.get(entity)!) / blockOf(entity))
     for (const blocks of burnt) expect(blocks).toBeLessThanOrEqual(100)
-    // Short of a round, which together are more ids than one request draws.
+    // Fewer than a full round, which would exceed the ids one request may draw.
     expect(burnt.filter((blocks) => blocks >= 99).length).toBeGreaterThan(1)
     // It may still display nearby lost rows.
     const from = after.get("product_groups")!

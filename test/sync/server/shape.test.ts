@@ -1,4 +1,4 @@
-/** The journal as Electric's client follows it: the real ShapeStream against our answers over real HTTP. */
+/** The journal as Electric's client follows it: a real ShapeStream against our responses over HTTP. */
 import { once } from "node:events"
 import { createServer, type Server } from "node:http"
 import {
@@ -28,7 +28,7 @@ import type { Body } from "../../answers.ts"
 const catalogue = catalogueOf([...shopSlices, syncSlice])
 const shape = "/api/v1/sync/shape"
 
-/** node:http around the catalogue; who asks is known by the token, and may change while the server runs. */
+/** node:http with the catalogue; users are known by token, and may change while the server runs. */
 interface Site {
   readonly shop: Shop
   readonly url: string
@@ -38,7 +38,7 @@ interface Site {
 const openSite = async (engine: Engine): Promise<Site> => {
   const shop = await openShop(engine, catalogue)
   const { tail, wake } = makeJournalTail()
-  // Only appended events end a wait, so a missed wake-up is a test that never ends.
+  // Only appended events end a wait, so a missed wake-up makes the test time out.
   const patient = JournalTail.of({ ...tail, grown: (mark) => tail.grown(mark, 3_600_000) })
   const viewers = new Map<string, Viewer>()
   const server: Server = createServer(async (request, response) => {
@@ -273,7 +273,7 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
       expect(past.headers.get("electric-handle")).not.toBe(known)
       known = past.headers.get("electric-handle")!
     }
-    // The first request ignores whatever handle comes with it.
+    // The first request may have any handle.
     expect((await ask("offset=-1&handle=expired")).status).toBe(200)
     const following = follow({ from: { offset: "2_0", handle: "of-a-server-restored-from-a-backup" } })
     await following.upToDate()
@@ -287,7 +287,7 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
     const kept = `offset=${headers.get("electric-offset")}&handle=${headers.get("electric-handle")}`
     await makeLamps(4)
     expect((await ask(kept)).status).toBe(200)
-    // Another third event than the one the reader has seen.
+    // The third event differs from the one the reader has seen.
     await site.shop.run(
       Effect.flatMap(Store, (store) => store.run("update journal set command_id = 'of-another-day' where position = 3"))
     )
@@ -442,7 +442,7 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
       offset: end
     })
     expect(await seen(0)).toEqual({ types: [lamp], offset: end })
-    // The last event is hidden, yet who follows live is not sent round in circles.
+    // The last event is hidden, yet a live reader does not loop.
     const { headers } = await ask(`offset=-1&replica_id=${one.replica.id}`, "seller")
     const up = await ask(
       `offset=${headers.get("electric-offset")}&handle=${headers.get("electric-handle")}&replica_id=${one.replica.id}`,

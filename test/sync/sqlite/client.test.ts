@@ -14,7 +14,7 @@ import * as SqlClient from "effect/sql/SqlClient"
 import * as Sqlite from "../../../sync/sqlite/client.ts"
 import { sqlClientContract } from "./sql-client.contract.ts"
 
-/** A test of files on the machine's own clock. */
+/** A test of files with the real clock. */
 const live = (title: string, body: () => Generator<Effect.Effect<unknown, unknown, Scope>, void, never>) =>
   it.live(title, () => Effect.gen(body))
 const folder = Effect.acquireRelease(
@@ -76,7 +76,7 @@ describe("SQLite", () => {
   })
 })
 
-/** Two clients on one file, as two processes have: the first inside a transaction until `leave` is done. */
+/** Two clients of one file, as two processes have: the first holds a transaction until `leave` completes. */
 const heldFile = Effect.gen(function* () {
   const path = yield* newFile
   const first = yield* Sqlite.make({ path })
@@ -103,7 +103,7 @@ describe("SQLite while another process holds the lock", () => {
     const write = yield* Effect.forkChild(second`insert into t ${second.insert({ id: 2 })}`)
     const inThird = third.withTransaction(third`insert into t ${third.insert({ id: 3 })}`)
     const transaction = yield* Effect.forkChild(inThird)
-    // Were the wait to block the event loop, this sleep would end, and the lock be let go, only after it.
+    // If waiting blocked the event loop, this sleep and the lock would end only afterwards.
     yield* Effect.sleep("100 millis")
     assert.isUndefined(write.pollUnsafe())
     assert.isUndefined(transaction.pollUnsafe())
@@ -119,13 +119,13 @@ describe("SQLite while another process holds the lock", () => {
       Effect.forkChild(Effect.exit(one))
     )
     yield* Effect.sleep("50 millis")
-    // The lock is let go only after these answers.
+    // The lock is released only after these reads.
     assert.deepStrictEqual(yield* second`select id from t order by id`, [])
     assert.deepStrictEqual(yield* second`select 1 as one`, [{ one: 1 }])
     yield* leave
     yield* Fiber.join(holder)
     const ends = yield* Fiber.joinAll(waiting)
-    // Both want the same id, so that one of them has it.
+    // Both want the same id, and one gets it.
     assert.sameMembers(
       ends.map((end) => end._tag),
       ["Success", "Failure"]

@@ -1,4 +1,4 @@
-/** Transactions that share a commit: each is a savepoint of its own, and none ends before the commit is on disk. */
+/** Transactions that share a commit: each is its own savepoint, and none ends before the commit is on disk. */
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -25,7 +25,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 const run = <A, E>(effect: Effect.Effect<A, E, SqlClient.SqlClient>) => runtime.runPromise(effect)
-/** What another connection sees: commits alone. */
+/** Rows another connection sees, which are only committed ones. */
 const committed = () =>
   other
     .prepare("select id from notes order by id")
@@ -36,7 +36,7 @@ const noted = (id: number, then: Work = Effect.void, is_shared = true) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
     sql.withTransaction(Effect.andThen(sql`insert into notes values (${id}, 'x')`, then))
   ).pipe(Effect.provideService(SharedCommit, is_shared), Effect.exit)
-/** How many commits are sent meanwhile. */
+/** Number of commits sent during the work. */
 const commitsOf = async (work: () => Promise<unknown>): Promise<number> => {
   const all = vi.spyOn(StatementSync.prototype, "all")
   await work()

@@ -15,13 +15,13 @@ import * as Stream from "effect/Stream"
 const reasonOf = <A, R>(statement: Effect.Effect<A, SqlError, R>): Effect.Effect<SqlErrorReason, A, R> =>
   Effect.map(Effect.flip(statement), (error) => error.reason)
 
-/** The name a constraint other than a unique one was violated under, on either database. */
+/** Name of the violated constraint, if it is not a unique one; equal on both databases. */
 const constraintOf = (reason: SqlErrorReason): unknown =>
   typeof reason.cause === "object" && reason.cause !== null && "constraint" in reason.cause
     ? reason.cause.constraint
     : undefined
 
-/** Asset 7 held from day 1 to 5, guarded against overlaps the way each database can. */
+/** Asset 7 reserved from day 1 to 5, protected against overlaps by each database's means. */
 const claims = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const columns = "id integer primary key, asset integer not null, from_day integer not null, to_day integer not null"
@@ -44,11 +44,11 @@ const claims = Effect.gen(function* () {
   yield* sql`insert into claim ${sql.insert({ id: 1, asset: 7, from_day: 1, to_day: 5 })}`
 })
 
-/** As servers run it: statements make no spans, and a store runs them directly. */
+/** Runs as servers do: without spans, so that stores run statements directly. */
 export const untraced = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.provideService(effect, References.TracerEnabled, false)
 
-/** Contract of every `SqlClient` of ours, on any database; it starts empty. */
+/** Contract of our `SqlClient`s on any database, which starts empty. */
 export const sqlClientContract = <E>(name: string, database: Layer.Layer<SqlClient.SqlClient, E>): void =>
   layer(database, { excludeTestServices: true })(`${name} as a SQL client`, (it) => {
     const spec = (
@@ -148,7 +148,7 @@ export const sqlClientContract = <E>(name: string, database: Layer.Layer<SqlClie
       for (const [id, n] of values.entries()) {
         assert.deepStrictEqual(yield* sql`insert into large ${sql.insert({ id, n })} returning n`, [{ n: read[id] }])
       }
-      // The small one first, so that the same statement meets a large one only later.
+      // The small number comes first, so that the same statement meets a large one later.
       for (const id of [3, 0, 1, 2, 3]) {
         assert.deepStrictEqual(yield* sql`select n from large where id = ${id}`, [{ n: read[id] }])
       }

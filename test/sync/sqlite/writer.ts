@@ -1,5 +1,5 @@
-// A process that writes: node writer.ts <file> <name> <transactions>. Every transaction reads the tally, writes
-// an entry with the number it saw, and counts one up.
+// A process that writes: node writer.ts <file> <name> <transactions>. Every transaction reads the counter, writes an
+// entry with it, and increments it.
 import * as Effect from "effect/Effect"
 import * as Sqlite from "../../../sync/sqlite/client.ts"
 

@@ -1,4 +1,7 @@
-/** An outbox that has lost or changed what was acknowledged: it is seen, nothing more is acknowledged, and what is there is given out. */
+/**
+ * Outboxes that lost or changed acknowledged commands: the damage is detected, nothing more is acknowledged, and intact
+ * commands can be exported.
+ */
 import { cpSync, existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
@@ -23,7 +26,7 @@ const left = leftBehind(
   server,
   ["One", "Two", "Three"].map((name) => ({ name }))
 )
-/** A folder left behind, and its outbox. */
+/** A damaged copy of a device's folder, and its outbox. */
 const spoilt = (spoil: (path: string) => void) => {
   const folder = join(server.folder, left())
   const path = join(folder, "outbox.sqlite")
@@ -55,7 +58,7 @@ describe("an outbox", () => {
 
 describe("an outbox whose write-ahead log is lost", () => {
   const losing = leftBehind(server, [{ name: "Kept" }])
-  /** One command in the file, three more in the log only, which is gone with the power. */
+  /** One command in the file, three more only in the log, which a power cut loses. */
   const lose = async (): Promise<TestDevice> => {
     const name = losing()
     const device = await reopen(name)
@@ -178,7 +181,7 @@ describe("an outbox with damaged pages", () => {
       const { commands, lost, unreadable, unreadable_numbers } = readUnsent(folder)
       const missing = unreadable + (lost === null ? 0 : lost.to - lost.from + 1)
       if (commands.length + missing !== count) problems.push(`page ${page}: ${commands.length} read, ${missing} told`)
-      // A page holds no more than a handful of commands.
+      // A page holds only a few commands.
       if (missing > 8) problems.push(`page ${page}: ${JSON.stringify(unreadable_numbers)} could not be read`)
       if (commands.some(({ n, payload }) => payload.body["name"] !== `Group ${n}.`))
         problems.push(`page ${page}: a command is another one's`)

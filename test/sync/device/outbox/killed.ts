@@ -1,4 +1,4 @@
-/** An outbox whose writers are killed at any moment, again and again. */
+/** An outbox whose writers are killed again and again at random moments. */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdtempSync, rmSync } from "node:fs"
@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url"
 import { expect } from "vitest"
 import { openOutboxAt } from "../../../../sync/device/outbox/outbox.ts"
 
-/** What is acknowledged survives; numbers have no gap and no id is given twice. */
+/** Acknowledged commands survive, numbers have no gaps, and no id is used twice. */
 export const survivesKills = async (lives: number): Promise<void> => {
   const folder = mkdtempSync(join(tmpdir(), "flightcase-outbox-"))
   const path = join(folder, "outbox.sqlite")
@@ -25,7 +25,7 @@ export const survivesKills = async (lives: number): Promise<void> => {
       let lines = 0
       for await (const line of createInterface(child.stdout)) {
         acknowledged.push(JSON.parse(line))
-        // Not between two commands but anywhere: it goes on writing until the signal arrives.
+        // It keeps writing until the signal arrives, so it is killed anywhere within a command.
         if (++lines === lines_max) child.kill("SIGKILL")
       }
       if (child.signalCode === null && child.exitCode === null) await once(child, "exit")

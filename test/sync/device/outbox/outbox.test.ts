@@ -30,7 +30,7 @@ const command = (id: string, ids: WireCommand["ids"] = {}): Omit<WireCommand, "n
   ids,
   issued_at: "2026-06-18T12:00:00.000Z"
 })
-/** An outbox with commands of these ids. */
+/** An outbox that holds commands with these ids. */
 const holding = (...ids: ReadonlyArray<string>): Outbox => {
   const outbox = open()
   for (const id of ids) outbox.append(command(id))
@@ -97,7 +97,7 @@ describe("commands in a device's outbox", () => {
     for (const id of ["a", "b", "c", "nobody"]) outbox.resolve(id, "dropped")
     outbox.resolve("a", "retried")
     expect(["a", "b", "c"].map((id) => outbox.find(id)?.state)).toEqual(["dropped", "accepted", "pending"])
-    // Submitted is accepted, refused and pending, always; settled ones stay in the history.
+    // Submitted always equals accepted plus refused plus pending; resolved ones stay in the history.
     expect(Object.values(outbox.counts()).reduce((sum, count) => sum + count, 0)).toBe(3)
     expect(outbox.append(command("d")).n).toBe(4)
   })
@@ -260,7 +260,7 @@ describe("leases of ids in a device's outbox", () => {
     const outbox = open()
     outbox.addLease(1, [{ entity: "lamps", from: 1, to: 9 }])
     outbox.append(command("a", { lamps: [1] }))
-    // The second id is none: by then the command and the first of its ids were written.
+    // The second id is invalid; the command and its first id are written before that.
     expect(() => outbox.append(command("b", { lamps: [2, {} as never] }))).toThrow()
     expect([outbox.find("b"), outbox.lastN(), outbox.peekIds("lamps", 0, 1)]).toEqual([undefined, 1, [2]])
     expect(outbox.append(command("c", { lamps: [2] })).n).toBe(2)
@@ -300,7 +300,7 @@ describe("leases of ids in a device's outbox", () => {
       { lamps: [3] },
       {}
     ])
-    // By lamp 5 another one is meant now; lamp 3 is still the one that "a" makes.
+    // Lamp 5 is now another one; lamp 3 is still created by "a".
     expect(after.needs).toEqual(["a"])
     expect(outbox.append(command("c"), { named: ["lamps/5"] }).needs).toBeUndefined()
     expect(outbox.creatorsOf("lamps/5").map(({ id }) => id)).toEqual(["a"])

@@ -1,5 +1,5 @@
-// A process that records commands: node writer.ts <file>. It says the number and id of each once it is kept, and
-// never ends by itself.
+// A process that records commands until it is killed: node writer.ts <file>. Prints the number and id of each once it
+// is on disk.
 import { writeSync } from "node:fs"
 import { openOutboxAt } from "../../../../sync/device/outbox/outbox.ts"
 

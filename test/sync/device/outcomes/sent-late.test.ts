@@ -8,7 +8,7 @@ describe("a command sent later than recorded", () => {
   afterEach(() => void vi.useRealTimers())
   const recordedOf = async (product_id: number) =>
     (await show("/service_records")).find((one) => one.product_id === product_id)!
-  /** Recorded at such a moment, and sent at another one. */
+  /** Records a command at one moment and sends it at another. */
   const recordedAt = async (device: TestDevice, moment: number, path: string, body: object) => {
     vi.setSystemTime(moment)
     await device.must("POST", path, body)

@@ -20,7 +20,7 @@ describe.each(engines)("the doctor on a device, server on %s", (engine) => {
     it("finds no difference from the server but unsent commands", async () => {
       const device = await filled({ snapshot_beyond })
       await device.put("/products/1", { name: "Unsent" })
-      // Others write on: a comparison first takes in what is new.
+      // Others keep writing, so a comparison first pulls new events.
       await server.put("/products/2", { description: `Theirs ${snapshot_beyond}` })
       const findings = await examineDevice(device.parts(), false)
       expect(findings.filter((one) => !one.ok)).toEqual([])

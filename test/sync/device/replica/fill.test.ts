@@ -1,4 +1,4 @@
-/** A device is filled from rows during writes, interrupted and killed midway, and restarts without loss. */
+/** Devices filled from rows during writes, with interruptions and kills, restart without loss. */
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { lastPosition } from "../../../../core/kernel/events/journal.ts"
@@ -21,7 +21,7 @@ describe.each(engines)("a device filled from table rows, server on %s", (engine)
     const made = await products(30)
     const [keep, double, gone] = [made[3], made[4], made[5]]
     const group = await create("/product_groups", { name: "Lamps" })
-    // One thing before each page: rows that are there are changed, moved and deleted, rows still to come too, and new ones made.
+    // One change before each page: sent and unsent rows are changed, moved and deleted, and new ones created.
     const deeds: Array<() => Promise<unknown>> = [
       () => server.put(`/products/${keep.id}`, { name: "Renamed" }),
       () => server.put(`/products/${made[29].id}`, { name: "Renamed later", product_group_id: group.id }),
@@ -45,21 +45,21 @@ describe.each(engines)("a device filled from table rows, server on %s", (engine)
     await server.sameOn(device)
     const standing = await device.run(device.replica().position)
     expect(standing.position).toBe(await head())
-    // More than once the journal moved on between two pages: those events came along.
+    // The journal grew between several pages, so their events were sent as well.
     expect(device.counted.events).toBeGreaterThan(5)
     expect(standing.journal_from).toBeGreaterThan(0)
   })
 
   it("misses no row that another device adds with a lower id during the fill", async () => {
     const offline = await filled({ snapshot_beyond: Number.POSITIVE_INFINITY })
-    // Its ids were leased before these products were made, and lie below theirs.
+    // Its leased ids precede those of products created later.
     const made = await products(30)
     expect(await offline.product()).toBeLessThan(made[0].id)
     let sent = false
     const device = await inspected({
       limit: 10,
       before_page: async ({ after }) => {
-        // Half of the products are there: all below the last of them would be, had it been there.
+        // Half of the products are filled; the offline product with its lower id belongs before them.
         if (sent || !after.startsWith("products:") || Number(after.slice(9)) < made[0].id) return
         sent = true
         await offline.sync()
@@ -103,7 +103,7 @@ describe.each(engines)("a device filled from table rows, server on %s", (engine)
     let killed = 0,
       rows = 0
     for (let life = 0; life < 200; life++) {
-      // Each life dies at its second step: while a page is laid down, or after one was.
+      // Each process crashes at its second step: while a page is stored, or after it.
       let steps = 0
       hooks.at = () => {
         if (++steps === 2 + (life % 2)) throw new Error("killed")
@@ -162,7 +162,7 @@ describe.each(engines)("a device filled from table rows, server on %s", (engine)
     await device.must("PUT", `/products/${unit.product_id}`, { name: "Accepted" })
     await device.must("POST", "/stock_levels", unit)
     await create("/stock_levels", unit)
-    // The reply is lost, and before the next sync a new history begins.
+    // The response is lost, and the history restarts before the next sync.
     await device.remote.push(device.id, device.outbox.pending())
     await beginAnew()
     await device.sync()
@@ -204,7 +204,7 @@ describe.each(engines)("a device filled from table rows, server on %s", (engine)
     const [first] = await products(3)
     const device = await filled()
     await device.put(`/products/${first.id}`, { name: "Unsent" })
-    // As a release left it that had no weight of products, and something else in its place.
+    // As an earlier release left it, without product weights and with another column instead.
     await device.run(
       sql(
         "alter table products drop column weight",

@@ -1,4 +1,4 @@
-/** Staged rows take the place of those in use: copied where they are few, by renaming their table where they are many. */
+/** Staged rows replace the current ones: copied if few, by renaming their table if many. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -53,7 +53,7 @@ describe("the rows of a fill", () => {
     (await run<{ address: string }>("select address from emails order by id")).map(({ address }) => address)
   const found = async (part: string): Promise<number> =>
     (await run(`select 1 from emails_search where emails_search match '${part}'`)).length
-  /** Indexes keep the names they were made under. */
+  /** Indexes keep their names. */
   const schema = async (): Promise<ReadonlyArray<string>> =>
     (await run<{ sql: string | null }>("select sql from sqlite_master"))
       .map(({ sql }) => String(sql).replaceAll(/fill\d+_/g, ""))

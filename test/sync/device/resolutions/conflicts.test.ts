@@ -1,4 +1,7 @@
-/** Conflicts people understand: why, what changed meanwhile, the ways out, what waits; and what is merged without any. */
+/**
+ * Conflicts in users' words: the reason, what changed meanwhile, resolutions, waiting commands; and changes merged
+ * without conflict.
+ */
 import { join } from "node:path"
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest"
 import { openOutboxAt, type Outbox } from "../../../../sync/device/outbox/outbox.ts"
@@ -35,7 +38,7 @@ describe.each(engines)("commands of a device that meet others' changes, server o
   let serial = 0
   const asset_number = (): string => `A-${++serial}`
 
-  /** Two orders over the same days and three units; the first order asks for two of them, both allocated here. */
+  /** Two orders for the same days and three units; the first needs two, both allocated here. */
   const twoOrders = async () => {
     const product_id = await server.serialised()
     const units: Array<any> = []
@@ -73,7 +76,7 @@ describe.each(engines)("commands of a device that meet others' changes, server o
     expect(await device.resolve(id, { substitute: true })).toMatchObject({ status: 200, released: [4] })
     expect(counts(device)).toEqual({ substituted: 1, released: 1, pending: 2 })
     expect(await device.sync()).toMatchObject({ accepted: 2, conflicts: 0 })
-    // The rows kept the ids they were made with here.
+    // The rows kept the ids they got on this device.
     expect((await assets()).map((asset) => [asset.id, asset.stock_level_id, asset.status])).toEqual([
       [made[0], units[0].id, 1],
       [made[1], other_id, 1]
@@ -86,7 +89,7 @@ describe.each(engines)("commands of a device that meet others' changes, server o
     await device.sync()
     const conflict = await onlyConflict(device)
     expect(conflict.held.map(({ n }) => n)).toEqual([2, 3])
-    // The second unit can be had: what was done to it follows; the first waits for the rest.
+    // The second unit is free, so the commands on it are applied; the first waits for the rest.
     expect(await device.resolve(conflict.id, { split: true })).toMatchObject({ status: 200, released: [6] })
     expect(counts(device)).toEqual({ split: 1, pending: 3, held: 1, released: 1 })
     expect(await device.status()).toMatchObject({ stalled: 1 })
@@ -116,7 +119,7 @@ describe.each(engines)("commands of a device that meet others' changes, server o
     expect((await onlyConflict(device)).payload.body["quantity"]).toBe(3)
   })
 
-  /** A unit made and changed here, under an asset number that Ann takes meanwhile. */
+  /** A unit created and changed here, with an asset number that Ann takes meanwhile. */
   const takenNumber = async (device: TestDevice, product_id: number, number: string): Promise<number> => {
     const { id } = await device.create("/stock_levels", { product_id, store_id: 1, asset_number: number })
     await device.must("PUT", `/stock_levels/${id}`, { location: "Shelf" })
@@ -142,7 +145,7 @@ describe.each(engines)("commands of a device that meet others' changes, server o
       { n: 2, name: "stock_levels.update" },
       { n: 4, name: "opportunities.quick_allocate" }
     ])
-    // Recorded in the same run, but apart from it.
+    // Recorded in the same run, but independent of it.
     expect((await show(`/product_groups/${group.id}`)).name).toBe("Apart")
     const amend = { ...conflict.payload.body, asset_number: other }
     expect(await device.resolve(conflict.id, { amend })).toMatchObject({ status: 201, released: [6, 7] })
@@ -267,7 +270,7 @@ describe.each(engines)("commands of a device that meet others' changes, server o
     await device.sync()
     const stands = await show(`/opportunities/${id}?include=items`)
     expect(stands.number).toMatch(/\d$/)
-    // The number that the server gave is no difference: offline there was none to show.
+    // The number assigned by the server is not reported: offline there was none.
     const told = device.told(false)
     expect(told.map(({ n }) => n)).toEqual([2])
     const of = (field: string) => told[0]!.differences.filter((one) => one.field === field)
@@ -296,7 +299,7 @@ describe.each(engines)("commands of a device that meet others' changes, server o
       return device.told(false).map(({ differences }) => differences.map(({ field }) => field))
     }
     expect(await record(one, "20:00:00", "20:00:07")).toEqual([])
-    // Midnight in Paris is between them.
+    // Midnight in Paris lies between them.
     expect(await record(other, "21:59:58", "22:00:05")).toEqual([["issued_at", "due_at"]])
   })
 })

@@ -1,6 +1,6 @@
 /**
- * Every kind of refusal a server gives a device's command: the sentence names order, customer, goods and intent, and
- * each way out that is offered does what it says. One device and one server; every row makes goods and orders of its own.
+ * Every kind of refusal of a device's command: the message names order, customer, goods and intent, and each offered
+ * resolution does what it says. One device and one server; every row creates its own goods and orders.
  */
 import { beforeAll, beforeEach, describe, expect, it } from "vitest"
 import type { Conflict, ResolutionRequest } from "../../../../sync/device/device.ts"
@@ -14,31 +14,31 @@ interface Order {
 }
 interface Ground {
   readonly server: TestServer
-  /** Another name in every world. */
+  /** A name that differs in every world. */
   readonly tag: string
   readonly customer_id: number
   readonly bulk: (held: number) => Promise<number>
   readonly serialised: () => Promise<number>
   readonly unit: (product_id: number, name?: string) => Promise<number>
-  /** Somebody else's, or the customer's; a quantity. */
+  /** Creates a quotation of a quantity, by this device or at the server. */
   readonly quotation: (whose: "mine" | "theirs", product_id: number, quantity: number, dates?: object) => Promise<Order>
   readonly order: Ground["quotation"]
-  /** A case with these in it. */
+  /** Creates a case with these packed in it. */
   readonly box: (...packed: ReadonlyArray<number>) => Promise<string>
 }
 type Sent = readonly [method: string, path: string, body?: object]
 interface Row {
   readonly kind: string
-  /** Sam's offline command, and the server's earlier one. */
+  /** Sam's offline command, after an earlier one at the server. */
   readonly world: (ground: Ground) => Promise<readonly [recorded: Sent, meanwhile: Sent, ...more: ReadonlyArray<Sent>]>
-  /** Recorded after that, with the asset that was made; the first one is dropped. */
+  /** A later command that needs the created asset, once the first one is dropped. */
   readonly dependant?: (order: string, asset_id: number) => Sent
   readonly status?: number
   readonly refused: RegExp
-  /** `#`: the tag of the world. */
+  /** `#` stands for the world's tag. */
   readonly intent: RegExp
   readonly ways: ReadonlyArray<string>
-  /** The rest of a split is refused in its own right. */
+  /** Whether the rest of a split is refused, too. */
   readonly is_rest_refused?: boolean
 }
 
@@ -56,7 +56,7 @@ const dispatch = ({ line }: Order, quantity: number): Sent => [
   `${line}/fulfilment`,
   { action: "dispatch", quantity }
 ]
-/** A quotation of all the goods there are meets an order of some of them. */
+/** A quotation of all available goods conflicts with an order of some. */
 const short = (there_are: number) => async (g: Ground) => {
   const product = await g.bulk(there_are)
   return [
@@ -378,7 +378,7 @@ describe.each(engines)("a device's command that the server refuses, server on %s
   beforeAll(async () => {
     await must("PUT", "/stores/1", { shortage_policy: "block" })
     await must("PUT", "/settings/opportunities", { settings: { on_stop_policy: "block" } })
-    // All that an administrator may, but for going ahead where goods are short.
+    // All permissions of an administrator except for ignoring shortages.
     const all: ReadonlyArray<{ readonly key: string }> = await server.show("/permissions")
     const permissions = all.map(({ key }) => key).filter((key) => key !== "shortages.ignore")
     sam = await server.person({ name: "Sam", permissions })
@@ -386,7 +386,7 @@ describe.each(engines)("a device's command that the server refuses, server on %s
   })
 
   const of = (pattern: RegExp, tag: string): RegExp => new RegExp(pattern.source.replaceAll("#", tag), pattern.flags)
-  /** A world in which Sam's command was refused. */
+  /** Creates a world in which Sam's command was refused. */
   const refused = async ({ dependant, world }: Row): Promise<{ readonly conflict: Conflict; readonly tag: string }> => {
     const ground = await groundOf()
     const [recorded, meanwhile, ...before] = await world(ground)
@@ -407,7 +407,7 @@ describe.each(engines)("a device's command that the server refuses, server on %s
     await device.sync()
     expect(await device.conflicts()).toEqual([])
   }
-  /** Steps of a user following the offered resolution; undefined for text only. */
+  /** Requests of a user who follows the offered resolution; undefined for text only. */
   const followed = ({ payload }: Conflict, offer: Conflict["ways_out"][number]): ResolutionRequest | undefined => {
     if (offer.way === "reduce") return { reduce_to: offer.quantity ?? "free" }
     if (offer.way === "dates") return { dates: { starts_at: offer.starts_at ?? "", ends_at: offer.ends_at ?? "" } }
@@ -433,7 +433,7 @@ describe.each(engines)("a device's command that the server refuses, server on %s
       expect(row.ways.at(-1)).toBe("drop")
       await dropAll()
       for (const [at, way] of row.ways.slice(0, -1).entries()) {
-        // The second of two amendments only says that others are possible.
+        // The second amendment only mentions other values.
         if (row.ways.indexOf(way) !== at || followed(conflict, conflict.ways_out[at]!) === undefined) continue
         const { conflict: again } = await refused(row)
         const answer = await device.resolve(again.id, followed(again, again.ways_out[at]!)!)

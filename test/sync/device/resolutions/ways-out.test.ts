@@ -1,4 +1,4 @@
-/** Ways out of a shortage that came up meanwhile: they work as they are shown, whole or not at all. */
+/** Resolutions of a shortage that arose meanwhile: they are applied as offered, entirely or not at all. */
 import { beforeAll, describe, expect, it } from "vitest"
 import type { ResolutionRequest } from "../../../../sync/device/device.ts"
 import { engines } from "../../../app.ts"
@@ -28,7 +28,7 @@ describe.each(engines)("an order refused for a shortage, server on %s", (engine)
     return path
   }
   const order = async (lines: Lines, month = 12) => must("POST", `${await quotation(lines, month)}/convert_to_order`)
-  /** Recorded by Sam as an order, and refused by the server for what somebody else took meanwhile. */
+  /** Sam's order, refused by the server as another user reserved the goods meanwhile. */
   const refused = async (mine: Lines, theirs: Lines) => {
     const path = await quotation(mine, 12, { subject: "Summer Fest", member_id: customer })
     const device = await server.enrol(undefined, sam)
