@@ -1,4 +1,7 @@
-/** Types of answers by the keys of bodies and by paths, from what each resource declares. Nothing is checked. */
+/**
+ * Types of response bodies by key and of rows by path, from the resources' declarations. Nothing is checked at run
+ * time.
+ */
 import type { Row, RowOfList, RowsByName, Singulars } from "../cli/base/answers.ts"
 import type { AsJson, BodyShown, JsonObject, KeysShown, ValueShown } from "../core/kernel/fields/field.ts"
 import type { AnswerRow, Resource } from "../core/kernel/lists/resource-types.ts"
@@ -6,14 +9,14 @@ import type * as answers from "../core/orders/availability/api/answers.ts"
 import type { Table } from "../core/kernel/tables/table.ts"
 
 type TableRow<T extends Table> = AnswerRow<Resource<T>>
-/** Rows that are declared as a list of objects. */
+/** Rows of a field declared as a list of objects. */
 type Each<S> = ValueShown<S> extends ReadonlyArray<infer One> ? One : never
 type Availability = ValueShown<(typeof answers.pointOrRangeShown)["availability"]>
-/** What is available to a line of an opportunity. */
+/** Availability of an opportunity's line. */
 type LineAvailability = { readonly [key in "from" | "to"]: string } & { readonly has_shortage: boolean } & {
   readonly [key in "available_for_item" | "opportunity_item_id" | "product_id" | "shortage_quantity"]: number
 } & { readonly requested_quantity: number }
-/** Rows of lists beyond those that commands read, by the key of the list. */
+/** Rows of lists that no command reads, by the list's key. */
 interface TestLists {
   readonly accessories: AnswerRow<typeof import("../core/products/kits/api.ts").accessoryResource>
   readonly actions: import("../core/people/activity-log.ts").AuditEntry
@@ -46,7 +49,7 @@ interface TestLists {
     readonly transaction_type_name: string
   }
   readonly tax_rates: RowOfList<"tax_rates">
-  /** With the secret of the answer that issues one. */
+  /** With the secret in the response that issues one. */
   readonly tokens: AnswerRow<typeof import("../server/access/tokens/api.ts").tokenResource> & {
     readonly secret: string
   }
@@ -56,31 +59,31 @@ interface TestLists {
   readonly verdicts: import("../sync/protocol/wire.ts").Verdict
   readonly versions: AnswerRow<typeof import("../core/orders/opportunities/state/resources.ts").versionResource>
 }
-/** Objects that are no rows of resources, by their keys. */
+/** Objects by key that are not rows of resources. */
 interface TestObjects extends BodyShown<typeof answers.calendarShown & typeof answers.ganttShown> {
-  /** Of a day, or of a range with its slots. */
+  /** For a day, or for a range with its slots. */
   readonly availability: Extract<Availability, { readonly date: unknown }> &
     Extract<Availability, { readonly slots: unknown }>
   readonly today: Row<"today">
   readonly what_if: Row<"what_if">
 }
 
-/** Rows, of which a test that takes one of the first says that there is one. */
+/** Rows, of which tests may index the first ones. */
 type Some<R> = readonly [R, R, R, R, R, R, ...ReadonlyArray<R>]
-/** A row as the answer to a change has it: complete, with its lists. */
+/** A row as in the response to a change: complete, with its lists. */
 export type Complete<R> = {
   readonly [K in keyof R]-?: NonNullable<R[K]> extends ReadonlyArray<infer One>
     ? Some<One extends object ? Complete<One> : One>
     : R[K]
 }
-/** Other keys, and paths below rows, have no type. */
+/** Other keys, and nested paths, have no type. */
 type Untyped = any
 type Declared<R> = JsonObject extends R ? Untyped : Complete<R>
-/** A row of the list with a key. */
+/** A row of the list with this key. */
 export type Listed<Plural extends string> = Plural extends keyof TestLists
   ? Complete<AsJson<TestLists[Plural]>>
   : Declared<RowOfList<Plural>>
-/** The rows of a list, else the object with the key. */
+/** Rows of the list with this key, else the object. */
 type Named<Key extends string> = Key extends keyof TestLists
   ? Some<Listed<Key>>
   : Key extends keyof TestObjects
@@ -88,7 +91,7 @@ type Named<Key extends string> = Key extends keyof TestLists
     : JsonObject extends RowOfList<Key>
       ? Declared<Row<Key>>
       : Some<Listed<Key>>
-/** What a path shows: the rows of a list, or a row. */
+/** Type of a GET's result by path: the rows of a list, or a row. */
 export type ShownAt<Path extends string> = Path extends `${infer Before}?${string}`
   ? ShownAt<Before>
   : Path extends `/${string}/${string}/${string}/${string}/${infer Key}`
@@ -106,7 +109,7 @@ export type ShownAt<Path extends string> = Path extends `${infer Before}?${strin
             : Path extends `/${infer Key}`
               ? Named<Key>
               : Untyped
-/** What a post to a path makes. */
+/** Type of the row that a POST to a path creates. */
 export type MadeAt<Path extends string> = Path extends `/${string}/${string}`
   ? Untyped
   : Path extends `/${infer Plural}`
@@ -116,9 +119,9 @@ export type MadeAt<Path extends string> = Path extends `/${string}/${string}`
 type Bodies = { readonly [Key in Exclude<keyof RowsByName, "activity">]: Complete<Row<Key>> } & {
   readonly [Key in keyof Singulars | keyof TestLists]: Some<Listed<Key>>
 } & { readonly [Key in keyof TestObjects]: Named<Key> }
-/** What an answer holds: rows by their keys, and whatever else. */
+/** A response body: rows by key, and any other values. */
 export interface Body extends Bodies {
   readonly [key: string]: Untyped
 }
-/** A body as what it is declared to hold; nothing is checked. */
+/** Types a body as its declarations say; nothing is checked. */
 export const bodyRead = (body: Untyped): Body => body

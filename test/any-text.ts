@@ -9,14 +9,17 @@ import { seed_data } from "./sim/seed-data.ts"
 import type { Answer } from "./rental-house.ts"
 import type { Body } from "./answers.ts"
 
-/** U+0085, U+2028 and U+2029 end lines for some readers; U+202E and U+2066 turn text around; then ESC, CSI, OSC with its end, a bell, a carriage return. */
+/**
+ * U+0085, U+2028 and U+2029 end lines for some readers; U+202E and U+2066 change the direction of text; then ESC, CSI,
+ * OSC with its end, BEL, CR.
+ */
 export const odd_text = "\u0085a\u2028b\u2029c\u202ed\u2066e\u2069\u001b[31mf\u009b2Jg\u001b]0;h\u0007\u0090i\ry"
-/** Characters no database or well-formed UTF-8 can hold. */
+/** Characters that databases or well-formed UTF-8 cannot hold. */
 export const broken_texts: ReadonlyArray<string> = ["a\u0000b", "a\ud800b", "\udc00"]
 
 const isPlainText = ({ type }: Field): boolean =>
   type.kind === "text" && type.format === undefined && type.length === undefined
-/** Text fields of a body by name, those inside objects and lists left out. */
+/** Top-level text fields of a body, by name. */
 export const textFieldsOf = (endpoint: Endpoint): ReadonlyArray<string> =>
   Object.entries(endpoint.fields as Fields)
     .filter(([, field]) => !field.computed && isPlainText(field))
@@ -31,15 +34,15 @@ export interface Said {
 export type AskAny = (request: Request) => Promise<Answer>
 
 /**
- * Asks for all the furniture with odd texts. What a rule has its own words for (a preset, a module) is refused by name and
- * left as the furniture has it. Gives every text that was taken.
+ * Creates the sample data with unusual texts. Texts a rule restricts (a preset, a module) are refused by name and kept
+ * as in the sample. Returns all accepted texts.
  */
 export const furnishOddly = async (
   ask: AskAny,
   broken?: (endpoint: Endpoint, field: string, status: number, body: Body) => void
 ): Promise<ReadonlyArray<Said>> => {
   const said: Array<Said> = []
-  // In the short run they take turns at the fields.
+  // In the short run the texts are distributed over the fields.
   let turn = 0
   for (const [at, request] of seed_data.entries()) {
     const found = match(catalogue, request.method, request.path)

@@ -1,9 +1,9 @@
-/** A rental house on an app in memory, opened before the tests of a describe or a file and closed after them. */
+/** A rental company on an app in memory, opened before the tests of a describe or file and closed after them. */
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { type App, type Engine, openApp } from "./app.ts"
 import { type Answer, rentalHouse } from "./rental-house.ts"
 
-/** With `clock` it is always that instant, until the test sets another; `now` is when the house began. */
+/** With `clock` the time stands at that instant until a test sets another; `now` is when the company was created. */
 export const appHouse = (engine: Engine = "sqlite", clock?: string, now?: string) => {
   let opened: App
   beforeAll(async () => {
@@ -29,18 +29,18 @@ export const houseOn = (app: App) => ({
 })
 export type AppHouse = ReturnType<typeof houseOn>
 
-/** The answer says of these fields, and of no others, what is wrong with each; gives what it says. */
+/** Expects a refusal that names exactly these fields; returns its messages. */
 export const refused = async (asked: Promise<Answer>, ...fields: ReadonlyArray<string>) => {
   const { body, status } = await asked
   expect([status, Object.keys(body?.errors ?? {}).sort()], JSON.stringify(body)).toEqual([422, fields.toSorted()])
   return body.errors
 }
-/** To stand last among the tests of an app. */
+/** Declares a test that must be the last one of its app. */
 export const itFoldsAgain = ({ app }: AppHouse): void =>
   it("projecting the journal again yields the same tables as before", async () => {
     const before = await app.dump()
     await app.rebuild()
     expect(await app.dump()).toEqual(before)
   })
-/** The status of an answer, and the fields it says something of. */
+/** Status of a response, and the fields its errors name. */
 export const errorKeys = ({ body, status }: Answer) => [status, Object.keys(body?.errors ?? {}).sort()]

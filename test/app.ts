@@ -30,11 +30,11 @@ export const owner: Viewer = {
   abilities: new Set(["*"]),
   token_id: 1
 }
-/** Permissions of a system role in this release, without those that slices grant for their own areas. */
+/** Permissions of a default role in this release, without those that slices add for their own areas. */
 export const permissionsOfRole = (name: string): ReadonlyArray<string> => [
   ...new Set([...(systemRoles.find((role) => role.name === name)?.permissions ?? []), ...(laterGrants[name] ?? [])])
 ]
-/** Somebody with just these permissions and abilities. */
+/** A user with only these permissions and abilities. */
 export const viewerWith = (permissions: ReadonlyArray<string>, abilities: ReadonlyArray<string>): Viewer => ({
   ...owner,
   user_id: 2,
@@ -53,26 +53,24 @@ export interface App {
   /** `q` may be part of the path: `/api/v1/products?q[name_cont]=x`. */
   readonly call: (method: string, path: string, body?: unknown, viewer?: Viewer) => Promise<Reply>
   readonly run: <A, E>(effect: Effect.Effect<A, E, Store | CommandRuntime>) => Promise<A>
-  /** Every row of every folded table, to compare states. */
+  /** All rows of tables projected from the journal, to compare states. */
   readonly dump: () => Promise<{ readonly [table: string]: ReadonlyArray<unknown> }>
-  /** From now on it is this instant for every call; without one, the clock runs. */
+  /** Sets the time of all calls; without an instant, the clock runs again. */
   readonly setClock: (instant?: string) => void
-  /** Drops the tables and folds the journal again. */
+  /** Drops the tables and rebuilds them from the journal. */
   readonly rebuild: () => Promise<void>
   /** Tables in which tests insert rows that refer to missing ones. */
   readonly invented: Set<string>
   readonly close: () => Promise<void>
 }
 export type Engine = "sqlite" | "pg"
-/** Where what is tested rests on the database itself: locks, races, constraints, statements, what another process wrote. */
+/** For tests that depend on the database itself: locks, races, constraints, statements, writes of other processes. */
 export const both_engines: ReadonlyArray<Engine> = ["sqlite", "pg"]
-/**
- * Everywhere else: SQLite alone, unless FLIGHTCASE_TEST_ENGINES says "both", as `npm run test:all` does, or "pg".
- */
+/** For all other tests: SQLite, unless FLIGHTCASE_TEST_ENGINES is "pg" or "both", as in `npm run test:all`. */
 export const engines: ReadonlyArray<Engine> = both_engines.filter((engine) =>
   ["both", engine].includes(process.env["FLIGHTCASE_TEST_ENGINES"] ?? "sqlite")
 )
-/** Whether this run plays what repeats itself in full: every look, every seed, every pair of engines. */
+/** Whether this run repeats tests in full: every terminal, seed and pair of engines. */
 export const plays_everything = engines.length > 1
 
 const secrets = secretBox("key-of-the-tests-which-is-long", "settings")
@@ -96,7 +94,7 @@ export const openApp = async (engine: Engine = "sqlite", now = "2026-06-18T12:00
     dump: () => runtime.runPromise(dumpTables),
     rebuild: () => runtime.runPromise(rebuild(catalogue)),
     close: async () => {
-      // Whatever a suite did, nothing it leaves names a row that has gone.
+      // After each suite, no reference names a missing row.
       const references = new Map(
         [...catalogue.references].map(([target, of]) => [target, of.filter(({ holder }) => !invented.has(holder.name))])
       )
@@ -136,7 +134,7 @@ const prepared = (now: string) =>
     yield* seed(catalogue, now)
   })
 
-/** The clock shows one instant; sleeping still takes its time. */
+/** Runs with a fixed clock; sleeping still takes real time. */
 const clockedAt = <A, E, R>(millis: number | undefined, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   millis === undefined
     ? effect
@@ -170,7 +168,7 @@ const ask = (method: string, path: string, body: unknown, viewer: Viewer) =>
     ),
     Effect.tap((got) =>
       Effect.sync(() => {
-        // As it would cross a border: what is undefined in memory is absent there.
+        // As sent over the network: undefined keys are absent.
         const text = got.body === undefined ? "" : typeof got.body === "string" ? got.body : JSON.stringify(got.body)
         const type = got.headers["content-type"] ?? "application/json"
         const sent = {

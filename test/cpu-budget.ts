@@ -11,7 +11,7 @@ import { DatabaseSync } from "node:sqlite"
 import { fileURLToPath } from "node:url"
 import { Schema } from "effect"
 
-/** A machine that is shared makes the same work dearer, by as much as this. */
+/** Factor by which a shared machine may need more CPU time for the same work. */
 const noise = 1.5
 
 const { reference_seconds, ...budgets } = Schema.decodeUnknownSync(
@@ -24,7 +24,7 @@ const ticks_a_second = 100
 export const cpuSecondsSoFar = (): number | undefined => {
   try {
     const stat = readFileSync("/proc/self/stat", "utf8")
-    // The name of the program, which may hold anything, ends with the last bracket; the fields after it are numbered from 3.
+    // The program's name may contain anything and ends with the last bracket; the fields after it are numbered from 3.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
     const ticks = [14, 15, 16, 17].map((field) => Number(fields[field - 3]))
     return ticks.reduce((sum, one) => sum + one, 0) / ticks_a_second
@@ -33,7 +33,7 @@ export const cpuSecondsSoFar = (): number | undefined => {
   }
 }
 
-/** CPU of a fixed piece of work like that of the tests: rows written to SQLite, read, parsed, sorted and hashed. */
+/** CPU seconds of fixed work similar to the tests': rows written to SQLite, read, parsed, sorted and hashed. */
 export const referenceSeconds = (): number => {
   const begun = process.cpuUsage()
   const db = new DatabaseSync(":memory:")
@@ -51,15 +51,15 @@ export const referenceSeconds = (): number => {
   const { user, system } = process.cpuUsage(begun)
   return (user + system) / 1e6
 }
-/** Factor by which this machine is slower than the budgets' machine: by the median of the reference; at least 1. */
+/** Factor by which this machine is slower than the budgets' one, by the median reference; at least 1. */
 export const slownessOf = (seconds: ReadonlyArray<number>): number =>
   Math.max(1, (seconds.toSorted((one, other) => one - other)[seconds.length >> 1] ?? 0) / reference_seconds)
 
-/** Fault of this cost, as text; undefined if none. */
+/** Message if the run exceeds its budget; else undefined. */
 export const cpuProblem = (run: Run, seconds: number, slowness: number): string | undefined =>
   seconds > budgets[run] * slowness * noise
     ? `, more than the budget of ${budgets[run]} s and ${Math.round((noise - 1) * 100)} % for a busy machine (test/cpu-budget.json)`
     : undefined
-/** Says that the budget could be lowered, where it could. */
+/** Message if the budget could be lowered. */
 export const cpuHint = (run: Run, seconds: number, slowness: number): string =>
   seconds < budgets[run] * slowness * 0.8 ? `; the budget is ${budgets[run]} s: lower it in test/cpu-budget.json` : ""

@@ -1,13 +1,13 @@
-/** Ports that stay a test's own while nobody listens on them. */
+/** Ports that stay reserved for a test while nothing listens on them. */
 import { once } from "node:events"
 import { createServer } from "node:net"
 
-// Below the ports that the system gives to connections and to listeners on port 0, which would take one in between.
+// Below the ports the system assigns to connections and to port 0, which could take one meanwhile.
 const lowest = 10_000
 const ports = 20_000
 let next = (process.pid * 61) % ports
 
-/** A port of 127.0.0.1 that nobody listens on, another one at each call. */
+/** A free port of 127.0.0.1, another one at each call. */
 export const freePort = async (): Promise<number> => {
   for (let tries = 0; tries < ports; tries++) {
     const port = lowest + next

@@ -28,7 +28,7 @@ export const runProgram = (command: string, args: ReadonlyArray<string>, cwd: st
   })
 
 const is_ci = process.env["CI"] === "true"
-/** Optional tools are required in CI: false elsewhere, an error there. */
+/** Optional tools: false if missing, an error in CI. */
 const isMissing = (what: string): false => {
   if (is_ci) throw new Error(`${what} is missing: CI skips no test for want of a program (.ci/programs)`)
   return false
@@ -36,13 +36,13 @@ const isMissing = (what: string): false => {
 export const hasProgram = (name: string): boolean =>
   spawnSync("sh", ["-c", 'command -v "$0"', name], { stdio: "ignore" }).status === 0 || isMissing(name)
 
-/** npm could not reach its registry: this machine is cut off, which says nothing about what is tested. */
+/** npm could not reach its registry: the machine is offline, which says nothing about the tests. */
 const isOffline = (output: string): boolean =>
   /\b(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|ETIMEDOUT)\b/.test(output)
 
 /**
- * The folder with the tools of the lock file in `here`, put in place at once or not at all; undefined where they are not
- * there yet and the package registry cannot be reached.
+ * Folder with the tools of the lock file in `here`, installed completely or not at all; undefined if they are missing
+ * and the registry cannot be reached.
  */
 export const installedTools = async (here: string): Promise<string | undefined> => {
   const lock = createHash("sha256")

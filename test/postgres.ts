@@ -7,8 +7,8 @@ export type { FreshDatabase, Template }
 let serverUrl: Promise<string> | undefined
 
 /**
- * A database of the test's own on the run's one Postgres, which starts when the first test asks for it. Drop it when
- * done, or leave it: the server goes with the run. With a template, a copy of a database filled once per run.
+ * A new database on the run's Postgres, which the first test that needs it starts. It may be dropped or left, as the
+ * server ends with the run. With a template, a copy of a database filled once per run.
  */
 export const freshDatabase = async (template?: Template): Promise<FreshDatabase> => {
   serverUrl ??= askForServer()

@@ -18,7 +18,7 @@ const sources = ["{cli,core,server,sync}/**/*.ts", "docs/{,rules/,.vitepress/{,t
 const newest = Math.max(...globSync(sources, { cwd: root }).map(changedAt))
 const isStale = (): boolean => newest > changedAt("out/cli.js")
 
-/** Held by the worker that builds; the others wait until it is gone. */
+/** Held by the worker that builds, while the others wait. */
 const lock = join(tmpdir(), "flightcase-building")
 const build = (): void => {
   if (mkdirSync(lock, { recursive: true }) === undefined) {

@@ -1,4 +1,4 @@
-/** How the engine would find the rows of a statement: for tests that hold that something is answered from indexes. */
+/** How the engine finds the rows of a statement: for tests that an index is used. */
 import { Effect } from "effect"
 import { type SqlError, Statement } from "effect/sql"
 import { Store, type StoreShape } from "../core/kernel/store/store.ts"
@@ -9,7 +9,7 @@ export interface Planned {
   readonly lines: ReadonlyArray<string>
 }
 
-/** The plan the engine chooses with the tables as they are filled. */
+/** The plan chosen for the tables as they are filled. */
 export const chosenPlan = (
   text: string,
   values: ReadonlyArray<unknown> = []
@@ -34,7 +34,7 @@ export const indexedPlan = (
       : yield* store.transaction(Effect.andThen(store.run("set local enable_seqscan = off"), plan))
   })
 
-/** The same store, which does this before each statement that is put together by hand. */
+/** The store, with an action before each statement sent by `run` or a template. */
 export const watchedStore = <E>(
   store: StoreShape,
   before: (text: string, values: ReadonlyArray<unknown>) => Effect.Effect<void, E>
@@ -48,15 +48,14 @@ export const watchedStore = <E>(
       if (!Statement.isFragment(made) || !Effect.isEffect(made)) return made
       const statement = made as Statement.Statement<object>
       const watched = Effect.suspend(() => Effect.orDie(before(...statement.compile())))
-      // Within another template it is a part of that.
+      // Part of another template, it is not sent on its own.
       return Object.assign(Effect.andThen(watched, statement), Statement.fragment(statement.segments))
     }
   })
 })
 
 /**
- * Reads, and gives the {@link indexedPlan} of every statement the reading put together by hand (`run`), or of those
- * alone that match.
+ * Runs `reading`; returns the {@link indexedPlan} of each statement it sent by `run` or a template whose text matches.
  */
 export const plansOf = <A, E, R>(
   reading: Effect.Effect<A, E, R>,

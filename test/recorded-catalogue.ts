@@ -1,4 +1,4 @@
-/** The catalogue of everything that is recorded anywhere: what devices know, and what only a server records. */
+/** The catalogue of all recorded commands: those devices know, and those only a server records. */
 import { catalogue } from "../core/catalogue.ts"
 import { type Catalogue, catalogueOf } from "../core/kernel/endpoints/endpoint.ts"
 import { serverSlices } from "../server/host/slices.ts"

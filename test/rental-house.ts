@@ -6,7 +6,7 @@
 import type { Viewer } from "../core/kernel/fields/rejection.ts"
 import type { Body, Listed, MadeAt, ShownAt } from "./answers.ts"
 
-/** Paths are below /api/v1: `/stores`. Somebody else than the owner asks where `by` is given, which not all know. */
+/** Paths are relative to /api/v1: `/stores`. `by` sends the request as another user than the owner, where supported. */
 export type Call<A extends Answer = Answer, By = Viewer> = (
   method: string,
   path: string,
@@ -17,27 +17,27 @@ export type Call<A extends Answer = Answer, By = Viewer> = (
 export interface Person {
   readonly user_id: number
   readonly member_id: number
-  /** Name of their own role, if permissions were given. */
+  /** Id of their own role, if permissions were given. */
   readonly role_id: number | undefined
   readonly name: string
   readonly email: string
-  /** A token of theirs. */
+  /** Their token. */
   readonly secret: string
 }
 export interface NewPerson {
   readonly name?: string
-  /** Roles there are; or permissions, which become a role of their own. */
+  /** Existing roles, or permissions, for which a role is created. */
   readonly roles?: ReadonlyArray<string>
   readonly permissions?: ReadonlyArray<string>
-  /** Abilities of the token; by default all its user may do. */
+  /** Abilities of the token; default: all its user may have. */
   readonly abilities?: ReadonlyArray<string>
 }
 
-/** Four days. */
+/** Charged as four days. */
 export const hire_dates = { starts_at: "2026-09-01T09:00:00Z", ends_at: "2026-09-05T17:00:00Z" }
 export const fifty_each = { name: "Line L", quantity: "2", unit_price: "50.00" }
 
-/** An opportunity, and the line of it a test works on. */
+/** An opportunity and the line that a test uses. */
 export interface Order {
   readonly id: number
   readonly line: { readonly id: number }
@@ -62,12 +62,12 @@ export const rentalHouse = <A extends Answer = Answer, By = Viewer>(call: Call<A
       )
     return reply.body
   }
-  /** The resource in the answer to a POST: `{ store: {…} }` gives the store. */
+  /** The row in the response to a POST: `{ store: {…} }` gives the store. */
   const create = async <const Path extends string>(path: Path, body: object = {}, by?: By): Promise<MadeAt<Path>> =>
     Object.values(await must("POST", path, body, by))[0]
   const show = async <const Path extends string>(path: Path): Promise<ShownAt<Path>> =>
     Object.values(await must("GET", path))[0]
-  /** The id of the row of a list that has this name. */
+  /** Id of the row with this name in a list. */
   const named = async (list: string, name: string): Promise<number> =>
     (await show(`/${list}?per_page=100`)).find((row: { readonly name: string }) => row.name === name).id
   const member = async (membership_type: string, more: object): Promise<number> =>
@@ -98,7 +98,7 @@ export const rentalHouse = <A extends Answer = Answer, By = Viewer>(call: Call<A
     patch: asking("PATCH"),
     remove: (path: string, by?: By) => call("DELETE", path, undefined, by),
     must,
-    /** The resource in the answer to a PUT, or to a PATCH. */
+    /** The row in the response to a PUT or PATCH. */
     update: changing("PUT"),
     amend: changing("PATCH"),
     create,
@@ -112,37 +112,37 @@ export const rentalHouse = <A extends Answer = Answer, By = Viewer>(call: Call<A
       (await create("/stores", { name: `Store ${next()}`, ...more })).id,
     customer: (more: object = {}) => member("organisation", more),
     contact: (more: object = {}) => member("contact", more),
-    /** A unit at the first store, whole, with a label to scan. */
+    /** Creates an intact unit at the first store, with a barcode. */
     labelled: (product_id: number, more: object = {}) =>
       create("/stock_levels", { product_id, store_id: 1, asset_number: `A-${next()}`, ...more }),
     product,
-    /** Serialised. */
+    /** Creates a serialised product. */
     serialised: (more: object = {}) => product({ stock_method: 2, ...more }),
-    /** An opportunity of one line, of both of which no more is said than this; `line` is the line. */
+    /** Creates an opportunity of one line with only these values; `line` is the line. */
     deal: async (more: object = {}, line: object = fifty_each) => {
       const made: Opportunity = await create(`/opportunities/${(await opportunity(more)).id}/items`, line)
       return { ...made, line: made.items[0]! }
     },
-    /** A quantity of a bulk product at the first store, which has a level of it from the start. */
+    /** Sets the quantity of a bulk product at the first store, where it has a stock level from the start. */
     hold: async (product_id: number, quantity_held: number): Promise<number> => {
       const [{ id }] = await show(`/stock_levels?q[product_id_eq]=${product_id}&q[store_id_eq]=1`)
       await must("PUT", `/stock_levels/${id}`, { quantity_held })
       return id
     },
-    /** A bulk product with a quantity at the store. */
+    /** Creates a bulk product with a quantity at the store. */
     bulk: async (store_id: number, quantity: number, more: object = {}) => {
       const { id } = await create("/products", { name: `Bulk ${next()}`, ...more })
       const level = await create("/stock_levels", { product_id: id, store_id, quantity_held: quantity })
       return { id: id as number, level: level.id as number }
     },
-    /** A serialised product with a number of units at the store. */
+    /** Creates a serialised product with a number of units at the store. */
     units: async (store_id: number, count: number, more: object = {}) => {
       const { id } = await create("/products", { name: `Units ${next()}`, stock_method: 2, ...more })
       const units: Array<number> = []
       for (let made = 0; made < count; made++) units.push(await unit(id, store_id))
       return { id: id as number, units }
     },
-    /** An order "Gig <product>" of a quantity of a product on one line, at 10.00 each. */
+    /** Creates an order "Gig <product>" of a quantity of a product on one line, at 10.00 each. */
     order: async (product_id: number, quantity: number, more: object = {}) => {
       const line = { name: "Unit", item_id: product_id, quantity, unit_price: "10.00" }
       const { id, items } = await withLine({ subject: `Gig ${product_id}`, ...more }, line)
@@ -153,7 +153,7 @@ export const rentalHouse = <A extends Answer = Answer, By = Viewer>(call: Call<A
       call("POST", `/opportunities/${order.id}/quick_allocate`, {
         allocations: unit_ids.map((stock_level_id) => ({ opportunity_item_id: order.line.id, stock_level_id }))
       }),
-    /** Somebody with an account, and a token to call with. */
+    /** Creates a user with a token. */
     person: async ({
       abilities = ["*"],
       name = `Person ${next()}`,

@@ -28,13 +28,13 @@ const run: Run | "long" | "ship" = values.ship ? "ship" : values.all ? "all" : v
 const is_whole = positionals.length === 0
 if (run !== "short") process.env["FLIGHTCASE_TEST_ENGINES"] ??= "both"
 
-// Some tests run the built programs, as people do.
+// Some tests run the built programs.
 const built = spawnSync(process.execPath, ["build.mjs", "--if-changed"], {
   cwd: root,
   stdio: ["ignore", "inherit", "inherit"]
 })
 
-// How fast this machine is, now and while it works.
+// Speed of this machine, now and later.
 const references = [referenceSeconds(), referenceSeconds()]
 const sampling = setInterval(() => references.push(referenceSeconds()), 30_000)
 
@@ -49,7 +49,7 @@ const vitest = await startVitest("test", positionals, {
 const modules = vitest.state.getTestModules()
 const tests = modules.flatMap((module) => [...module.children.allTests()])
 const withState = (state: "passed" | "failed" | "skipped") => tests.filter((test) => test.result().state === state)
-// A file that cannot be loaded, an uncaught fault, or no tests at all are failures.
+// Files that cannot be loaded, uncaught errors, or no tests at all are failures.
 const groups = modules.flatMap((module) => [module, ...module.children.allSuites()])
 const broken = groups.filter((group) => group.errors().length > 0).length + vitest.state.getUnhandledErrors().length
 
@@ -64,10 +64,10 @@ for (const test of withState("skipped")) lines.push(`Skipped: ${test.module.rela
 await vitest.close()
 clearInterval(sampling)
 
-// After the end of all that was started.
+// After all child processes have ended.
 const cpu = cpuSecondsSoFar()
 const slowness = slownessOf(references)
-// The budget of all of them is that of CI's share.
+// The budget of all tests is for CI's share.
 const budgeted = is_whole && (run === "short" || (run === "all" && parts > 1)) ? run : undefined
 const over = budgeted === undefined || cpu === undefined ? undefined : cpuProblem(budgeted, cpu, slowness)
 if (cpu !== undefined)

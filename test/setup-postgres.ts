@@ -7,7 +7,7 @@ import { removeTemporaryFolder } from "./temporary-folder.ts"
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** Where the test workers ask for the url of the run's Postgres; the first to ask starts it. */
+    /** URL of the run's Postgres for test workers; the first request starts it. */
     readonly postgresUrl: string
   }
 }

@@ -1,17 +1,17 @@
 /**
- * What repeats itself by seed, script or engine takes longest. CI plays a share of it, another one at each commit: with
- * FLIGHTCASE_TEST_SHARE=1/4 the second of four. Without it, as by `npm run test:all`, all of it is played. The share of
- * the short files that is played on Postgres, too, is chosen in vitest.config.ts.
+ * Tests repeated by seed, script or engine take longest. CI runs a share of them, another one at each commit:
+ * FLIGHTCASE_TEST_SHARE=1/4 is the second of four. Without it, as in `npm run test:all`, all are run. vitest.config.ts
+ * also chooses the share of short files that run on Postgres.
  */
 const [part = 0, of = 1] = (process.env["FLIGHTCASE_TEST_SHARE"] ?? "0/1").split("/").map(Number)
 export const parts = of
 
-/** Every `parts`th of them, from this run's; of fewer than there are parts, one. */
+/** This run's share of a list: every nth item; at least one. */
 export const share = <A>(all: ReadonlyArray<A>): ReadonlyArray<A> =>
   all.length < parts ? [all[part % all.length]!] : all.filter((_, at) => at % parts === part)
-/** Of so many repetitions this run's part. */
+/** This run's share of a number of repetitions. */
 export const shareOf = (times: number): number => Math.ceil(times / parts)
-/** The others. */
+/** Items that are not in this run's share. */
 export const leftOut = (all: ReadonlyArray<string>): Array<string> => {
   const played = share(all)
   return all.filter((one) => !played.includes(one))

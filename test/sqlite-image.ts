@@ -1,10 +1,10 @@
-/** SQLite files that are made once for each worker, and copied by each test that begins with what is in them. */
+/** SQLite files created once per worker, and copied by each test that starts from their content. */
 import { copyFileSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 
 let folder: string | undefined
-/** Removed with all that the run made. */
+/** Deleted with the run's other files. */
 const folderOfWorker = (): string => (folder ??= mkdtempSync(join(tmpdir(), "flightcase-sqlite-")))
 
 export interface SqliteCopy {
@@ -12,7 +12,7 @@ export interface SqliteCopy {
   readonly remove: () => void
 }
 export interface SqliteImage {
-  /** Names its content: another content needs another name. */
+  /** Identifies the content: other content needs another name. */
   readonly name: string
   /** Fills the empty file at `path`, and closes it. */
   readonly prepare: (path: string) => Promise<void>
@@ -20,7 +20,7 @@ export interface SqliteImage {
 
 const images = new Map<string, Promise<string>>()
 let copies = 0
-/** A file of the test's own with the image's content. */
+/** A new file with the image's content. */
 export const copyOfImage = async ({ name, prepare }: SqliteImage): Promise<SqliteCopy> => {
   const path_made = join(folderOfWorker(), `${name}.sqlite`)
   if (!images.has(name))

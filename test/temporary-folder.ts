@@ -1,4 +1,4 @@
-/** Where a run of the tests puts what it throws away: in memory where there is room. Everything follows TMPDIR. */
+/** Folder for a test run's temporary files: in memory if there is room. TMPDIR points to it. */
 import { existsSync, mkdirSync, readdirSync, rmSync, statfsSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -21,10 +21,10 @@ const isAlive = (pid: number): boolean => {
   }
 }
 
-/** Where what outlives a run is kept. */
+/** Folder for files kept between runs. */
 export const lastingFolder = (): string => process.env["FLIGHTCASE_LASTING_TMPDIR"] ?? tmpdir()
 
-/** Makes it, has TMPDIR name it, and removes what runs that were killed left there. */
+/** Creates the folder, points TMPDIR to it, and deletes what killed runs left there. */
 export const makeTemporaryFolder = (): void => {
   process.env["FLIGHTCASE_LASTING_TMPDIR"] ??= tmpdir()
   const above = hasRoom(shared_memory) ? shared_memory : tmpdir()
@@ -33,7 +33,7 @@ export const makeTemporaryFolder = (): void => {
     if (pid !== undefined && !isAlive(pid)) rmSync(join(above, name), { recursive: true, force: true })
   }
   const folder = join(above, `${prefix}${process.pid}`)
-  // Postgres runs as another account, and has a folder of its own in here.
+  // Postgres runs as another account, with its own folder inside.
   mkdirSync(folder, { recursive: true, mode: 0o755 })
   process.env["TMPDIR"] = folder
 }

@@ -1,6 +1,6 @@
-/** The words of a text, told apart by spaces and line breaks. */
+/** Words of a text, separated by spaces and line breaks. */
 export const words = (text: string): Array<string> => text.trim().split(/\s+/)
-/** The rows of a table drawn with bars, each cell trimmed. */
+/** Rows of a table drawn with bars, with trimmed cells. */
 export const tableRows = (table: string): ReadonlyArray<ReadonlyArray<string>> =>
   table
     .trim()

@@ -1,4 +1,4 @@
-/** Inviting people, and getting in by the code of the mail, at the command line. */
+/** Inviting users and logging in with a mailed code, on the command line. */
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import PostalMime from "postal-mime"
@@ -10,7 +10,7 @@ const place = placeOfSuite()
 const { done, json, type } = place
 beforeAll(() => place.login("office"))
 
-/** The codes that were mailed to this address, the latest last. */
+/** Codes mailed to an address, latest last. */
 const codesFor = async (email: string): Promise<ReadonlyArray<string>> => {
   const folder = join(place.folder, "server", "outbox")
   if (!existsSync(folder)) return []
@@ -28,7 +28,7 @@ const codeFor = async (email: string, count = 1): Promise<string> => {
   await expect.poll(async () => (await codesFor(email)).length, { timeout: 20_000 }).toBeGreaterThanOrEqual(count)
   return (await codesFor(email)).at(-1) ?? ""
 }
-/** Another machine, without a login. */
+/** A command line of another machine, logged out. */
 const machine = (name: string, more: { readonly [name: string]: string } = {}) => {
   const { FLIGHTCASE_TOKEN: _token, FLIGHTCASE_URL: _url, ...env } = place.env
   const home = join(place.folder, name)
@@ -77,7 +77,7 @@ it("a login that failed to write its profile can be repeated with the same code"
   await done("users invite ben@house.example --name Ben")
   const code = await codeFor("ben@house.example")
   const laptop = machine("ben")
-  // Where the profile's folder should be lies something else: the code is used, and enrolling fails.
+  // A file takes the place of the profile's folder: the code is used, but enrolment fails.
   await laptop.type(["login", "http://127.0.0.1:9", "--code", code])
   const blocked = join(laptop.home, "profiles", "default")
   writeFileSync(blocked, "in the way")

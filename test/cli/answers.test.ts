@@ -1,4 +1,4 @@
-/** Answers and files are decoded: what has another form is an error in words, never an undefined value further on. */
+/** Responses and files are decoded: an unexpected form is reported in words, instead of becoming undefined later. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

@@ -1,4 +1,7 @@
-/** A business whose every text field holds odd text: it is exported, brought into another server, kept by a device, and shown to people without harm. */
+/**
+ * A company whose text fields all hold unusual texts: exported, imported into another server, synced to a device, and
+ * printed safely.
+ */
 import { join } from "node:path"
 import { beforeAll, describe, expect, it } from "vitest"
 import { type AskAny, furnishOddly, odd_text } from "../any-text.ts"

@@ -14,7 +14,7 @@ describe("history from before a replica was filled", () => {
   beforeEach(async () => {
     await place.house.create("/product_groups", { name: "Made long ago" })
     await place.login()
-    // As a replica of a longer journal, which comes as rows.
+    // Like a replica of a longer journal, which is filled from rows.
     const replica = new DatabaseSync(join(place.home, "profiles", "default", "replica.sqlite"))
     const { head } = replica.prepare("select max(position) as head from journal").get() as { head: number }
     replica

@@ -66,7 +66,7 @@ describe("a sync in the background", () => {
     expect(worth()).toBe(false)
     failed(40, minutes(10))
     expect(worth()).toBe(true)
-    // A clock put back does not silence it for ever.
+    // A clock set back does not silence it for ever.
     failed(1, -minutes(600))
     expect(worth()).toBe(true)
   })
@@ -80,7 +80,7 @@ describe("a sync in the background", () => {
   })
   describe("before a read", () => {
     const old = new Date(now - minutes(2)).toISOString()
-    /** How long was waited at most, and whether it is still being refreshed; undefined where nothing was started. */
+    /** The longest wait, and whether a refresh is still running; undefined if none was started. */
     const refreshed = async (more: Partial<SyncOccasion>, is_quick = true) => {
       const waits: Array<number> = []
       const occasion = { folder, profile: "default", env: {}, offline: false, pending: false, synced_at: old, ...more }

@@ -7,15 +7,15 @@ import { runCommandLine } from "../../cli/run.ts"
 import type { Ran } from "./session.ts"
 
 export interface Surroundings {
-  /** The whole environment; without it, this process's own. */
+  /** The whole environment; default: that of this process. */
   readonly env?: { readonly [name: string]: string }
-  /** Where it is typed; without it, where this process is. */
+  /** Working directory; default: that of this process. */
   readonly folder?: string
-  /** Its standard input; without it, this process's own. */
+  /** Standard input; default: that of this process. */
   readonly input?: string
 }
 
-/** Runs one command. One at a time: environment, folder and streams of the whole process are replaced meanwhile. */
+/** Runs one command, one at a time: it replaces the environment, directory and streams of this process meanwhile. */
 export const typeHere = async (
   words: ReadonlyArray<string>,
   { env, folder, input }: Surroundings = {}
@@ -57,9 +57,9 @@ export const typeHere = async (
     if (env !== undefined) becomeEnvironment(before.env)
   }
 }
-/** A process has no connection to a server when it starts: one kept from an earlier command may be closed by then. */
+/** Gives the command its own connections, as in a new process: one kept from an earlier command may be closed. */
 const connectionsOfItsOwn = (): (() => Promise<void>) => {
-  // Where Node's own fetch looks for its pool; none is there before the first request.
+  // Global under which Node's fetch keeps its pool; absent before the first request.
   const place = globalThis as { [pool]?: Pool | undefined }
   const before = place[pool]
   if (before === undefined) return async () => {}

@@ -1,4 +1,4 @@
-/** Completion in real shells: what is typed with the tab key is what the program is then called with. */
+/** Completion in real shells: the arguments completed with the tab key are those the program receives. */
 import { spawn, spawnSync } from "node:child_process"
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -38,7 +38,7 @@ const environment = (): { readonly [name: string]: string } => ({
   PS1: "ready> ",
   SHELL: "/bin/sh"
 })
-/** Types keys into a shell at a terminal; gives the words the program was called with. */
+/** Types keys into a shell on a terminal; returns the arguments the program received. */
 const typed = (shell: string, before: string, keys: string): Promise<ReadonlyArray<string>> =>
   new Promise((resolve, reject) => {
     rmSync(ran, { force: true })
@@ -62,7 +62,7 @@ const typed = (shell: string, before: string, keys: string): Promise<ReadonlyArr
         reject(new Error(`the program was not called; the terminal showed:\n${out}`))
       }
     })
-    // The words appear once the set-up has been done, and not as its echo.
+    // Printed only once the set-up has run; its echo has other characters.
     child.stdin.write(`${before}; printf 'SET%sUP\\n' -\n`)
   })
 

@@ -1,4 +1,4 @@
-/** Failures at the command line: the doctor, a repeated login, a copied folder, the systemd unit. */
+/** Errors on the command line: the doctor, a repeated login, a copied folder, the systemd unit. */
 import { execFileSync } from "node:child_process"
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -55,7 +55,7 @@ describe("the doctor", () => {
 })
 
 it("commands lost from the outbox are reported by reads, writes and sync until their loss is accepted", async () => {
-  // Two more were acknowledged here than the outbox has.
+  // The replica knows of two more acknowledged commands than the outbox holds.
   const replica = new DatabaseSync(join(profile(), "replica.sqlite"))
   replica.exec("update replica_meta set value = '3' where key = 'acknowledged_n'")
   replica.close()
@@ -107,7 +107,7 @@ it("a copied folder is refused by sync, and after a login is a new device with i
   const again = await type(`login ${place.url} --token ${owner_token} --profile copy --json`)
   expect(JSON.parse(again.out).moved).toEqual({ commands: 1, decided: 1, left: 0, left_file: null })
   expect((await json("sync --profile copy")).sync).toMatchObject({ accepted: 1, conflicts: 0 })
-  // The first device replaces none and continues.
+  // The first device replaces none, and continues.
   await done("product-groups create --name Later")
   expect((await json("sync")).sync).toMatchObject({ accepted: 1, conflicts: 0 })
   expect(
@@ -147,7 +147,7 @@ describe("the systemd unit", () => {
         env: { ...process.env, XDG_RUNTIME_DIR: place.folder }
       })
     } catch (error) {
-      // Where there is no systemd, there is nothing to ask.
+      // Without systemd nothing can be verified.
       if ((error as NodeJS.ErrnoException).code === "ENOENT") return
       throw new Error(String((error as { stderr?: unknown }).stderr), { cause: error })
     }

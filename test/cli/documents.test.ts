@@ -1,4 +1,4 @@
-/** Documents from the command line: by what people call things, at the server and from a replica. */
+/** Documents on the command line, addressed by the names of records, online and from a replica. */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { beforeAll, expect, it } from "vitest"

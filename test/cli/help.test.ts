@@ -1,4 +1,4 @@
-/** The help of every command: what it says of the API is so. */
+/** The help of every command agrees with the API. */
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import type { Command } from "commander"
@@ -10,7 +10,7 @@ import { allEndpoints } from "../../cli/context/routing.ts"
 import { makeProgram, valuesOf } from "../../cli/output/program.ts"
 import { root } from "../source/tree.ts"
 
-/** The help of a command and of all below it. */
+/** Help of a command and of all its subcommands. */
 const helpOf = (command: Command): string => {
   let text = ""
   command.configureOutput({
@@ -21,7 +21,7 @@ const helpOf = (command: Command): string => {
   command.outputHelp()
   return [text, ...command.commands.map(helpOf)].join("\n")
 }
-/** With a method, or as a whole address; /api/v1 may be left out. */
+/** Addresses with a method, or full ones; /api/v1 may be left out. */
 const addresses = /\b(?:(GET|POST|PUT|PATCH|DELETE)\s+)?((?:\/[\w{}.-]+)+)/g
 const isAddress = (method: string | undefined, path: string): boolean =>
   method !== undefined || /^\/api\/v1\/./.test(path)

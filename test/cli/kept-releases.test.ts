@@ -28,7 +28,7 @@ const releases = releasesIn(releases_folder)
 
 type Row = Tables[string][number]
 const permissionsOf = (role: Row): ReadonlyArray<string> => role["permissions"] as ReadonlyArray<string>
-/** A system role without the permissions this release added, and stamped as it was before them. */
+/** A default role without the permissions this release added, with its earlier timestamps. */
 const withoutGrants = (role: Row, before: ReadonlyArray<Row>): Row => {
   const earlier = before.find(({ id }) => id === role["id"])
   if (earlier === undefined || !role["is_system"]) return role
@@ -53,7 +53,7 @@ describe.each(releases)("data left by release %s", (release) => {
   }
   const standing = async (profile: string) =>
     (await type(["sync", "status", "--offline", "--profile", profile])).sync_status
-  /** The device's folders name the address the server had then. */
+  /** Starts the server at the address the devices' folders name. */
   const startServerThere = async (): Promise<ServerProcess> => {
     const data = await folderOfItsOwn()
     unpackFolder(join(kept, "server"), data)
@@ -88,7 +88,7 @@ describe.each(releases)("data left by release %s", (release) => {
     const rows = readTables(kept),
       now = asKnownTo(rows, await tablesAt("--url", server.url, "--token", about.token))
     for (const [name, before] of Object.entries(rows)) {
-      // This release may have brought reference data of its own, and permissions that it grants to system roles.
+      // This release may have added reference data, and permissions of default roles.
       const held = new Set(now[name]!.map((row) => JSON.stringify(name === "roles" ? withoutGrants(row, before) : row)))
       expect(
         before.filter((row) => !held.has(JSON.stringify(row))),

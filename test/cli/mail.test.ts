@@ -1,4 +1,4 @@
-/** A message to try the mail settings, from the command line. */
+/** A message that tests the mail settings, sent from the command line. */
 import { beforeAll, expect, it } from "vitest"
 import { mailServer, replies } from "../server/delivery/mail/smtp.ts"
 import { placeOfSuite } from "./place.ts"
@@ -18,7 +18,7 @@ it("mail test says that no mail is sent without a mail server", async () => {
   expect(tried.out).toMatch(/^[0-9a-f-]{36}\n$/)
   const mode = { mode: "outbox", job_id: expect.stringMatching(/^[0-9a-f-]{36}$/) }
   expect(await json("mail test")).toMatchObject(mode)
-  // A message goes where the settings say when its turn comes; the next test sets a mail server.
+  // A message uses the settings at the time it is sent, and the next test sets a mail server.
   await expect
     .poll(async () => (await json("jobs list")).jobs.map((job) => job.status), { timeout: 20_000 })
     .toEqual(["done", "done"])

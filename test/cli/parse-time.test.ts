@@ -45,7 +45,7 @@ describe("a time in words, on a Wednesday at 13:30", () => {
     ["tue", "2026-12-01T00:00:00+00:00"],
     ["wed", "2026-11-25T00:00:00+00:00"],
     ["wed 17:00", "2026-11-25T17:00:00+00:00"],
-    // It has passed today.
+    // 9:00 has passed today.
     ["wed 9:00", "2026-12-02T09:00:00+00:00"],
     ["next wednesday 9:00", "2026-12-02T09:00:00+00:00"],
     ["thurs", "2026-11-26T00:00:00+00:00"]
@@ -104,12 +104,12 @@ describe("an end given as a date or weekday", () => {
 
 describe("days on which the clocks change", () => {
   it.each([
-    // The hour the clock skips: the moment it jumps. The hour it repeats: the first.
+    // A skipped time is the moment of the clock change, a repeated one its first occurrence.
     ["2026-03-29T01:30", london, "--from", "2026-03-29T02:00:00+01:00"],
     ["2026-10-25T01:30", london, "--from", "2026-10-25T01:30:00+01:00"],
     ["2026-03-29", london, "--to", "2026-03-29T23:59:59+01:00"],
     ["2026-10-25", london, "--to", "2026-10-25T23:59:59+00:00"],
-    // Beirut skips from 00:00 to 01:00.
+    // Beirut's clock jumps from 00:00 to 01:00.
     ["2026-03-29", "Asia/Beirut", "--from", "2026-03-29T01:00:00+03:00"],
     ["2026-03-28", "Asia/Beirut", "--to", "2026-03-28T23:59:59+02:00"]
   ])("%s in %s given by %s is read as %s", (text, zone, flag, expected) =>

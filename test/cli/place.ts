@@ -1,4 +1,4 @@
-/** A server with a home of its own for the tests of a suite, and the commands typed there. */
+/** A server and a command line with its own home, for the tests of a suite. */
 import { readFileSync } from "node:fs"
 import { parse } from "csv-parse/sync"
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest"
@@ -16,13 +16,13 @@ export const cellsOf = (file: string): ReadonlyArray<any> =>
   parse<any>(readFileSync(file), { bom: true, columns: true })
 
 const houseAt = (place: Place) => rentalHouse(callOf(place))
-/** A line, split like a shell does it, or its words. */
+/** A line, split as by a shell, or its arguments. */
 type Line = string | ReadonlyArray<string>
 export interface TypingPlace extends Place {
   readonly type: (line: Line, given?: Given) => Promise<Ran>
-  /** Throws if the command ends with another code than 0. */
+  /** Throws if the command exits with another code than 0. */
   readonly done: (line: Line, given?: Given) => Promise<Ran>
-  /** What such a command prints with --json. */
+  /** Output of such a command with --json. */
   readonly json: (line: Line, given?: Given) => Promise<Body>
   readonly login: (name?: string) => Promise<Ran>
   /** The server over HTTP, as its owner. */

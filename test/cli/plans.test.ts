@@ -1,4 +1,4 @@
-/** `--plan` writes nothing, whatever the command: neither at the server nor here. */
+/** `--plan` writes nothing, at the server or on the device, for every command. */
 import { readdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
@@ -28,7 +28,7 @@ beforeAll(async () => {
     await done(line)
   const sam = await place.house.person({ name: "Sam", roles: ["Sales"] })
   await done(`login ${place.url} --token ${sam.secret} --name till`)
-  // Sam's order is refused: others were faster.
+  // Sam's order is refused, as others took the goods first.
   await done("quote convert 2 --offline")
   await done(`quote convert 3 --remote --token ${owner_token}`)
   expect((await place.type("sync")).code).toBe(8)
@@ -38,7 +38,7 @@ beforeAll(async () => {
   writeFileSync(join(place.folder, "members.csv"), "name,membership_type\nBob,organisation\n")
 }, 300_000)
 
-/** Rows of every table that a command may write; when somebody was last seen is none of them. */
+/** Rows of all tables that a command may write, except for times of last use. */
 const rowsOf = (file: string, tables: ReadonlyArray<string>): unknown => {
   const database = new DatabaseSync(file, { readOnly: true })
   try {
@@ -58,7 +58,7 @@ const tablesOf = (file: string): ReadonlyArray<string> => {
     database.close()
   }
 }
-/** Jobs but those that the server makes by the clock. */
+/** Jobs other than the server's scheduled ones. */
 const jobs = "effect_queue where element not like '%due_at%' and id not like 'bell:%'"
 const written = (): unknown => ({
   server: rowsOf(place.database, ["journal", jobs, "login_codes", "replicas"]),
@@ -113,7 +113,7 @@ const refused = [
   "sync resolve 1 --substitute",
   "sync resolve 1 --reduce-to 5"
 ]
-/** Decided by the server only, or without plans: exit 2. */
+/** Decided only by the server, or without a plan: exit 2. */
 const has_none = [
   "sync",
   "sync --watch",

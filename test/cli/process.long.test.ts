@@ -9,7 +9,7 @@ import { words } from "../words.ts"
 
 const place = placeOfSuite()
 
-/** Rows enough for several chunks. */
+/** Enough rows for several chunks. */
 const csv = (rows: number): string =>
   ["sku,name", ...Array.from({ length: rows }, (_, at) => `K-${at + 1},Cable ${at + 1}`)].join("\n")
 
@@ -37,7 +37,7 @@ describe("the command line as a process", () => {
     expect(made.code).toBe(0)
     const waiting = spawn(process.execPath, [cli_program, "pack", "C-1"], { env: { ...place.env } })
     const ended = new Promise<number | null>((resolve) => waiting.on("close", resolve))
-    // It answers the first code, so it has begun to read.
+    // Its response to the first code shows that it has begun to read.
     waiting.stdin.write("NOTHING\n")
     await new Promise((resolve) => waiting.stderr.once("data", resolve))
     waiting.kill("SIGINT")
@@ -84,7 +84,7 @@ describe("an import", () => {
         { cwd: own.folder, env: { ...own.env } }
       )
       const gone = new Promise((resolve) => child.on("close", resolve))
-      // Killed as soon as something of it is kept; whatever was under way is sent again, which changes nothing.
+      // Killed as soon as part of it is stored; repeated requests change nothing.
       const kept = join(own.home, "imports")
       for (let tries = 0; tries < 2_000 && !hasState(kept); tries++)
         await new Promise((resolve) => setTimeout(resolve, 5))

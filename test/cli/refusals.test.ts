@@ -1,4 +1,4 @@
-/** A refusal for goods that are short says what would do instead, in commands that do it. */
+/** Refusals for short goods name alternatives, with commands that apply them. */
 import { beforeAll, expect, it } from "vitest"
 import { placeOfSuite } from "./place.ts"
 

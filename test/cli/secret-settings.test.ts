@@ -1,4 +1,4 @@
-/** A secret among the settings goes to the server, and to nobody else. */
+/** Secret settings are sent to the server only. */
 import { beforeAll, expect, it } from "vitest"
 import { placeOfSuite } from "./place.ts"
 

@@ -1,4 +1,4 @@
-/** Which server is meant: a flag before the environment, the environment before the login, in every combination. */
+/** The server's address: a flag overrides the environment, which overrides the login, in all combinations. */
 import { createHash } from "node:crypto"
 import { beforeAll, expect, it } from "vitest"
 import { chooseServer } from "../../cli/base/server-choice.ts"

@@ -32,7 +32,7 @@ export interface Place {
   readonly home: string
   /** The server's database, a file. */
   readonly database: string
-  /** Where commands run and files lie. */
+  /** Working directory of commands. */
   readonly folder: string
   readonly env: { readonly [name: string]: string }
   readonly stop: () => Promise<void>
@@ -112,7 +112,7 @@ export const openPlace = async (options: Partial<ServerOptions> = {}): Promise<P
   }
 }
 
-/** Asks the server over the network, as its owner. */
+/** Sends requests to the server as its owner. */
 export const callOf =
   ({ url }: { readonly url: string }): Call<Answer> =>
   async (method, path, body) => {
@@ -131,16 +131,16 @@ export const callOf =
 
 export interface Given {
   readonly input?: string
-  /** Beside the environment of the place. */
+  /** Added to the environment of the place; overrides it. */
   readonly env?: { readonly [name: string]: string }
 }
 export type Run = (place: Place, args: ReadonlyArray<string>, given?: Given) => Promise<Ran>
 
-/** In this process: some milliseconds a command. */
+/** Runs in this process, in some milliseconds. */
 export const runHere: Run = (place, args, { env = {}, input = "" } = {}) =>
   typeHere(args, { env: { ...place.env, ...env }, folder: place.folder, input })
 
-/** In a process of its own: a tenth of a second a command. */
+/** Runs in its own process, in a tenth of a second. */
 export const run: Run = (place, args, options = {}) =>
   new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [cli_program, ...args], {
@@ -208,7 +208,7 @@ export const readSession = (text: string): { readonly title: string; readonly en
   return { title, entries }
 }
 
-/** Words as a shell parts them: quotes keep spaces together, a backslash keeps the next sign. */
+/** Arguments of a line as a shell splits it: quotes keep spaces, a backslash keeps the next character. */
 export const wordsOf = (line: string): Array<string> => {
   const words: Array<string> = []
   for (const match of line.matchAll(/(?:[^\s"'\\]|\\.|"(?:[^"\\]|\\.)*"|'[^']*')+/g)) {
@@ -223,7 +223,7 @@ export const wordsOf = (line: string): Array<string> => {
   return words
 }
 
-/** Plays a session; throws with the line that came out otherwise. */
+/** Runs a session; throws with the first line whose output differs. */
 export const play = async (place: Place, text: string, run: Run): Promise<void> => {
   const known = (word: string): string =>
     word
@@ -290,7 +290,7 @@ const pattern = (text: string): RegExp =>
 
 const fixtures = fileURLToPath(new URL("../fixtures", import.meta.url))
 const folder = new URL("./sessions/", import.meta.url)
-/** Every session there is, in the order of their names. */
+/** All sessions, by name. */
 export const sessions = readdirSync(folder)
   .filter((name) => name.endsWith(".session"))
   .sort()

@@ -1,6 +1,6 @@
 /**
- * The sessions once more, each command in a process of its own, as people start them. Where a share of them is played,
- * commands of a kind that ran in a process before run in this one, as in `sessions.test.ts`.
+ * The sessions with each command in its own process. Where a share is run, commands of a kind that already ran in a
+ * process run in this one, as in `sessions.test.ts`.
  */
 import { describe, it } from "vitest"
 import { parts, share } from "../share.ts"

@@ -1,4 +1,4 @@
-/** How cli/bin.mjs starts a server: with the options that bound its memory, which are read only when a program starts. */
+/** cli/bin.mjs starts servers with the Node options that limit their memory, which only take effect at start. */
 import { spawnSync } from "node:child_process"
 import { describe, expect, it } from "vitest"
 import { cli_program } from "../programs.ts"

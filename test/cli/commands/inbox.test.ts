@@ -1,4 +1,4 @@
-/** The inbox at the command line, against a real server; and the stream that is followed, across broken connections. */
+/** The inbox on the command line against a real server, and following its stream across broken connections. */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { rmSync } from "node:fs"

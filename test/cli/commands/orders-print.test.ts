@@ -1,4 +1,4 @@
-/** Papers printed without a network: what is on them goes back through the scanner; and who may print them. */
+/** Documents printed offline: their codes can be scanned, and who may print them. */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { beforeAll, describe, expect, it } from "vitest"
@@ -8,7 +8,7 @@ import { placeOfSuite } from "../place.ts"
 
 const place = placeOfSuite()
 const { done, json } = place
-/** Codes of all cells, wherever they stand. */
+/** Codes of all cells, at any depth. */
 const codesIn = (value: unknown): ReadonlyArray<string> => {
   if (Array.isArray(value)) return value.flatMap(codesIn)
   if (!isJsonObject(value)) return []
@@ -32,7 +32,7 @@ beforeAll(async () => {
   ])
     units.push((await house.create("/stock_levels", { product_id: head, store_id: 1, ...known })).id)
   await house.hold(cable, 50)
-  // Two lines of one bulk product: each code must find room on one of them.
+  // Two lines of one bulk product: each scan must fit on one of them.
   const lines = "--line HEAD*4 --line CABLE*10 --line CABLE*7"
   await done(`quote new --subject Tour --from 2027-07-01 --to 2027-07-04 ${lines}`)
   await done("quote convert 1")

@@ -1,4 +1,4 @@
-/** `today --watch` in a process of its own: what changes is shown without asking again, with the server and without. */
+/** `today --watch` in its own process: changes appear without a new request, online and offline. */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { beforeAll, describe, expect, it } from "vitest"
@@ -56,7 +56,7 @@ describe("flightcase today", () => {
       await watched.says("First job")
       await order("Second job", "2027-07-01T11:00:00Z")
       await watched.says("Second job")
-      // Events of another day do not change this one.
+      // Events of another day change nothing here.
       await order("Job of another month", "2027-09-01T11:00:00Z")
       await order("Third job", "2027-07-01T12:00:00Z")
       await watched.says("Third job")
@@ -137,7 +137,7 @@ describe("flightcase today", () => {
       expect(new Date(friday).getUTCDay()).toBe(5)
       expect([0, 1, 2, 3, 4, 5, 6].map((days) => later(today, days))).toContain(friday)
     }
-    // 24 hours lie between these two clocks: it is never the same day on both.
+    // These two time zones are 24 hours apart, so their dates always differ.
     expect(await dateOf("--date", "today")).toBe(later(await dateOf("--date", "today", "--store", String(store)), 1))
   })
 })

@@ -1,4 +1,4 @@
-/** No text from elsewhere steers the terminal: every command, over data whose text fields all hold control characters. */
+/** No stored text controls the terminal: all commands, over data whose text fields all hold control characters. */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -31,7 +31,7 @@ beforeAll(async () => {
   expect(await cli.type(["login", place.url, "--token", owner_token, "--name", `van ${odd_text}`])).toMatchObject({
     code: 0
   })
-  // Conflicts: what is changed here is gone there, or was changed there by somebody with an odd name.
+  // Conflicts: a row changed here was deleted at the server, or changed there by a user with an unusual name.
   const made = (await at("POST", "/product_groups", { name: `Gone ${odd_text}` })).body.product_group.id
   const group = (await at("POST", "/product_groups", { name: `Edited ${odd_text}` })).body.product_group.id
   const type = async (...words: ReadonlyArray<string>): Promise<void> =>
@@ -49,13 +49,13 @@ afterAll(async () => {
   await place.close()
 })
 
-/** Ways people look at it: in a pipe, on a terminal, on one with colours. */
+/** Kinds of output: a pipe, a terminal, a terminal with colours. */
 const looks: ReadonlyArray<readonly [name: string, env: { readonly [name: string]: string }]> = [
   ["in a pipe", {}],
   ["on a terminal", { FLIGHTCASE_TTY: "1", NO_COLOR: "1", COLUMNS: "200" }],
   ["in colours", { FLIGHTCASE_TTY: "1", CLICOLOR_FORCE: "1", COLUMNS: "60" }]
 ]
-/** Endpoint by endpoint, as a noun's verb: what is read, and what is planned with odd values. */
+/** The verbs of all endpoints: reads, and plans with unusual values. */
 const derived: ReadonlyArray<ReadonlyArray<string>> = verbsOf(catalogue.endpoints).flatMap(
   ({ words, endpoint, params }) => {
     const args = [...words, ...params.map(() => "1")]
@@ -215,7 +215,7 @@ const by_hand = (): ReadonlyArray<ReadonlyArray<string>> => [
 ]
 
 describe("control characters in data", () => {
-  // In colours everything is looked at: what steers is looked for beside our own inks.
+  // With colours, everything is checked: control characters other than our own colours.
   it.each(plays_everything ? looks : looks.slice(-1))(
     "never reach the terminal in the output of any command (%s), and JSON of lists stays valid",
     async (_name, env) => {
@@ -237,7 +237,7 @@ describe("control characters in data", () => {
         ] as const) {
           const plain = inks ? text.replace(our_inks, "") : text
           const found = steering.exec(plain)
-          // A file's content stays exact unless written to a terminal.
+          // Files keep their exact content unless printed on a terminal.
           const is_file =
             stream === "stdout" &&
             words.join(" ").startsWith("calendar-feeds export") &&
@@ -252,7 +252,7 @@ describe("control characters in data", () => {
       for (const words of [...derived, ...by_hand()]) {
         look(words, await cli.type(words), env["CLICOLOR_FORCE"] === "1")
       }
-      // JSON is the same wherever it goes, and one function writes it; a calendar is a file and no JSON.
+      // JSON is equal on all outputs, and one function writes it; calendars are files without JSON.
       const shortened = derived.filter((one, at) => one.includes("list") || plays_everything || at % 4 === 0)
       for (const words of env["FLIGHTCASE_TTY"] === undefined
         ? shortened.filter((one) => !one.includes("--plan") && one[0] !== "calendar-feeds")

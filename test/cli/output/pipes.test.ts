@@ -1,4 +1,4 @@
-/** A pipe gets all values a terminal shows, for every command, without colours and in full. */
+/** A pipe receives all values that a terminal shows, in full and without colours, for every command. */
 import { beforeAll, expect, it } from "vitest"
 import { placeOfSuite } from "../place.ts"
 
@@ -68,7 +68,7 @@ it.each([
   "quote add 1 --line MH1*20 --plan",
   "members update 2 --name Bob --plan"
 ])("a pipe gets every value that a terminal shows of '%s'", async (line) => {
-  // No narrower than anything that is shown: nothing is cut there.
+  // Wide enough for all values, so that nothing is cut.
   const seen = await place.type(line, { env: { FLIGHTCASE_TTY: "1", COLUMNS: "4000", CLICOLOR_FORCE: "0" } })
   const piped = await place.type(line)
   expect(seen.code).toBe(piped.code)
@@ -77,7 +77,7 @@ it.each([
   expect(piped.out).not.toContain("\u001b")
   expect(piped.out).not.toContain("…\n")
 })
-/** Without what marks this device, the signs that stand for words and the name of a store, in a pipe its id. */
+/** Output without what only a terminal shows: this device's mark, signs instead of words, names of stores. */
 const withoutMarks = (text: string): string =>
   text
     .replaceAll(" (this one)", "")

@@ -1,4 +1,4 @@
-/** Every command that shows times shows them on the clock of the store on a terminal, and exactly in JSON. */
+/** Times are shown on the store's clock on a terminal, and exactly in JSON, by every command. */
 import { beforeAll, describe, expect, it } from "vitest"
 import { placeOfSuite } from "../place.ts"
 

@@ -1,4 +1,4 @@
-/** Tables on a terminal: what is cut where they are too wide, and how columns are called. */
+/** Tables on a terminal: cutting of wide ones, and headings of columns. */
 import { expect, it } from "vitest"
 import { bodyText } from "../../../cli/context/print.ts"
 import type { Terminal } from "../../../cli/output/text.ts"

@@ -6,7 +6,7 @@ import { symbolOptions } from "../../../server/print/symbol-options.ts"
 import { decoded, pixelsOfPng, pixelsOfSvg } from "../../browser/decode.ts"
 import { all, classed, faultsOf, readPage, textOf } from "../../browser/page.ts"
 
-/** Valid codes: scanners trim, so there is no space around them. */
+/** Valid codes, without spaces around them, as scanners trim. */
 const code128_codes = fc
   .string({
     unit: fc.integer({ min: 0x20, max: 0x7e }).map((point) => String.fromCharCode(point)),
@@ -68,7 +68,8 @@ describe("a barcode", () => {
     expect(pixels.width - 1 - columns.lastIndexOf(true)).toBe(quiet * units_per_module)
   })
   it("has as many modules as its standard says, for one Code 128 and one QR code", async () => {
-    // ISO 15417: start 11, a data sign 11 each, check 11, stop 13, and 10 on either side. Six letters are six signs.
+    // ISO 15417: start 11, each character 11, check 11, stop 13, and a margin of 10 on either side. Six letters are six
+    // characters.
     expect((await symbolOf("code128", "ABCDEF")).modules).toBe(11 + 6 * 11 + 11 + 13 + 20)
     // The smallest QR code is 21 modules across.
     expect((await symbolOf("qr", "A-1")).modules).toBe(21 + 8)

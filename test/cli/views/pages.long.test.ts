@@ -31,7 +31,7 @@ describe("HTML pages of the command line", () => {
   })
   it("open in a browser without console messages and without requests", async () => {
     const path = chromiumPath()
-    // Without a browser there is the policy to rely on, which the test before this one has read in every page.
+    // Without a browser, the content security policy must do, which the test before this one checked in every page.
     if (path === undefined)
       return expect(files.every((file) => readFileSync(file, "utf8").includes("default-src 'none'"))).toBe(true)
     const browser = await openBrowser(path)
@@ -115,7 +115,7 @@ describe("labels and manifests of the command line", () => {
     const unit = async (fields: object): Promise<number> =>
       (await create("/stock_levels", { product_id: 10, store_id: 1, ...fields })).id
     const box = (await create("/containers/temporary", { name: "Box", barcode: "BOX-1", store_id: 1 })).id
-    // One barcode on two units; an asset number that is another's barcode; one that reads like five of a product.
+    // One barcode on two units; an asset number that is another unit's barcode; one that looks like five of a product.
     const ids = [
       await unit({ asset_number: "TWIN-1", barcode: "SAME" }),
       await unit({ asset_number: "TWIN-2", barcode: "SAME" }),

@@ -110,7 +110,7 @@ short          !
     expect(chartText(year, "UTC", terminal(500))).not.toContain("a column")
   })
   it("has the store's days, also over a clock change", () => {
-    // Midnight in London on 29 March 2027 is 23:00 UTC the day before.
+    // Midnight of 29 March 2027 in London is 23:00 UTC of the day before.
     const one = demand("2027-03-28T23:00:00.000Z", "2027-03-29T23:00:00.000Z")
     expect(
       chartText(chart("2027-03-27T00:00:00.000Z", "2027-03-29T23:00:00.000Z", [one]), "Europe/London", terminal(80))

@@ -113,7 +113,7 @@ describe("the availability calendar as an HTML page", () => {
     const tablesOf = (numbers: ReadonlyArray<number>) =>
       all(calendarOf([product(1, "Head", "2027-01-01", numbers)]), "table")
     const tables = tablesOf(year)
-    // Two months each, of 59 to 62 days; the last with the first day of the year after.
+    // Two months each, of 59 to 62 days; the last one includes the first day of the next year.
     expect(tables.length).toBe(6)
     expect(tables.flatMap((table) => all(all(table, "tbody")[0]!, "td").map((cell) => Number(textOf(cell))))).toEqual(
       year

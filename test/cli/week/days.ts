@@ -1,10 +1,10 @@
-/** The week, day by day. */
+/** The days of the week. */
 import { expect } from "vitest"
 import { bill, putsAside, subHire, wayOut } from "./deeds.ts"
 import type { Script } from "./script.ts"
 import { sealed_case } from "./stock.ts"
 
-/** The first goods leave; in the afternoon Ann is with a customer and Ben in the yard, without a network. */
+/** The first goods are dispatched; in the afternoon Ann visits a customer and Ben works in the yard, both offline. */
 export const monday = async ({ house, quotes, sendsOut, timeIs }: Script): Promise<void> => {
   const { ann, ben } = house
   timeIs("Mon", "08:00")
@@ -21,7 +21,7 @@ export const monday = async ({ house, quotes, sendsOut, timeIs }: Script): Promi
   timeIs("Mon", "18:00")
 }
 
-/** A lamp is late; Cora extends the gala in the train; Ann takes a mistake back before it is sent. */
+/** A lamp is late; Cora extends the gala on a train; Ann undoes a mistake before it is sent. */
 export const tuesday = async ({ extends: extend, house, ledger, quotes, sendsOut, takesIn, timeIs }: Script) => {
   const { ann, ben, cora } = house
   timeIs("Tue", "08:00")
@@ -42,7 +42,7 @@ export const tuesday = async ({ extends: extend, house, ledger, quotes, sendsOut
   timeIs("Tue", "18:00")
 }
 
-/** A head comes back damaged; an order becomes short, which is said and allowed in Bristol. */
+/** A head comes back damaged; an order becomes short, which is reported and allowed in Bristol. */
 export const wednesday = async ({
   house,
   ledger,
@@ -70,8 +70,8 @@ export const wednesday = async ({
 }
 
 /**
- * The head goes to the repairer; what is short of the festival is hired from elsewhere; in Berlin an extension is
- * refused, and an order that Ann promised offline is more than is left.
+ * The head is repaired; the festival's shortage is sub-hired; in Berlin an extension is refused, and an order that Ann
+ * took offline exceeds the stock.
  */
 export const thursday = async (script: Script): Promise<void> => {
   const { extends: extend, house, ledger, orders, quotes, sendsOut, takesIn, timeIs } = script
@@ -105,8 +105,8 @@ export const thursday = async (script: Script): Promise<void> => {
 }
 
 /**
- * Ben puts a head aside that Cora books out elsewhere at the same time, and takes another one; Ann's late show meets a
- * flash mob that Cora sold meanwhile, and moves to other dates; a lens is lost; the repaired head is back early.
+ * Ben allocates a head that Cora dispatches elsewhere at the same time, and takes another; Ann's late show conflicts
+ * with a flash mob Cora sold meanwhile, and moves to other dates; a lens is lost; the repaired head is back early.
  */
 export const friday = async (script: Script): Promise<void> => {
   const { house, ledger, orders, quotes, sendsOut, takesIn, timeIs } = script
@@ -159,7 +159,7 @@ export const friday = async (script: Script): Promise<void> => {
   await takesIn(ben, "Rehearsal")
 }
 
-/** A big day for the yard; what was booked out by mistake is undone once it was sent; first bills and a payment. */
+/** A big day for the yard; a wrong dispatch is undone after it was sent; first invoices and a payment. */
 export const saturday = async (script: Script): Promise<void> => {
   const { house, ledger, quotes, sendsOut, takesIn, timeIs } = script
   const { ann, ben, cora } = house
@@ -187,7 +187,7 @@ export const saturday = async (script: Script): Promise<void> => {
   await takesIn(ben, "Trade fair", { without: ["CABLE*20"] })
 }
 
-/** Everything comes home but one cable crate; the sub-hired lamps go back to their owner. */
+/** Everything comes back except for one crate of cables; the sub-hired lamps are returned. */
 export const sunday = async (script: Script): Promise<void> => {
   const { house, ledger, sendsOut, takesIn, timeIs } = script
   const { ben } = house

@@ -1,11 +1,11 @@
-/** Deeds of a day that take several commands. */
+/** Actions of the week that take several commands. */
 import { expect } from "vitest"
 import { at, type Person } from "./house.ts"
 import { type Ledger, shortOf } from "./ledger.ts"
 import type { Script } from "./script.ts"
 import { supplier } from "./stock.ts"
 
-/** Orders shortages from a supplier, sends the order, and receives it at the dock. */
+/** Orders shortages from a supplier, sends the purchase order, and receives it. */
 export const subHire = async ({ house, ledger }: Script, subject: string): Promise<string> => {
   const { ben, cora } = house
   const order = ledger.of(subject)
@@ -30,7 +30,7 @@ export const subHire = async ({ house, ledger }: Script, subject: string): Promi
   return id
 }
 
-/** The one conflict there is, with the command that this way out is. */
+/** The only conflict, with the command of this resolution. */
 export const wayOut = async (
   person: Person,
   way: string
@@ -52,7 +52,7 @@ export const bill = async (person: Person, ledger: Ledger, subject: string): Pro
   expect(paid.json("invoice.amount_outstanding")).toBe("0.00")
 }
 
-/** A unit is put aside for the only line of its product. */
+/** Allocates a unit to the only line of its product. */
 export const putsAside = async (person: Person, ledger: Ledger, subject: string, code: string): Promise<void> => {
   const id = String(ledger.of(subject).id)
   const lines = (await person.types(["orders", "show", id, "--json"])).rows("opportunity.items")

@@ -1,4 +1,4 @@
-/** The end of a day: everybody syncs, and everything that is shown anywhere agrees with the ledger and with itself. */
+/** The end of a day: everybody syncs, and all that is shown agrees with the ledger and with itself. */
 import { isDeepStrictEqual } from "node:util"
 import { join } from "node:path"
 import { outboxOf } from "../../e2e/offline-evening-reckoning.ts"
@@ -8,7 +8,7 @@ import { countsOf, type Ledger, listsOf, phaseOf, shortOf } from "./ledger.ts"
 
 export const atPeace = async (house: House): Promise<void> => {
   for (const person of house.people) person.goes("online")
-  // Twice: what one sends last the others fetch in the second round.
+  // Twice: the second round brings each device what others sent in the first.
   for (let round = 0; round < 2; round++) for (const person of house.people) await person.types(["sync"])
 }
 
@@ -32,7 +32,7 @@ export const faultsOf = async (house: House, ledger: Ledger): Promise<ReadonlyAr
 }
 type Same = (what: string, found: unknown, expected: unknown) => void
 
-/** Every command that was recorded has one end. */
+/** Every recorded command has one outcome. */
 const nothingLost = async (person: Person, same: Same): Promise<void> => {
   const kept = outboxOf(join(person.home, "profiles", "default"))
   const open = kept.filter(({ state }) => ["pending", "held", "rejected"].includes(state))
@@ -75,7 +75,7 @@ const today = async (person: Person, house: House, ledger: Ledger, same: Same): 
 const key = (subject: Json | undefined, product: Json | undefined, ...rest: ReadonlyArray<unknown>): string =>
   [subject, product, ...rest].join(" | ")
 const names = { HEAD: "Moving head", CAM: "Camera", LENS: "Lens", CABLE: "Cable", PAR: "PAR 64", CAMKIT: "Camera kit" }
-/** The same answer from all sources: the list, the order, its availability, its flag. */
+/** All sources agree: the list, the order, its availability, its flag. */
 const shortages = async (person: Person, ledger: Ledger, house: House, same: Same): Promise<void> => {
   const expected = shortOf(ledger, house.now())
   const all = (await person.types(["shortages", "--from", "2027-07-01", "--to", "2027-07-20", "--json"])).rows(
@@ -139,7 +139,7 @@ const orders = async (person: Person, ledger: Ledger, same: Same): Promise<void>
   }
 }
 
-/** The sum of units by place is constant, since each is found at the one place the ledger has it. */
+/** Each unit is found only where the ledger has it, so sums by location are constant. */
 const whereUnitsAre = async (person: Person, ledger: Ledger, same: Same): Promise<void> => {
   for (const unit of ledger.units.values()) {
     const found = await person.types(["find", unit.code, "--only", "units", "--json"])

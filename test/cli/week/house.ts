@@ -1,4 +1,4 @@
-/** A rental house and three people, each with a device of their own, on a clock that is set. */
+/** A rental company and three users, each with a device, on a clock the script sets. */
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -26,16 +26,16 @@ export interface Said extends Ran {
 export interface Person {
   readonly name: string
   readonly home: string
-  /** Away from the network from now on, or back. */
+  /** Disconnects or reconnects the device. */
   readonly goes: (where: "offline" | "online") => void
   readonly is_offline: () => boolean
-  /** Types a command; fails where it ends with another exit code than `exits`. */
+  /** Runs a command; fails if it exits with another code than `exits`. */
   readonly types: (words: ReadonlyArray<string>, given?: Given) => Promise<Said>
 }
 export interface Given {
   /** Lines of its standard input. */
   readonly codes?: ReadonlyArray<string>
-  /** 0 unless said; "any" where the script looks at it. */
+  /** Default 0; "any" if the script checks it. */
   readonly exits?: number | "any"
 }
 export interface House {
@@ -48,7 +48,7 @@ export interface House {
   readonly ben: Person
   readonly cora: Person
   readonly people: ReadonlyArray<Person>
-  /** From here on it is this time, which goes on by a minute with each command. */
+  /** Sets the time, which advances by a minute with each command. */
   readonly clock: (instant: string) => void
   readonly now: () => number
   readonly close: () => Promise<void>
@@ -69,7 +69,7 @@ export const at = (json: Json | undefined, path: string): Json | undefined =>
     )
 
 const minute = 60_000
-/** Responses carry the set time; Node would write the machine's own. */
+/** Responses carry the set time; Node's own Date header would show the machine's. */
 const onTheSetClock =
   (app: ServerApp): ServerApp["answer"] =>
   (asked) =>

@@ -1,4 +1,4 @@
-/** The thirty jobs of the week, each quoted on a day of it. Times are on the store's clock. */
+/** The thirty jobs of the week, with the day each is quoted. Times are on the store's clock. */
 import type { Sku, StoreName } from "./stock.ts"
 
 export const days = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"] as const
@@ -10,7 +10,7 @@ export interface Job {
   readonly customer: string
   readonly store: StoreName
   readonly quoted: Day
-  /** Changes Ann makes that day. */
+  /** State to which the job is brought that day. */
   readonly as: "draft" | "quotation" | "order"
   readonly from: readonly [Day, string]
   readonly to: readonly [Day, string]
@@ -70,11 +70,11 @@ export const jobs: ReadonlyArray<Job> = rows.map(([subject, customer, store, quo
   lines
 }))
 
-/** Both stores are in summer time all week. */
+/** Hours ahead of UTC; both stores have daylight saving time all week. */
 const hours_ahead: { readonly [S in StoreName]: number } = { Bristol: 1, Berlin: 2 }
 export const instantAt = (store: StoreName, [day, time]: readonly [Day, string]): number =>
   Date.parse(`${dateOf(day)}T${time}:00Z`) - hours_ahead[store] * 3_600_000
-/** The day of a store as instants in milliseconds: [from, to). */
+/** A day of a store as instants in milliseconds: [from, to). */
 export const dayAt = (store: StoreName, date: string): readonly [number, number] => {
   const from = Date.parse(`${date}T00:00:00Z`) - hours_ahead[store] * 3_600_000
   return [from, from + 86_400_000]

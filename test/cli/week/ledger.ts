@@ -28,7 +28,7 @@ export interface Unit {
   service: "in service" | "quarantine" | "in repair" | "lost"
   service_from: number
 }
-/** Bulk goods of somebody else's, here for a time. */
+/** Sub-hired bulk goods. */
 export interface Hired {
   readonly sku: Sku
   readonly store: StoreName
@@ -44,7 +44,7 @@ export class Ledger {
   readonly standing = new Map<string, Standing>()
   readonly units = new Map<string, Unit>()
   readonly hired: Array<Hired> = []
-  /** Units that are in the case, wherever it is. */
+  /** Units in the case, wherever it is. */
   readonly cased = new Set<string>(sealed_case.units)
   constructor() {
     for (const sku of ["HEAD", "CAM", "LENS"] as const)
@@ -80,7 +80,7 @@ export class Ledger {
     this.standing.set(job.subject, standing)
     return standing
   }
-  /** A code that was scanned out: of a unit to the line of its product or of its kit, of bulk goods `SKU*N`. */
+  /** Records a scan out: a unit's code for the line of its product or kit, `SKU*N` for bulk goods. */
   wentOut(subject: string, code: string): void {
     if (code === sealed_case.code) {
       for (const unit of this.cased) this.wentOut(subject, unit)
@@ -119,14 +119,14 @@ export class Ledger {
     if (unit.service === "in service") unit.service_from = since
     unit.service = service
   }
-  /** The job that has the unit out. */
+  /** The job that has the unit. */
   holder(code: string): Standing | undefined {
     return [...this.standing.values()].find(({ lines }) => lines.some((line) => line.units.get(code) === "out"))
   }
   isFree(code: string): boolean {
     return this.unit(code).service === "in service" && this.holder(code) === undefined
   }
-  /** Units that could leave a store now; the case stays shut. */
+  /** Units a store could dispatch now; those in the sealed case stay. */
   freeUnits(sku: string, store: StoreName): ReadonlyArray<string> {
     return [...this.units.values()].flatMap(({ code, ...unit }) =>
       unit.sku === sku && unit.store === store && !this.cased.has(code) && this.isFree(code) ? [code] : []
@@ -167,7 +167,7 @@ export class Ledger {
   }
 }
 
-/** Pieces of a line: a kit counts as one, and is where all of its parts are. */
+/** Counts of a line's pieces: a kit counts as one, and as out or back only with all its parts. */
 export const piecesOf = (ledger: Ledger, line: Line): { readonly gone: number; readonly back: number } => {
   if (!isKit(line.sku) && !isUnit(line.sku)) return { gone: line.sent, back: line.returned }
   const has = (sku: string, is_back: boolean): number =>
@@ -194,7 +194,7 @@ export const countsOf = (ledger: Ledger, { lines }: Standing): Counts => {
     back: sum(({ back }) => back)
   }
 }
-/** On hire or over: "waiting" until something leaves, "over" once all that left is back. */
+/** Phase of the hire: "waiting" until something is dispatched, "over" once all of it is back. */
 export const phaseOf = ({ lines, state }: Standing): "none" | "waiting" | "out" | "over" => {
   if (state !== "order") return "none"
   const gone = lines.some((line) => line.units.size > 0 || line.sent > 0)
@@ -235,7 +235,7 @@ export interface Short {
   readonly requested: number
   readonly shortfall: number
 }
-/** Every line that cannot be had whole on some day of its hire. */
+/** Lines that are short on some day of their hire. */
 export const shortOf = (ledger: Ledger, now: number): ReadonlyArray<Short> =>
   [...ledger.standing.values()].flatMap((job) => {
     if (job.state === "cancelled" || phaseOf(job) === "over") return []
@@ -278,7 +278,7 @@ const stockOf = (ledger: Ledger, sku: Stocked, store: StoreName, from: number, t
   ledger.hired
     .filter((one) => one.sku === sku && one.store === store && one.from < to && one.to > from)
     .reduce((sum, { quantity }) => sum + quantity, 0)
-/** The days of its store that the hire touches. */
+/** Days of the hire on its store's clock. */
 const storeDays = ({ from, job, to }: Standing): ReadonlyArray<readonly [number, number]> => {
   const all = Array.from({ length: 12 }, (_, day) =>
     dayAt(job.store, new Date(Date.UTC(2027, 6, 4 + day)).toISOString().slice(0, 10))
@@ -292,7 +292,7 @@ export interface DayLists {
   readonly late: ReadonlyArray<string>
   readonly to_prepare: ReadonlyArray<string>
 }
-/** The day's lists by the ledger, each by its subjects in alphabetical order. */
+/** The day's lists by the ledger, each with its subjects in alphabetical order. */
 export const listsOf = (ledger: Ledger, now: number): DayLists => {
   const open = [...ledger.standing.values()].filter(({ state }) => state === "order")
   const dayOf = ({ job }: Standing): readonly [number, number] =>

@@ -9,21 +9,21 @@ import { furnish } from "./stock.ts"
 export interface Script {
   readonly house: House
   readonly ledger: Ledger
-  /** It is this time of the week by the clock of Bristol, and time goes on from there. */
+  /** Sets the time of the week on Bristol's clock. */
   readonly timeIs: (day: Day, time: string) => void
   /** Jobs requested on a day: quoted, and ordered if the customer accepts. */
   readonly quotes: (person: Person, day: Day, which?: (job: Job) => boolean) => Promise<void>
   readonly orders: (person: Person, subject: string) => Promise<void>
   readonly extends: (person: Person, subject: string, to: readonly [Day, string], exits?: number) => Promise<Said>
-  /** Planned first: the plan foretells what the scan then does. */
+  /** Dispatches a job; checks that the plan predicts each scan. */
   readonly sendsOut: (person: Person, subject: string, given?: Scan) => Promise<void>
   readonly takesIn: (person: Person, subject: string, given?: Scan) => Promise<void>
   readonly close: () => Promise<void>
 }
 export interface Scan {
-  /** All that is to go or out, unless said. */
+  /** Default: all that is still to go, or out. */
   readonly codes?: ReadonlyArray<string>
-  /** Units that stay where they are. */
+  /** Units to leave where they are. */
   readonly without?: ReadonlyArray<string>
   readonly flags?: ReadonlyArray<string>
 }

@@ -9,7 +9,7 @@ export type StoreName = keyof typeof stores
 export const zones = { Bristol: "Europe/London", Berlin: "Europe/Berlin" } as const
 export type Sku = "HEAD" | "CAM" | "LENS" | "CABLE" | "PAR" | "CAMKIT"
 
-/** Single units by their store; of bulk goods how many each store has. */
+/** Serialised units by store; quantity of bulk goods by store. */
 export const units: {
   readonly [sku in "HEAD" | "CAM" | "LENS"]: { readonly [store in StoreName]: ReadonlyArray<string> }
 } = {
@@ -21,7 +21,7 @@ export const bulk: { readonly [sku in "CABLE" | "PAR"]: { readonly [store in Sto
   CABLE: { Bristol: 60, Berlin: 30 },
   PAR: { Bristol: 24, Berlin: 12 }
 }
-/** Parts of the one kit. */
+/** Components of the only kit. */
 export const kit_parts = { CAM: 1, LENS: 1 } as const
 export const customers = ["Acme Events", "Zoë's Bühne", "Kino Nord", "Band on Tour"] as const
 export const supplier = "Rig Hire"
@@ -67,7 +67,7 @@ export const furnish = async (house: House): Promise<void> => {
   }
   for (const name of [...customers, supplier])
     await owner.types([...words("members create --membership-type organisation --sale-tax-class-id 1 --name"), name])
-  // Berlin promises nothing it does not have.
+  // Berlin refuses shortages.
   await owner.types(["stores", "update", "Berlin", "--shortage-policy", "block"])
   await stock(house)
   await owner.types(["sync"])

@@ -1,4 +1,4 @@
-/** `flightcase mcp` as assistants use it: the protocol's own client over standard input and output of the program. */
+/** `flightcase mcp` as assistants use it: through the protocol's own client over standard input and output. */
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import { afterEach, beforeAll, describe, expect, it } from "vitest"

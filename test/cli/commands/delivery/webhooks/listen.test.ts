@@ -1,4 +1,4 @@
-/** `webhooks listen` tells whether a delivery is signed as it says. */
+/** `webhooks listen` reports whether a delivery's signature is valid. */
 import { describe, expect, it } from "vitest"
 import { signatureProblem } from "../../../../../cli/commands/delivery/webhooks.ts"
 import { headersOf, newSecret } from "../../../../../server/delivery/webhooks/schema.ts"

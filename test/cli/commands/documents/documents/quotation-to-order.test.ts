@@ -1,6 +1,6 @@
 /**
- * A quotation all the way: made without a network, synced, drawn, sent by mail, opened at its link in a browser, accepted,
- * an order then, and its PDF proven, without a network as well.
+ * A quotation from start to order: created offline, synced, rendered, mailed, opened by its link in a browser and
+ * accepted; its PDF is verified, also offline.
  */
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -33,7 +33,7 @@ const api = async (method: string, path: string, body?: object) => {
   return JSON.parse(ran.out)
 }
 
-/** As a person does it, or by plain requests where there is no browser. */
+/** Accepts in a browser, or by plain requests if there is none. */
 const acceptAt = async (url: string): Promise<string> => {
   const path = chromiumPath()
   if (path === undefined) {

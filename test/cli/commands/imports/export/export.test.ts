@@ -1,4 +1,4 @@
-/** A business taken out of one server at the command line and brought into another, empty one. */
+/** Exports all data of a server on the command line and imports it into an empty server. */
 import { appendFileSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it, vi } from "vitest"
@@ -48,7 +48,7 @@ describe("an export", () => {
       '["audio"]',
       String(product.id)
     ])
-    // Every table whole, what no list shows among them.
+    // All tables in full, with those that no list shows.
     const { tables } = manifest.journal.manifest
     for (const { name, rows } of tables)
       expect(linesOf(join(folder, "tables", `${name}.ndjson`)).length, name).toBe(rows)

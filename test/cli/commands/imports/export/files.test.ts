@@ -1,4 +1,4 @@
-/** Files travel with a business from one server to another, byte for byte, or nothing arrives. */
+/** Exported files arrive on another server byte for byte, or the import fails as a whole. */
 import { createHash } from "node:crypto"
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"

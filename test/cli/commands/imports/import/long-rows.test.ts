@@ -1,4 +1,4 @@
-/** Rows of a file that are too long for a request, and many that are long together. */
+/** Import rows too long for a request, and rows too long together. */
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"

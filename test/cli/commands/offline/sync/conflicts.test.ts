@@ -1,4 +1,4 @@
-/** Texts about outcomes that differ from what was shown. */
+/** Messages about results that differ from what was shown offline. */
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { expect, it, vi } from "vitest"

@@ -1,4 +1,4 @@
-/** `usage`: the questions it asks a server, and how it shows the answers. */
+/** `usage`: its requests, and how it prints the responses. */
 import { createServer, type Server } from "node:http"
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -140,7 +140,7 @@ const shown = async (words: ReadonlyArray<string>, env?: { readonly [name: strin
   return ran.out
 }
 
-/** A terminal asks by which clocks times are read, too. */
+/** On a terminal it also requests the stores' time zones, which are left out here. */
 const askedOfUsage = (): ReadonlyArray<string> => asked.filter((path) => path.startsWith("/api/v1/usage"))
 
 describe("the table of flightcase usage", () => {
@@ -162,7 +162,7 @@ describe("the table of flightcase usage", () => {
       usage.index            GET /api/v1/usage                  50      0     0%
       "
     `)
-    // The days first: the question itself counts, and no day may have more calls than the whole.
+    // Days come first: the request itself counts, and no day may have more calls than the total.
     expect(askedOfUsage()).toEqual(["/api/v1/usage?dimension=day", "/api/v1/usage"])
   })
   it("lists every day of the window with --by day, from one request", async () => {

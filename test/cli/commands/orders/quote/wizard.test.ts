@@ -30,7 +30,7 @@ beforeAll(async () => {
   await place.login()
 })
 
-/** Somebody at the counter: answers in order, each to the question that is expected; what was said in between. */
+/** Answers prompts in order, each of which must be the expected question; returns the output in between. */
 const counter = async (answers: ReadonlyArray<readonly [question: RegExp, answer: string, refused?: RegExp]>) => {
   const said: Array<string> = []
   let at = 0
@@ -78,7 +78,7 @@ const counter = async (answers: ReadonlyArray<readonly [question: RegExp, answer
   }
 }
 
-/** Near enough to be counted, whenever this runs. */
+/** A date close enough to be counted in days, whenever this runs. */
 const dayIn = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
 
 it("the quote wizard asks for customer, dates and products, and shows total and shortage after each line", async () => {
@@ -110,7 +110,7 @@ it("the quote wizard asks for customer, dates and products, and shows total and 
     [/^Next product/, ""],
     [/^And now/, "Save it as a draft"]
   ])
-  // Two days: a lamp 6.00, and two clamps 4.00 along with it.
+  // For two days, a lamp at 6.00 and its two clamps at 4.00.
   expect(said).toEqual(
     expect.arrayContaining([
       'No customer is found by "nobody".',

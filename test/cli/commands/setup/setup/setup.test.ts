@@ -1,4 +1,4 @@
-/** The logo: its file is checked before anything is written, sent once, and named in the settings. */
+/** The logo: its file is checked before any write, sent once, and stored in the settings. */
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { expect, it } from "vitest"
@@ -12,7 +12,7 @@ const written = (house: object): string => {
   writeFileSync(join(place.folder, "house.json"), JSON.stringify(house))
   return "setup --file house.json"
 }
-/** What a set-up has set. */
+/** Settings after a set-up with these arguments. */
 const setBy = async (line: string | ReadonlyArray<string>) =>
   (await json(line)).setup.filter((one) => one.state === "set")
 

@@ -1,4 +1,4 @@
-/** The questions of `setup`: each answer is refused at once by the rule the server has, and answers are kept. */
+/** The prompts of `setup`: each answer is validated at once by the server's rule, and answers are kept. */
 import { readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { expect, it } from "vitest"
@@ -12,7 +12,7 @@ const place = placeOfSuite()
 const { done, json } = place
 
 type Answer = readonly [question: RegExp, answer: string, refused?: RegExp]
-/** Answers in order, each to the question that is expected; one that must be refused is followed by another. */
+/** Answers prompts in order, each of which must be the expected question; a refused answer is followed by another. */
 const answering = (answers: ReadonlyArray<Answer>): Questions => {
   const left = [...answers]
   const next = (message: string): Answer => {
