@@ -1,9 +1,9 @@
-/** A row of any declared table, so that every path leads somewhere: values that fit their columns and say nothing. */
+/** A row of any declared table with valid but meaningless values, so that every path finds one. */
 import type { Field, Fields, Json, JsonObject } from "../../core/kernel/fields/field.ts"
 import type { AnyRow, Table } from "../../core/kernel/tables/table.ts"
 
 export const row_id = 777
-/** Some texts hold numbers. */
+/** A digit, as some texts hold numbers. */
 export const text_value = "1"
 
 export const anyValue = (name: string, field: Field): Json => {

@@ -91,7 +91,7 @@ describe.each(both_engines)("text fields of the API on %s", (engine) => {
     const events = await server.run(Effect.flatMap(Store, (store) => store.find(journal, {})))
     const there = new Set(events.flatMap(({ data }) => textsIn(data as Json)))
     expect(said.length).toBeGreaterThan(150)
-    // A note on shortages is kept where there is one; what a mail says is kept with the mail.
+    // A note on shortages is stored only if there are any; the text of a mail is stored with the mail.
     const is_elsewhere = ({ endpoint, field }: Said): boolean =>
       field === "shortage_notes" || (endpoint === "purchase_orders.send" && field === "message")
     expect(said.filter((one) => !there.has(one.text) && !is_elsewhere(one))).toEqual([])
@@ -117,7 +117,7 @@ describe.each(both_engines)("text fields of the API on %s", (engine) => {
           const key = Object.keys(got.body).find((name) => Array.isArray(got.body[name]))!
           return got.body[key].map((one: Record<"id", unknown>) => one.id)
         }
-        // A filter a list does not have is ignored.
+        // Lists ignore filters they do not have.
         if ((await idsBy("eq", `no ${row[column]}`)).length > 0) continue
         looked++
         for (const [predicate, value] of [

@@ -13,7 +13,7 @@ import { freshDatabase } from "../postgres.ts"
 import { openOnce } from "./serving.ts"
 
 const folder = join(mkdtempSync(join(tmpdir(), "flightcase-check-")), "data")
-/** Details of the findings by their check, those that are not ok with a mark. */
+/** Details of the checks by name, with a mark for those that are not ok. */
 const checked = async (environment: Environment): Promise<{ readonly [check: string]: string }> => {
   const port = String(await freePort())
   const found = await checkConfiguration({ FLIGHTCASE_DATA: folder, FLIGHTCASE_PORT: port, ...environment })

@@ -1,4 +1,4 @@
-/** The OpenAPI description as a whole; test/api/description.ts checks every response in the tests against it. */
+/** The OpenAPI description as a whole; test/api/description.ts checks all responses in tests against it. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type Endpoint, statusOfAnswer } from "../../core/kernel/endpoints/endpoint.ts"
 import { readFields } from "../../core/kernel/fields/input.ts"
@@ -184,7 +184,7 @@ describe("the OpenAPI description", () => {
     )
     expect(at("paths", "/api/v1/tokens", "get", "parameters")).not.toContainEqual(keyed)
   })
-  /** The one type a body may have: JSON, or a form where it holds a file. */
+  /** The only content type of a body: JSON, or a form if it holds a file. */
   const bodyOf = (operation: Described) => Object.values<Described>(operation["requestBody"]?.content ?? {})[0] ?? {}
   it("declares uploads as multipart forms only, and downloads at /files/{uuid} as public", () => {
     const uploads = operations().filter(({ endpoint }) => endpoint.uploads)
@@ -199,7 +199,7 @@ describe("the OpenAPI description", () => {
       for (const [name, property] of Object.entries(
         (schema?.["properties"] ?? {}) as { readonly [name: string]: JsonObject }
       )) {
-        // The file of a form is no field.
+        // The file in a form is not a field.
         if (endpoint.uploads && name === "file") continue
         const read = readFields(
           endpoint.fields as Fields,

@@ -1,4 +1,4 @@
-/** Erased bytes in the files of a server on SQLite. */
+/** Erased data is gone from the bytes of a server's SQLite files. */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

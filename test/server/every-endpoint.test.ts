@@ -14,7 +14,7 @@ import { type Got, type Sent, serve, type Serving } from "./serving.ts"
 /** Path parameters without a row. */
 const free_text: { readonly [param: string]: string } = { group: "company" }
 
-/** Columns with formats beyond their declaration, which responses depend on. */
+/** Columns whose formats are stricter than declared, on which responses depend. */
 const formed: { readonly [table: string]: AnyRow } = {
   notifications: { user_id: 1, in_inbox: true },
   opportunity_items: { path: "0001" },
@@ -34,7 +34,7 @@ const pathOf = (endpoint: Endpoint, id: number | string): string =>
 const isWrite = (endpoint: Endpoint): boolean => endpoint.method !== "GET"
 const nameOf = (endpoint: Endpoint): string => `${endpoint.method} ${endpoint.path}`
 
-/** Invalid bodies. Each must be refused or accepted, never cause a server fault. */
+/** Invalid bodies, each of which must be refused or accepted, but never cause a 500. */
 const wrongBodies = (fields: Fields): ReadonlyArray<unknown> => {
   const of = (value: unknown): object => Object.fromEntries(Object.keys(fields).map((name) => [name, value]))
   const fitting = anyBody(fields)
@@ -82,7 +82,7 @@ const wrong_values = [
   "0001-01-01"
 ]
 let turn = 0
-/** In the short run the next quarter of them: all of them take turns at fields and endpoints. */
+/** In the short run a quarter of them at each call, so that all are used across fields and endpoints. */
 const someOf = <A>(all: ReadonlyArray<A>): ReadonlyArray<A> => {
   turn++
   return plays_everything ? all : all.filter((_, at) => at % 4 === turn % 4)
@@ -95,7 +95,7 @@ const odd_queries = [
 describe.each(engines)("every endpoint on %s", (engine) => {
   let server: Serving
   let endpoints: ReadonlyArray<Endpoint>
-  /** A token that may do nothing, and one whose user may do nothing. */
+  /** A token without abilities, and one whose user has no permissions. */
   let unable: string, nobody: string
   const problems: Array<string> = []
   const faults = new Map<unknown, unknown>()
@@ -114,7 +114,7 @@ describe.each(engines)("every endpoint on %s", (engine) => {
       `${nameOf(endpoint)}: ${expected}, not ${got.status} ${why(got)}${sent.json === undefined ? "" : ` to ${JSON.stringify(sent.json).slice(0, 300)}`}`
     )
   }
-  /** At most three of each endpoint. */
+  /** Expects no failures; prints at most three per endpoint. */
   const none = (): void => {
     const told = new Map<string, number>()
     expect(
@@ -153,7 +153,7 @@ describe.each(engines)("every endpoint on %s", (engine) => {
         const store = yield* Store
         for (const { table, set } of tables.values()) {
           if (table.name === system_jobs.name) {
-            // A view: its rows are the queue's.
+            // A view of the job queue.
             yield* Effect.orDie(store.run(jobRow(engine, text_value)))
             continue
           }
@@ -274,7 +274,7 @@ describe.each(engines)("every endpoint on %s", (engine) => {
     none()
   })
   it("answers invalid bodies of a write without a 5xx status, with errors by field", { timeout: 600_000 }, async () => {
-    // Deletions come last, so that the others have rows.
+    // Deletions come last, so that other requests find rows.
     const writes = endpoints
       .filter(isWrite)
       .toSorted((a, b) => Number(a.method === "DELETE") - Number(b.method === "DELETE"))

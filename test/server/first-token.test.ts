@@ -10,7 +10,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-/** Starts a server with this token, and says whether it told that the token is not used. */
+/** Starts a server with this token; returns whether it logged that the token is not used. */
 const startedWith = async (owner_token: string | undefined): Promise<boolean> => {
   let ignored = false
   const app = await openServerApp({

@@ -1,4 +1,4 @@
-/** A rental house on a server: what it answers with the status that is expected, and its rows. */
+/** A rental company on a server: requests with the expected status, and its rows. */
 import { Effect } from "effect"
 import { expect } from "vitest"
 import { Store } from "../../core/kernel/store/store.ts"
@@ -8,14 +8,14 @@ import type { Serving } from "./serving.ts"
 export const poll = { timeout: 30_000, interval: 20 }
 
 export const houseOn = <S extends Serving>(server: S) => {
-  /** Paths are below /api/v1: `/stores`; the owner asks unless it is with another's token. */
+  /** Paths are relative to /api/v1: `/stores`. Sent as the owner, unless another user's token is given. */
   const asks = (method: string, path: string, json?: unknown, token?: string | null) =>
     server.ask(`/api/v1${path}`, { method, json, ...(token === undefined ? {} : { token }) })
   return {
     ...rentalHouse((method, path, json) => asks(method, path, json)),
     ...server,
     asks,
-    /** Asks, and expects this status. */
+    /** Sends a request and expects this status. */
     did: async (status: number, method: string, path: string, json?: object, token?: string | null) => {
       const got = await asks(method, path, json, token)
       expect(got.status, `${method} ${path}: ${got.text}`).toBe(status)

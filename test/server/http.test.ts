@@ -21,7 +21,7 @@ describe("HTTP over a socket", () => {
   })
   const headers = { authorization: `Bearer ${owner_token}`, "content-type": "application/json" }
 
-  /** Sends bytes as they are and reads until the server closes, or has sent `answers` heads. */
+  /** Sends raw bytes and reads until the server closes, or has sent `answers` response heads. */
   const raw = async (text: string | Uint8Array, answers = 1): Promise<string> => {
     const socket = connect(Number(new URL(http.url).port), "127.0.0.1")
     let got = ""
@@ -152,7 +152,7 @@ describe("HTTP over a socket", () => {
     const first = head("GET /api/v1/products/999999 HTTP/1.1", [`Content-Length: ${body.length}`]) + body
     const got = await raw(first + head("GET /api/v1/products?per_page=1 HTTP/1.1", ["Connection: close"]), 2)
     expect(got).toMatch(/^HTTP\/1\.1 404 /)
-    // The next request is answered, or the connection is closed before it.
+    // The next request is answered, or the connection is closed before.
     expect(got.match(/HTTP\/1\.1 \d+ /g)?.slice(1)).toEqual(expect.toBeOneOf([[], ["HTTP/1.1 200 "]]))
     await stillServes()
   })

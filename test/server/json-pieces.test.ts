@@ -1,4 +1,4 @@
-/** A long body read piece by piece is the very data, or the very refusal, that reading it at once gives. */
+/** A long body parsed in pieces gives the same data or error as one parsed at once. */
 import { expect, it } from "vitest"
 import { wire_body_depth_max } from "../../core/kernel/fields/input.ts"
 import type { Json } from "../../core/kernel/fields/field.ts"

@@ -1,4 +1,4 @@
-/** Totals of lists that a server reads from kept counts: those that a count of the rows gives, whatever was done. */
+/** Totals read from stored counts equal counts of the rows after any changes. */
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { rebuild } from "../../core/kernel/runtime/schema.ts"
@@ -6,7 +6,7 @@ import { both_engines } from "../app.ts"
 import { serve, type Serving } from "./serving.ts"
 
 const opportunities = "/api/v1/opportunities"
-/** Queries whose total is kept, by path. */
+/** Queries with stored totals, by path. */
 const queries = {
   [opportunities]: [
     "",
@@ -24,7 +24,7 @@ const queries = {
   "/api/v1/stock_levels": ["", "q[store_id_eq]=2", "q[stock_type_eq]=2"],
   "/api/v1/activities": ["", "q[completed_false]=1", "q[status_id_eq]=2002", "q[type_id_null]=1"]
 }
-/** True of every row, and nothing that counts are kept by. */
+/** True for every row, and without a stored count. */
 const all_rows = "q[created_at_not_null]=1"
 
 let acme_id: number

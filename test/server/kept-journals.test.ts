@@ -1,4 +1,4 @@
-/** Journals that releases left behind (test/fixtures/journals): each is taken in and comes to the rows it came to. */
+/** Journals of earlier releases (test/fixtures/journals): each is imported and yields the rows it had. */
 import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -32,7 +32,7 @@ const takeIn = async (server: Serving, manifest: unknown, events: ReadonlyArray<
   }
   return server.ask(`${path}/finish`, { method: "POST" })
 }
-/** The manifest without what rows hold: by it, tables can be looked at that would be refused for their sums. */
+/** The manifest without checksums of rows, as the tables could be refused for these. */
 const onlyCounted = (manifest: any): unknown => ({
   ...manifest,
   tables: manifest.tables.map((table: { readonly rows: number }) => ({
@@ -69,7 +69,7 @@ describe.each(releases)("the journal of release %s", (release) => {
     const kept = readLines(readPacked(join(folder, "trail.ndjson")).toString()) as ReadonlyArray<Step>
     expect(kept.at(-1)!.to).toBe(events.at(-1).position)
     const again = await trailAgain(events, columnsIn(readJson(join(folder, "manifest.json")).journal.manifest), kept)
-    // A difference persists in later steps: the first one shows which events are read differently.
+    // A difference persists in later steps: the first one shows which events are projected differently.
     const at = kept.findIndex(({ sums }, step) => !isDeepStrictEqual(sums, again[step]!.sums))
     const after = at < 1 ? 0 : kept[at - 1]!.to
     const folded = at < 0 ? [] : events.filter(({ position }) => position > after && position <= kept[at]!.to)

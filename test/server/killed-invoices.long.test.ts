@@ -1,4 +1,4 @@
-/** A server killed while invoices are issued: what it answered stands, and numbers are 1 to n. */
+/** A server killed while invoices are issued: all answered ones exist, with numbers from 1 to n. */
 import { randomInt } from "node:crypto"
 import { afterAll, describe, expect, it } from "vitest"
 import { call, durable_databases } from "./killing.ts"
@@ -9,7 +9,7 @@ afterAll(cleanUp)
 const clients = 16
 const kills = 6
 
-/** Issues until the server is gone; keeps the numbers it answered with. */
+/** Issues invoices until the server is killed; returns the answered numbers. */
 const issuing = async (server: ServerProcess, member_id: number, acknowledged: Map<number, string>): Promise<void> => {
   const items = [{ name: "Heads", unit_price: "10.00" }]
   try {

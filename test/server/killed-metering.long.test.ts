@@ -1,4 +1,4 @@
-/** A server killed under load: what it answered is counted, less at most what it answered in the last second. */
+/** A server killed under load: all answered calls are counted, except for the last second's. */
 import { afterAll, describe, expect, it } from "vitest"
 import { durable_databases, token } from "./killing.ts"
 import { cleanUp, type Env, type ServerProcess, startServer } from "./process.ts"
@@ -10,20 +10,20 @@ const headers = { authorization: `Bearer ${token}` }
 const clients = 4
 const kills = 3
 
-/** A second to wait, and what a flush takes. */
+/** The interval of a second, and the duration of a flush. */
 const flush_millis = 1_500
-/** Longest time without an answer, in milliseconds: a busy machine holds up flushes for as long. */
+/** Longest time without a response, in milliseconds: a busy machine delays flushes by as much. */
 const longestPause = (answered: ReadonlyArray<number>): number =>
   answered.reduce((longest, at, n) => Math.max(longest, at - (answered[n - 1] ?? at)), 0)
 
-/** Asks until the server is gone; keeps when each answer came. */
+/** Sends requests until the server is killed; records the time of each response. */
 const asking = async (server: ServerProcess, answered: Array<number>): Promise<void> => {
   try {
     for (;;) {
       const got = await fetch(`${server.url}/api/v1/stores`, { headers })
       await got.arrayBuffer()
       if (got.status === 200) answered.push(performance.now())
-      // The rate limit of one token.
+      // Keeps to the rate limit of one token.
       await new Promise((resolve) => setTimeout(resolve, 5))
     }
   } catch {
@@ -58,7 +58,7 @@ const killedUnderLoad = async (env: Env): Promise<void> => {
     expect(await logsOf(again)).toBe(now)
     await again.kill("SIGKILL")
     expect(now - counted).toBeGreaterThanOrEqual(sureAt(killed_at).length)
-    // Each client may have had one answered that it did not hear of.
+    // Each client may have had one call whose response it never received.
     expect(now - counted).toBeLessThanOrEqual(answered.length + clients)
     counted = now
   }

@@ -16,7 +16,7 @@ const headers = { authorization: `Bearer ${token}`, "content-type": "application
 const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
 type Acknowledged = Map<number, string>
 
-/** Writes from several clients until stopped or the server is gone; keeps acknowledged and refused writes. */
+/** Several clients write until stopped or the server is killed; records acknowledged and refused writes. */
 const writing = (server: ServerProcess, round: number, acknowledged: Acknowledged) => {
   let stopped = false
   const refused = new Set<number>()
@@ -51,7 +51,7 @@ const writing = (server: ServerProcess, round: number, acknowledged: Acknowledge
   }
 }
 const acknowledged_per_kill_min = 3
-/** In the middle of writes: some have been answered, more are under way. */
+/** Waits until some writes have been answered and others are in progress. */
 const someAcknowledged = async (acknowledged: Acknowledged, before: number): Promise<void> => {
   for (let waits = 0; acknowledged.size < before + acknowledged_per_kill_min && waits < 6_000; waits++) await pause(5)
   expect(acknowledged.size).toBeGreaterThanOrEqual(before + acknowledged_per_kill_min)
@@ -80,7 +80,7 @@ const holdsTogether = (times: number, acknowledged: Acknowledged, { products, po
   expect(acknowledged.size).toBeGreaterThanOrEqual(times * acknowledged_per_kill_min)
   const lost = [...acknowledged].filter(([id, name]) => products.get(id) !== name)
   expect(lost).toEqual([])
-  // The journal has no gap and matches the table.
+  // The journal has no gaps and agrees with the table.
   expect(positions).toEqual(positions.map((_, at) => at + 1))
   expect([...products.keys()].sort((a, b) => a - b)).toEqual([...created].sort((a, b) => a - b))
 }
@@ -113,7 +113,7 @@ describe("a server killed in the middle of writes", () => {
 })
 
 describe("Postgres with synchronous commits, killed in the middle of writes", () => {
-  // The run's own Postgres commits to memory only, which would prove nothing.
+  // The run's shared Postgres does not sync commits, which would prove nothing.
   let postgres: PostgresServer
   beforeAll(async () => {
     postgres = await startPostgres(DURABLE)

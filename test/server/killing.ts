@@ -1,4 +1,4 @@
-/** What tests of killed servers share: where those servers run, on databases that keep what they said they had. */
+/** Servers to be killed, on databases with durable commits. */
 import { databaseOn } from "../postgres-database.ts"
 import { DURABLE, startPostgres } from "../postgres-server.ts"
 import { share } from "../share.ts"
@@ -7,7 +7,7 @@ import { type Body, bodyRead } from "../answers.ts"
 
 export const token = "a-token-of-more-than-twenty-characters"
 
-/** A folder of its own, and the SQLite file in it unless an address is given. */
+/** Environment with its own folder, and an SQLite file in it unless a URL is given. */
 export const environment = async (url?: string): Promise<Env> => ({
   FLIGHTCASE_KEY: "a-key-of-more-than-twenty-characters",
   FLIGHTCASE_TOKEN: token,
@@ -16,7 +16,7 @@ export const environment = async (url?: string): Promise<Env> => ({
   ...(url === undefined ? {} : { DATABASE_URL: url })
 })
 
-/** On a Postgres of its own that commits to disk: the one of the whole run commits to memory alone. */
+/** On its own Postgres with durable commits, as the run's shared one does not sync them. */
 const onDurablePostgres = async (work: (env: Env) => Promise<void>): Promise<void> => {
   const postgres = await startPostgres(DURABLE)
   try {
@@ -28,13 +28,13 @@ const onDurablePostgres = async (work: (env: Env) => Promise<void>): Promise<voi
   }
 }
 
-/** Databases that commit to disk, by name, each with how work runs on it. */
+/** Databases with durable commits, by name, each with how work runs on it. */
 export const durable_databases = share<readonly [string, (work: (env: Env) => Promise<void>) => Promise<void>]>([
   ["an SQLite file", async (work) => work(await environment())],
   ["Postgres", onDurablePostgres]
 ])
 
-/** What the server answers, whatever that is; throws where it was killed meanwhile. */
+/** The server's response, with any status; throws if the server was killed meanwhile. */
 export const call = async (server: ServerProcess, method: string, path: string, body?: object): Promise<Body> => {
   const response = await fetch(`${server.url}/api/v1/${path}`, {
     method,

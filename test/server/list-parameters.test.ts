@@ -1,4 +1,4 @@
-/** Parameters of reads that hold several values: each way clients write them means the same, on either engine. */
+/** Parameters with several values: all ways to write them have the same result on both engines. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { catalogue } from "../../core/catalogue.ts"
 import { both_engines } from "../app.ts"

@@ -1,4 +1,4 @@
-/** Bodies longer than usual cost the server much: they are read for those who may send them, and while there is room. */
+/** Long bodies are expensive: they are read only for permitted users, and while there is room. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { json_body_bytes_max } from "../../core/kernel/fields/input.ts"
 import type { Endpoint } from "../../core/kernel/endpoints/endpoint.ts"
@@ -137,7 +137,7 @@ describe.each(engines)("a body longer than usual, on %s,", (engine) => {
     })
     const second = await send({ target, token: owner_token, length: 2 * json_body_bytes_max })
     expect(second).toMatchObject({ status: 503, read: false, headers: { "retry-after": "2" } })
-    // Ordinary ones are taken as ever.
+    // Bodies of ordinary length are still accepted.
     expect((await send({ target, token: owner_token, length: 1_000 })).status).toBe(422)
     arrive(new TextEncoder().encode("{}"))
     expect((await first)!.status).toBe(422)

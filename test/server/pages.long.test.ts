@@ -1,4 +1,4 @@
-/** Every page the server answers, in a browser: what axe finds in it, and what it writes to the console. */
+/** All pages of the server in a browser: faults found by axe, and messages on the console. */
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -29,7 +29,7 @@ describe.skipIf(path === undefined)("a page of the server", () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  /** A quotation at a public address. */
+  /** Public address of a quotation. */
   const shared = async (link: object = {}): Promise<string> => {
     const { did } = house
     const { member } = await did("POST", "/members", { name: "Ann Ltd", membership_type: "organisation" })
@@ -49,7 +49,7 @@ describe.skipIf(path === undefined)("a page of the server", () => {
     await page.click("button[type=submit]")
   }
   const goes = (address: string) => async (page: Page) => void (await page.goto(house.url + address))
-  /** Steps on one page, which is looked at after each. */
+  /** Steps on one page, which is checked after each. */
   const visits: { readonly [name: string]: ReadonlyArray<(page: Page) => Promise<void>> } = {
     "/": [goes("/")],
     "an unknown path": [goes("/nowhere")],
@@ -120,7 +120,7 @@ describe.skipIf(path === undefined)("a page of the server", () => {
       const page = await context.newPage()
       const say = (text: string): void => void complaints.push(`${width} ${scheme}: ${page.url()}: ${text}`)
       listenToPage(page, house.url, (text) => {
-        // The browser itself notes a status that is no 200, and Scalar its version.
+        // The browser logs every error status, and Scalar its version.
         if (!/Failed to load resource|^console: @scalar\/api-reference@/.test(text)) say(text)
       })
       for (const step of visits[name]!) {

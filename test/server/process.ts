@@ -1,4 +1,4 @@
-/** The real server as a process of its own, on a free port and in a folder of its own. */
+/** The real server in its own process, on a free port and in its own folder. */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdtemp, rm } from "node:fs/promises"
@@ -12,7 +12,7 @@ export interface ServerProcess {
   readonly stderr: () => string
   readonly stdout: () => string
   readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>
-  /** Sends a signal and waits for the end. */
+  /** Sends a signal and waits until the process ends. */
   readonly kill: (
     signal: NodeJS.Signals
   ) => Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>
@@ -29,7 +29,7 @@ export const folderOfItsOwn = async (): Promise<string> => {
   folders.push(folder)
   return folder
 }
-/** After each test file: nothing is left running, no folder left behind. */
+/** After each test file, ends all processes and deletes their folders. */
 export const cleanUp = async (): Promise<void> => {
   for (const one of running) await one.kill("SIGKILL")
   for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true })

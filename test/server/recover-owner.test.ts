@@ -1,6 +1,6 @@
 /**
- * A lost owner token: access to the server's machine suffices for a new one, beside a running server, without other
- * changes.
+ * A lost owner token: access to the server's machine suffices to issue a new one, beside a running server, without
+ * other changes.
  */
 import { mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -47,7 +47,7 @@ describe.each(both_engines)("an owner's lost token on %s", (engine) => {
       expect.arrayContaining(["First owner", "Recovered at the server"])
     )
     expect((await ask("/api/v1/stores", { token: lost })).status).toBe(200)
-    // It goes on with its own numbers.
+    // The running server continues with its ids.
     const made = await ask("/api/v1/tokens", { token: secret, json: { name: "Another", abilities: ["*"] } })
     expect(made.status).toBe(201)
     expect(made.body.token.id).toBeGreaterThan(id)

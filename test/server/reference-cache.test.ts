@@ -56,7 +56,7 @@ describe.each(both_engines)("rows cached between requests on %s", (engine) => {
     server.setClock(noon)
     expect(await server.run(namesOf(id))).toEqual(["Truss", "Truss"])
     await server.run(renamedUnseen(id, "Changed by other means"))
-    // On Postgres the notice of the group's own creation may come only now, and is heeded.
+    // On Postgres the notice of the group's creation may arrive only now, and invalidates the cache.
     if (engine === "sqlite") expect(await server.run(namesOf(id))).toEqual(["Truss", "Truss"])
     server.setClock(noon + 1_000)
     expect(await server.run(namesOf(id))).toEqual(["Changed by other means", "Changed by other means"])
@@ -118,7 +118,7 @@ describe.each(both_engines)("rows cached between requests on %s", (engine) => {
       })
     )
     expect([before, own]).toEqual([[custom_field.display_name], ["Resistance"]])
-    // On Postgres the notice of the field's own creation may come only now, and is heeded.
+    // On Postgres the notice of the field's creation may arrive only now, and invalidates the cache.
     if (engine === "sqlite") expect(unseen).toEqual(before)
     expect(await server.run(labels)).toEqual(["Resistance"])
   })

@@ -1,4 +1,4 @@
-/** Secrets among the settings: on the server alone, and nowhere else to be read. */
+/** Secret settings: stored on the server only, and readable nowhere else. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -42,7 +42,7 @@ const changes = async (server: Serving) =>
       Effect.flatMap(Store, (store) => store.find(journal, { stream: "settings:mail" }, { order: ["position"] }))
     )
   ).map(({ data, type }) => ({ type, data }))
-/** Everything the database holds, as text. */
+/** The whole database as text. */
 const everything = (server: Serving) =>
   server.run(
     Effect.gen(function* () {

@@ -1,4 +1,4 @@
-/** What is secret is declared so, whatever slice has it, and what is declared so is shown nowhere. */
+/** Secrets are declared as such in every slice, and declared secrets appear nowhere. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { catalogueOf } from "../../core/kernel/endpoints/endpoint.ts"
 import { text } from "../../core/kernel/fields/field.ts"
@@ -6,7 +6,7 @@ import { plainTable, type Table } from "../../core/kernel/tables/table.ts"
 import { serve, type Serving } from "./serving.ts"
 
 const like_a_secret = /secret|sealed|password|(^|_)hash$/
-/** Times and labels of secrets, which are none. */
+/** Times and labels of secrets, which are not secret themselves. */
 const is_told = /_(until|at)$/
 
 describe("the tables of a server", () => {

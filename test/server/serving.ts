@@ -1,4 +1,4 @@
-/** A server without a socket for tests: the whole catalogue on either engine, called as by HTTP. */
+/** A server without a socket: the whole catalogue on either engine, called as over HTTP. */
 import { Clock, Context, Duration, Effect, Scope, Stream } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
 import { danglingReferences } from "../../core/kernel/runtime/reference-checks.ts"
@@ -15,7 +15,7 @@ import { type FreshDatabase, freshDatabase, type Template } from "../postgres.ts
 import { copyOfImage, type SqliteImage } from "../sqlite-image.ts"
 import type { Body } from "../answers.ts"
 
-/** A part of the API's description; what it lacks fails the test. */
+/** Part of the API's description; missing keys fail the test. */
 export type Described = { readonly [key: string]: any }
 export const owner_token = "owner-token-of-the-tests"
 
@@ -23,7 +23,7 @@ export interface Sent {
   readonly method?: string
   /** Sent as JSON. */
   readonly json?: unknown
-  /** Sent as it is. */
+  /** Sent unchanged. */
   readonly bytes?: string | Uint8Array
   /** null: no Authorization header. */
   readonly token?: string | null
@@ -42,44 +42,44 @@ export interface Serving {
   readonly app: ServerApp
   readonly ask: (target: string, sent?: Sent) => Promise<Got>
   readonly run: <A, E>(effect: Effect.Effect<A, E, Store | CommandRuntime | ServerContext>) => Promise<A>
-  /** From now on it is this instant. */
+  /** Sets the time. */
   readonly setClock: (millis: number) => void
   readonly close: () => Promise<void>
 }
 
 export interface ServeOptions extends Partial<ServerOptions> {
-  /** Requests are taken as clients send them; without it they are refused for what would be passed over. */
+  /** Accepts what clients may send; by default, parameters that would be ignored are refused. */
   readonly lenient?: boolean
   /** Called for responses that differ from the description; by default they fail the test. */
   readonly undescribed?: (problem: string) => void
 }
 
 let drawing: Renderer | undefined
-/** Draws for all servers of a worker: a thread takes more than a second of CPU to load its libraries. */
+/** Renders for all servers of a worker, as loading its libraries takes a thread over a second of CPU. */
 export const sharedRenderer = (): Renderer =>
   (drawing ??= Effect.runSync(Scope.provide(makeRenderer({ idle_millis: 600_000 }), Scope.makeUnsafe())))
 
 export const tests_key = "key-of-the-tests-which-is-long"
 const plain_options = { key: tests_key, owner_token, rate_limit: 1_000_000 }
 
-/** Fills an empty database as the first start of a server does. */
+/** Fills an empty database like a server's first start. */
 export const openOnce = async (
   database: Database,
   options: Pick<ServerOptions, "key" | "owner_token"> = plain_options
 ): Promise<void> => {
   const app = await openServerApp({ database, ...options })
-  // A copy is made as much as an hour later: what fell due since must not be made up in it.
+  // Copies may be used up to an hour later, and must not catch up on scheduled work.
   await app.run(Effect.flatMap(Store, (store) => store.run("delete from timed_work")))
   await app.close()
 }
-/** A database as a server leaves it that was started once, with the owner's token of the tests; made once a run. */
+/** A database as after a server's first start, with the tests' owner token; created once per run. */
 export const startedServer: Template = {
   name: "started_server",
   prepare: (url) => openOnce({ kind: "pg", url, connections_max: 2 })
 }
-/** The same on SQLite; made once for each worker. */
+/** The same on SQLite, created once per worker. */
 const startedServerFile: SqliteImage = { name: "started_server", prepare: (path) => openOnce({ kind: "sqlite", path }) }
-/** Whether the database is pristine for a first start: no other clock, owner or slice. */
+/** Whether options equal those of the template: no other clock, owner or slice. */
 const isStartedAlike = ({ owner_token, slices, services, onOwnerToken }: ServeOptions): boolean =>
   [owner_token, slices, services, onOwnerToken].every((option) => option === undefined) && isTheMachinesTime()
 
@@ -89,7 +89,7 @@ export interface OwnDatabase {
   readonly database: Database
   readonly drop: () => Promise<void>
 }
-/** A database of the test's own, as {@link startedServer} left it. */
+/** A new database with the content of {@link startedServer}. */
 export const startedDatabase = async (engine: Engine): Promise<OwnDatabase> => {
   if (engine === "pg") return onPostgres(await freshDatabase(startedServer))
   const { path, remove } = await copyOfImage(startedServerFile)
@@ -131,7 +131,7 @@ export const serve = async (
     },
     ask: (target, sent = {}) => askOf(app, target, lenient ? sent : { ...sent, headers: strictly(sent.headers) }),
     close: async () => {
-      // Whatever a suite did, nothing it leaves names a row that has gone. A database of the suite's own may be a damaged one.
+      // References to missing rows, which no suite may leave. A suite's own database may be damaged on purpose.
       const dangling =
         options.database === undefined ? await app.run(danglingReferences(catalogue.references, catalogue.table)) : []
       await app.close()
@@ -167,12 +167,12 @@ export const askOf = async (
 }
 const gotWhole = async (reply: HttpResponse): Promise<Got> =>
   gotOf(
-    // Endless responses are left to their reader.
+    // Endless responses are left to the test.
     typeof reply.body === "object" && "stream" in reply.body && reply.body.size_bytes !== undefined
       ? { ...reply, body: Buffer.concat(await Effect.runPromise(Stream.runCollect(reply.body.stream))) }
       : reply
   )
-/** A stream is left as it is. */
+/** Streams are left unread. */
 const gotOf = (reply: HttpResponse): Got => {
   const { body } = reply
   const bytes =
@@ -203,7 +203,7 @@ export const described = <App extends Pick<ServerApp, "answer" | "ask" | "catalo
     ask: async (asked, giveUp) => held(asked, await app.ask(asked, giveUp))
   }
 }
-/** Over a socket clients see only 500: the cause is reported here. */
+/** Clients of a socket see only 500, so the cause is reported here. */
 const fails = (problem: string): never => {
   console.error(`Not as described: ${problem}`)
   throw new Error(`Not as described: ${problem}`)

@@ -34,7 +34,7 @@ describe("a starting server", () => {
     expect(await first.kill("SIGTERM")).toEqual({ code: 0, signal: null })
     const second = await startServer({ FLIGHTCASE_DATA: folder, FLIGHTCASE_TOKEN: token })
     expect((await ask(second.url)).status).toBe(200)
-    // The database was not empty: the variable makes no second owner's token.
+    // The database was not empty, so the variable creates no second owner token.
     expect((await fetch(`${second.url}/api/v1/products`, { headers })).status).toBe(401)
     expect(second.stderr()).not.toMatch(/\d+\|[A-Za-z0-9_-]{43}/)
     expect(await readFile(join(folder, "key"), "utf8")).toBe(kept)
@@ -42,7 +42,7 @@ describe("a starting server", () => {
   })
   it("serves from the command line until a signal arrives", async () => {
     const server = await startServer({ FLIGHTCASE_DATA: await folderOfItsOwn() }, "command line")
-    // A command that is done ends its process after half a second.
+    // A finished command exits within half a second.
     const ended = await Promise.race([server.ended, setTimeout(1_500)])
     expect(ended, server.stderr()).toBeUndefined()
     expect((await fetch(`${server.url}/api/v1/system/health`)).status).toBe(200)
@@ -252,7 +252,7 @@ describe("an invalid start of the server", () => {
     for (const name of [folder, link])
       expect(await refused({ FLIGHTCASE_DATA: name })).toMatch(/another Flightcase server .*FLIGHTCASE_DATA/)
     expect((await fetch(`${first.url}/api/v1/products`, { headers })).status).toBe(200)
-    // A killed one leaves nothing that would keep the next from starting.
+    // A killed server leaves nothing that prevents the next start.
     await first.kill("SIGKILL")
     const next = await startServer({ FLIGHTCASE_DATA: folder })
     expect((await stat(join(folder, "server.lock"))).mode & 0o777).toBe(0o600)
@@ -272,7 +272,7 @@ describe("a stopping server", () => {
     const server = await startServer({ FLIGHTCASE_DATA: await folderOfItsOwn(), FLIGHTCASE_TOKEN: token })
     const { port } = new URL(server.url)
     const { connect } = await import("node:net")
-    // A request whose body is still on its way when the signal comes.
+    // A request whose body is still arriving at the signal.
     const slow = connect(Number(port), "127.0.0.1")
     await once(slow, "connect")
     const body = `{"name":"In flight"}`
@@ -281,7 +281,7 @@ describe("a stopping server", () => {
     )
     let got = ""
     slow.on("data", (part) => (got += part))
-    // Answered, so the server has read what came before it.
+    // A response shows that the server has read the bytes before it.
     expect((await fetch(`${server.url}/api/v1/system/health`)).status).toBe(200)
     const ended = server.kill("SIGTERM")
     for (let tries = 0; tries < 200; tries++) {

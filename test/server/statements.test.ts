@@ -1,4 +1,4 @@
-/** What a request costs that does not depend on the machine: statements, round trips, rows, commits and fibers. */
+/** Costs of requests that do not depend on the machine: statements, round trips, rows, commits and fibers. */
 import { StatementSync } from "node:sqlite"
 import { Effect } from "effect"
 import pg from "pg"
@@ -15,8 +15,8 @@ beforeAll(async () => {
 afterAll(() => server.close())
 
 /**
- * Of the second of two such requests, on the connection that names products: jobs, limits and metering send theirs by the
- * clock.
+ * Statements of the second of two equal requests, on the connection that names products, as jobs, limits and metering
+ * send theirs at any time.
  */
 const statementsOf = async (request: () => Promise<unknown>): Promise<ReadonlyArray<string>> => {
   await request()
@@ -39,7 +39,7 @@ const statementsOf = async (request: () => Promise<unknown>): Promise<ReadonlyAr
   }
 }
 
-/** Statements of the transaction with this one; jobs have transactions of their own, before or after it. */
+/** The transaction that contains this statement; those of jobs come before or after it. */
 const transactionOf = (statements: ReadonlyArray<string>, one: string, begin: string): ReadonlyArray<string> => {
   const at = statements.indexOf(one)
   return statements.slice(statements.lastIndexOf(begin, at), statements.indexOf("COMMIT", at) + 1)
@@ -95,7 +95,7 @@ describe("a request to a server on SQLite", () => {
   })
   afterAll(() => on_file.close())
   const fiberId = () => on_file.run(Effect.withFiber(({ id }) => Effect.succeed(id)))
-  /** Statements that are run meanwhile, with the number of rows each returned. */
+  /** Statements run meanwhile, with the number of rows each returned. */
   const readsOf = async (request: () => Promise<unknown>) => {
     const all = vi.spyOn(StatementSync.prototype, "all")
     try {
@@ -197,7 +197,7 @@ describe("a request to a server on SQLite", () => {
       await on_file.ask("/api/v1/opportunities/1")
       return (await fiberId()) - before - 1
     }
-    // Jobs and limits start theirs by the clock.
+    // The minimum of several runs, as jobs and limits start fibers at any time.
     expect(Math.min(await started(), await started(), await started())).toBe(1)
   })
 })

@@ -1,4 +1,4 @@
-/** The database held by somebody, or full: what can still be answered is, and the rest is refused with its reason. */
+/** A locked or full database: what can be answered is, all else is refused with the reason. */
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import pg from "pg"
@@ -22,7 +22,7 @@ afterEach(async () => {
 
 interface Held {
   readonly server: Serving
-  /** Takes what every writer needs, as somebody at a database console does; answers how to let it go. */
+  /** Locks what every writer needs, as from a database console; returns the function that unlocks it. */
   readonly hold: () => Promise<() => Promise<void>>
   readonly database: FreshDatabase | undefined
 }
@@ -69,13 +69,13 @@ describe.each(share(engines))("a lock held by another connection on %s", (engine
     await makeProduct(server, "Lamp")
     const letGo = await hold()
     let answered = 0
-    // More than there are connections.
+    // More requests than connections.
     const writing = Array.from({ length: 12 }, (_, at) =>
       makeProduct(server, `Held ${at}`).finally(() => {
         answered++
       })
     )
-    // Past what is believed for a moment without asking the database.
+    // Longer than caches are used without asking the database.
     await new Promise((resolve) => setTimeout(resolve, 1_100))
     for (let times = 0; times < 6; times++) {
       expect(await server.ask("/api/v1/products")).toMatchObject({ status: 200, body: { meta: { total: 1 } } })
@@ -126,7 +126,7 @@ describe("health on Postgres", () => {
     await admin.connect()
     const setReadOnly = async (value: "on" | "off"): Promise<void> => {
       await admin.query(`alter database ${name} set default_transaction_read_only = ${value}`)
-      // Connections made before keep what held then.
+      // Existing connections keep their earlier setting.
       await admin.query(
         "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
       )

@@ -21,7 +21,7 @@ const noon = Date.parse("2026-06-18T12:00:00.000Z")
 const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
 type Ask = (target: string, sent?: Sent) => Promise<Answer>
 
-/** Somebody with a role of their own and a token. */
+/** Creates a user with a role and a token. */
 const somebody = async (ask: Ask, name: string) => {
   const made = async (path: string, json: object) => {
     const { status, body } = await ask(`/api/v1/${path}`, { json })
@@ -47,7 +47,7 @@ type Somebody = Awaited<ReturnType<typeof somebody>>
 const makesProducts = async (ask: Ask, { secret }: Somebody): Promise<number> =>
   (await ask("/api/v1/products", { token: secret, json: { name: "Lamp" } })).status
 
-/** Resolves once the server receives commits of others: it reports when it listens, and each notice. */
+/** Resolves once the server receives others' commits: it reports when it listens, and each notice. */
 const listens = async (app: ServerApp, url: string): Promise<void> => {
   let heard = 0
   const stop = await app.run(
@@ -118,7 +118,7 @@ describe("two servers on one Postgres, with frozen clocks so that no cache expir
     expect(await makesProducts(there, who)).toBe(201)
     const [target, sent] = change(who)
     expect((await here(target, sent)).status).toBeLessThan(300)
-    // At once where it was changed.
+    // Effective at once on the server that changed it.
     expect(await makesProducts(here, who)).toBe(status)
     expect(await eventually(() => makesProducts(there, who), status)).toBe(status)
   })
@@ -159,7 +159,7 @@ describe("two servers on one Postgres, with frozen clocks so that no cache expir
   })
 })
 
-/** Like a server whose notice is lost: the database changes without one. */
+/** Changes the database without a notice, as if it were lost. */
 const unheard = (...changes: ReadonlyArray<RowChange>) => Effect.flatMap(Store, (store) => store.apply(changes))
 
 describe.each(both_engines)("changes whose notification is lost, on %s", (engine) => {
@@ -192,7 +192,7 @@ describe.each(both_engines)("changes whose notification is lost, on %s", (engine
         .status
     ).toBe(200)
     expect(await expiry()).toBe("2026-07-18T12:00:00.000Z")
-    // Read once more outside of a transaction, it is kept.
+    // Cached after another read outside of a transaction.
     expect((await server.ask("/api/v1/products")).status).toBe(200)
     await server.run(unheard(update(settings_table, "api.token_expiration_days", { value: 10 })))
     server.setClock(noon + 1_000)

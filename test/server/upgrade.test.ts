@@ -1,6 +1,6 @@
 /**
- * Databases that earlier releases left behind (test/fixtures/releases), and empty ones as they made them
- * (test/fixtures/schema): this release brings them to the schema of a fresh one, with every row they held.
+ * Databases of earlier releases (test/fixtures/releases), and empty ones they created (test/fixtures/schema): this
+ * release upgrades them to the schema of a fresh one, with all their rows.
  */
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -22,7 +22,7 @@ import { clockAt, serve } from "./serving.ts"
 
 const token = "owner-token-of-the-fixtures"
 const schemas_folder = join(import.meta.dirname, "../fixtures/schema")
-/** No answer that was stored for a day has expired. */
+/** Responses stored for a day have not expired by then. */
 const soon_after = Date.parse("2026-06-18T13:00:00.000Z")
 const drops: Array<() => Promise<void>> = []
 afterEach(async () => {
@@ -36,7 +36,7 @@ const emptyDatabase = async (engine: Engine): Promise<Database> => {
   drops.push(drop)
   return { kind: "pg", url, connections_max: 3 }
 }
-/** Runs an effect on the database as it is, without a server. */
+/** Runs an effect on a database without a server. */
 const on = async <A, E>(database: Database, effect: Effect.Effect<A, E, Store>): Promise<A> => {
   const sql =
     database.kind === "pg" ? Postgres.layer({ url: database.url, max: 2 }) : Sqlite.layer({ path: database.path })
@@ -47,7 +47,7 @@ const on = async <A, E>(database: Database, effect: Effect.Effect<A, E, Store>):
     await runtime.dispose()
   }
 }
-/** Several statements at once, as a file holds them. */
+/** Runs a script of several statements. */
 const script = async (database: Database, text: string): Promise<void> => {
   if (database.kind === "pg") {
     const client = new pg.Client(database.url)

@@ -1,4 +1,4 @@
-/** Forms with files, as they come from a request: into the store of files and out again. */
+/** Files in forms: from the request into the file store and out again. */
 import { createHash } from "node:crypto"
 import { readdirSync, rmSync } from "node:fs"
 import { mkdtemp } from "node:fs/promises"

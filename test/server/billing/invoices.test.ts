@@ -78,7 +78,7 @@ describe.each(both_engines)("billing requests on %s", (engine) => {
     expect((await shown(id)).emailed_at).toBeNull()
   })
 
-  /** Filters of money compare major units, each row at the decimals of its own currency. */
+  /** Money filters compare major units, by the decimals of each row's currency. */
   describe("money filters of invoices", () => {
     let filtered_id: number
     beforeAll(async () => {
@@ -191,7 +191,7 @@ describe.each(engines)("the overdue sweep on %s", (engine) => {
   })
 })
 
-/** Postings for accounting: complete, each document once. */
+/** Accounting exports are complete, with each document once. */
 describe.each(engines)("accounting on %s", (engine) => {
   opensBilling(engine)
   const told = async (kind: string, more = ""): Promise<ReadonlyArray<any>> =>

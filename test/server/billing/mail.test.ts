@@ -1,4 +1,4 @@
-/** Invoices by e-mail; also where logos and texts mean ill, and of as many rows as there may be. */
+/** Invoices by e-mail, also with malicious logos and texts, and with the maximum number of rows. */
 import { deflateSync } from "node:zlib"
 import { afterEach, beforeAll, describe, expect, it } from "vitest"
 import { engines, plays_everything } from "../../app.ts"
@@ -10,7 +10,7 @@ import { pagesOfPdf } from "../print/pdf-text.ts"
 import { fadingPng } from "../print/png.ts"
 import { type Billing, billingOf } from "./billing.ts"
 
-/** Names dimensions that its few bytes do not have. */
+/** A small file that claims huge dimensions. */
 const hugePng = (): Buffer => {
   const png = Buffer.from(fadingPng(4, 4))
   png.writeUInt32BE(60_000, 16)

@@ -1,4 +1,4 @@
-/** Payments reported by providers, from the webhook's bytes to the invoice. */
+/** Payments reported by providers, from the webhook request to the invoice. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type Engine, both_engines } from "../../app.ts"
 import { signedGeneric, signedStripe } from "../delivery/inbound/signing.ts"
@@ -139,7 +139,7 @@ describe.each(both_engines)("payments received by webhook on %s", (engine: Engin
       const [status, result] = await refundTold("pi_hand_4", 3_000)
       expect([status, result]).toEqual(["failed", expect.stringMatching(/refund \d+ of 30.00 EUR .* payment_id/)])
       expect(await shown(id)).toEqual(["partially_paid", "30.00", 3])
-      // Another amount is another refund.
+      // Another amount counts as another refund.
       expect((await refundTold("pi_hand_5", 1_000))[0]).toBe("done")
       expect(await shown(id)).toEqual(["partially_paid", "40.00", 4])
     })

@@ -1,4 +1,4 @@
-/** A database knows the one store its files are in. */
+/** A database is bound to the one store that holds its files. */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -38,7 +38,7 @@ describe("servers on one Postgres", () => {
     await expect(start("its-own")).rejects.toMatchObject({
       message: `The files of this database are in ${join(place, "shared", "blobs")}, not in ${join(place, "its-own", "blobs")}: share that folder among the servers, name a bucket with FLIGHTCASE_BLOBS, or copy its files here, store-id included (it must say ${mark}).`
     })
-    // Started again it is refused again.
+    // Refused again at the next start.
     await expect(start("its-own")).rejects.toThrow("share that folder")
   })
   it("agree on one folder of files when they start at the same time", async () => {

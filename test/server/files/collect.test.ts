@@ -1,4 +1,6 @@
-/** Content is kept while a row names it, a day longer, and never lost to what comes at the moment of its removal. */
+/**
+ * Content is kept while a row references it and a day longer, and never lost to a reference added during its removal.
+ */
 import { Effect, Stream } from "effect"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { insert, remove, type RowOf } from "../../../core/kernel/tables/table.ts"
@@ -11,7 +13,7 @@ import { both_engines } from "../../app.ts"
 import { serve, type Serving } from "../serving.ts"
 
 const hour = 3_600_000
-/** Long after these tests are run: the server's own timed works go by the real clock, and remove nothing of then. */
+/** Far in the future: the server's own scheduled work uses the real clock and removes nothing of that time. */
 const start = Date.parse("2066-11-22T12:00:00.000Z")
 
 describe.each(both_engines)("the collection of unused files on %s", (engine) => {
@@ -43,7 +45,7 @@ describe.each(both_engines)("the collection of unused files on %s", (engine) => 
     made_at: new Date(now).toISOString(),
     expires_at: new Date(now + 9_000 * hour).toISOString()
   })
-  /** As a command records it: checked and written in one transaction. */
+  /** As a command records it: checked and referenced in one transaction. */
   const name = (sha256: string, uuid: string): Promise<"named" | Rejection> =>
     server.run(
       Effect.flatMap(Store, (store) => {
@@ -120,7 +122,7 @@ describe.each(both_engines)("the collection of unused files on %s", (engine) => 
     pass(25)
     const store = await blobs()
     const meanwhile: Array<unknown> = []
-    // The moment between the mark and the removal.
+    // Between the mark and the removal.
     const removing = {
       ...store,
       remove: (one: string) =>
@@ -143,7 +145,7 @@ describe.each(both_engines)("the collection of unused files on %s", (engine) => 
       remove: (one: string) =>
         Effect.promise(async () => {
           again = keep("comes meanwhile")
-          // Long enough for it to have been stored, if it did not wait.
+          // Long enough for it to be stored if it did not wait.
           await new Promise((resolve) => setTimeout(resolve, 300))
           await Effect.runPromise(store.remove(one))
         })
@@ -178,7 +180,7 @@ describe.each(both_engines)("the collection of unused files on %s", (engine) => 
     expect([await collect(), await isThere(sha256)]).toEqual([1, false])
   })
 
-  /** One pass whose removals do what the test says. */
+  /** One pass with removals controlled by the test. */
   const collectIn = (store: ServerContext["Service"]["blobs"]): Promise<number> =>
     server.run(
       Effect.flatMap(ServerContext, (context) =>
@@ -212,7 +214,7 @@ describe.each(both_engines)("the collection of unused files on %s", (engine) => 
         () => collect(),
         async () => pass(chance(30))
       ]
-      // Two at the same moment.
+      // Two actions at once.
       await Promise.all([act[chance(5)]?.(), act[chance(4)]?.()])
       for (const sha256 of named.values()) expect(await isThere(sha256), `step ${step}`).toBe(true)
     }

@@ -1,4 +1,4 @@
-/** Types by content, of files that claim more than they hold. */
+/** File types detected from content, also of files that claim more than they hold. */
 import { crc32, deflateRawSync, deflateSync, gzipSync } from "node:zlib"
 import { describe, expect, it } from "vitest"
 import { isShownInPlace, typeOfContent } from "../../../server/files/content-type.ts"
@@ -11,7 +11,7 @@ const chunk = (type: string, data: Buffer): Buffer => {
   tail.writeUInt32BE(crc32(body))
   return Buffer.concat([head, body, tail])
 }
-/** A picture of 50 000 × 50 000 points in a few kilobytes, as PNG. */
+/** A PNG of 50 000 × 50 000 pixels in a few kilobytes. */
 const vastPng = (): Buffer => {
   const size = Buffer.alloc(13)
   size.writeUInt32BE(50_000, 0)

@@ -1,4 +1,4 @@
-/** A process that keeps files in a folder, killed at any moment: what it said is kept is whole, all else is nothing. */
+/** A process killed while it stores files in a folder: acknowledged files are complete, others are absent. */
 import { spawn } from "node:child_process"
 import { createHash } from "node:crypto"
 import { once } from "node:events"
@@ -29,14 +29,14 @@ describe("a folder of files", () => {
         child.stdout.on("data", (part) => (said += String(part)))
         const ended = once(child, "close")
         while (!said.includes("\n")) await new Promise((resolve) => setTimeout(resolve, 1))
-        // Anywhere in the few milliseconds of a file's way: writing, bringing to disk, naming.
+        // Killed anywhere within the few milliseconds of storing: writing, syncing, renaming.
         await new Promise((resolve) => setTimeout(resolve, (kill * 7) % 30))
         child.kill("SIGKILL")
         await ended
         for (const sha256 of said.split("\n").slice(0, -1)) kept.add(sha256)
         if (existsSync(join(folder, "tmp"))) temporary += readdirSync(join(folder, "tmp")).length
         const store = folderStore({ folder, alone: true })
-        // The clock of the file system is coarser than that of the process.
+        // The file system's clock is coarser than the process's.
         await new Promise((resolve) => setTimeout(resolve, 20))
         await Effect.runPromise(folderStore({ folder, alone: true }).sweep)
         expect(readdirSync(join(folder, "tmp"))).toEqual([])
@@ -51,7 +51,7 @@ describe("a folder of files", () => {
         for (const sha256 of kept) expect(names.has(sha256)).toBe(true)
       }
       console.info(`${kept.size} files kept, ${temporary} temporary files left by ${kills} kills and removed`)
-      // Otherwise no kill met a file on its way, and nothing was tried.
+      // Otherwise no kill hit a file being stored, and nothing was tested.
       expect(temporary).toBeGreaterThan(0)
     } finally {
       rmSync(folder, { recursive: true, force: true })

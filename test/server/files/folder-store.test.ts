@@ -1,4 +1,4 @@
-/** Files in a folder: what any store does, closed to others, and clear about a disk that does not work. */
+/** Files in a folder: the contract of stores, permissions, and messages about a failing disk. */
 import { execFileSync } from "node:child_process"
 import {
   chmodSync,

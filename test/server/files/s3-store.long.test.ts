@@ -1,4 +1,4 @@
-/** Files in a bucket, as S3 answers: what any store does, faults that pass, and a server that keeps its files there. */
+/** Files in an S3 bucket: the contract of stores, temporary faults, and a server that uses one. */
 import { readdirSync, rmSync, existsSync, mkdtempSync } from "node:fs"
 import { createServer, type Server } from "node:http"
 import { type AddressInfo } from "node:net"
@@ -157,7 +157,7 @@ describe.skipIf(tools === undefined)("a bucket of files", () => {
     ).rejects.toMatchObject({ message: expect.stringContaining("The bucket nothing/") })
   })
 
-  /** In front of the bucket, as a proxy that may answer instead. */
+  /** A proxy before the bucket that may answer itself. */
   const before = async (
     meet: (
       request: import("node:http").IncomingMessage,

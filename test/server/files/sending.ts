@@ -1,4 +1,4 @@
-/** What the tests of files share: forms as clients send them. */
+/** Forms as clients send them, for tests of files. */
 export type Field = readonly [string, string | Blob, string?]
 
 export const formOf = async (

@@ -1,4 +1,4 @@
-/** Signed addresses of files: whole, in part, and not at all. */
+/** Files at signed addresses: complete, ranges, and refusals. */
 import { Effect, Stream } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"

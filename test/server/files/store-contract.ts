@@ -26,7 +26,7 @@ export const contentOf = async (
 const listed = async (store: BlobStore): Promise<ReadonlyArray<string>> =>
   (await run(Stream.runCollect(store.list))).map(({ sha256 }) => sha256).sort()
 
-/** `temporary`: names of temporary files that are there. */
+/** `temporary`: names of existing temporary files. */
 export const storeContract = (opened: () => BlobStore, temporary: () => ReadonlyArray<string>): void => {
   it("content is returned byte for byte, with its type, in full or in part", async () => {
     const store = opened()

@@ -1,4 +1,4 @@
-/** Uploads through a socket: of the greatest length, longer, cut off, and what is left of each. */
+/** Uploads over a socket: the longest allowed, longer ones, interrupted ones, and what each leaves behind. */
 import { createHash } from "node:crypto"
 import { once } from "node:events"
 import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs"
@@ -49,7 +49,7 @@ describe.each(engines)("an upload on %s", (engine) => {
     })
     return { status: answer.status, body: bodyRead(await answer.json()) }
   }
-  /** Temporary files, content and the rows of both. */
+  /** Temporary files, stored content, and the rows of both. */
   const left = async () => ({
     temporary: existsSync(join(folder, "blobs", "tmp")) ? readdirSync(join(folder, "blobs", "tmp")) : [],
     content: (

@@ -1,4 +1,4 @@
-/** A process that keeps files in a folder until it is killed, and says of each that it is kept. */
+/** A process that stores files in a folder until it is killed, and prints each one once it is stored. */
 import { Effect, Stream } from "effect"
 import { receiveAll } from "../../../server/ports/blob-store.ts"
 import { folderStore } from "../../../server/files/open-store.ts"

@@ -1,4 +1,4 @@
-/** A request that began before the minute it is counted in. */
+/** Requests that began before the minute in which they are counted. */
 import { describe, expect, it } from "vitest"
 import { makeLocalRateLimiter, makeSharedRateLimiter } from "../../../server/http/limits.ts"
 import { engines } from "../../app.ts"

@@ -34,7 +34,7 @@ describe("a process's reservation of a minute's limit", () => {
   )
 })
 
-/** Several processes with one counter. */
+/** Several processes that share one counter. */
 const processesWith = (count: number, later?: Steps["later"]) => {
   const { counters, take, told, world } = makeCounters(later)
   const limiters: ReadonlyArray<RateLimiter> = Array.from({ length: count }, () =>
@@ -132,7 +132,7 @@ describe("a rate limit under any order of requests and database responses", () =
         if (state instanceof Promise) void state.then(settle)
         else settle(state)
       }
-      // Some processes fall silent after a while: what they hold is lost to the others.
+      // Some processes stop after a while: their reserves are lost to the others.
       const silent_from = limiters.map((_, at) => (at === 0 ? Infinity : chance() * limit * 2))
       for (let at = 0; at < limit * 3 + 20; at++) {
         const process = Math.floor(chance() * count)
@@ -148,7 +148,7 @@ describe("a rate limit under any order of requests and database responses", () =
       expect(total).toBeLessThanOrEqual(limit)
       expect(counters.get(`${noon / 60_000} token`)).toBe(limit)
       expect(refused).toBeGreaterThan(0)
-      // A silent process leaves at most what it used, and at most an eighth of the limit.
+      // A stopped process leaves no more unused than it used, and at most an eighth of the limit.
       const left = used.slice(1).reduce((sum, one) => sum + Math.min(one, limit / 8), 0)
       expect(total).toBeGreaterThanOrEqual(limit - left)
     }

@@ -33,7 +33,7 @@ describe("a process's reservation of a month's quota", () => {
   )
 })
 
-/** Several processes with counters by month and token, and what each of them answered and has not recorded. */
+/** Several processes that share counters by month and token, with the calls each has answered but not recorded. */
 const processesWith = (count: number, options: { readonly shared?: boolean; readonly later?: Steps["later"] } = {}) => {
   const { shared = true } = options
   const { ask, counters, later, take, told, world } = makeCounters(options.later)
@@ -54,7 +54,7 @@ const processesWith = (count: number, options: { readonly shared?: boolean; read
         admission.settle(units)
         answered.set(token_id, (answered.get(token_id) ?? 0) + units)
       },
-      /** As the recorder does: gathers what was answered, and writes it some time later, or fails to. */
+      /** Records answered calls like the recorder: some time later, or fails to. */
       record: async (month = "2026-06", comes_to_nothing = false) => {
         const units = new Map(answered)
         answered.clear()
@@ -231,7 +231,7 @@ describe("processes that share a quota", () => {
       await steps.all()
       expect(most).toBeLessThanOrEqual(limit)
       expect(counters.get("2026-06 12")).toBe(spent)
-      // The rest goes to the next request.
+      // The rest of the limit is still granted.
       for (let at = spent; at < limit; at++) {
         const got = processes[0]!.quota.admit({ ...asking, limit, now: noon + 2_000 })
         await steps.all()

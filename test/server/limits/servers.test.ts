@@ -1,4 +1,4 @@
-/** Servers on one database: what they let in together, and what each of them says. */
+/** Several servers on one database: how many requests they accept together, and what each reports. */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Store } from "../../../core/kernel/store/store.ts"
@@ -61,7 +61,7 @@ describe("two servers on one Postgres", () => {
     )
     const left = answers.map(({ headers }) => Number(headers["x-ratelimit-remaining"]))
     const truly = Array.from({ length: limit + 4 }, (_, at) => Math.max(0, limit - at - 1))
-    // Above sixteen a server may hold some that the other has not heard of.
+    // Above sixteen a server may hold reserves that the other does not know of.
     expect(left.map((said, at) => Math.abs(said - truly[at]!) <= 2)).not.toContain(false)
     expect(left.slice(-16)).toEqual(truly.slice(-16))
     now += minute
@@ -72,7 +72,7 @@ describe("two servers on one Postgres", () => {
     const token = await tokenOf({ rate_limit_per_minute: limit })
     const { served } = statusesOf(await atOnce(limit + 50, { token }))
     expect(served).toBeGreaterThanOrEqual(limit - Math.floor(limit / 8))
-    // Reserves of a server are used by its own requests.
+    // A server's reserves are used by its own requests.
     const rest = statusesOf(await inTurns(2 * (limit - served) + 2, { token }))
     expect(served + rest.served).toBe(limit)
   })

@@ -1,6 +1,6 @@
-/** Processes of one database without a database: counters that all share, and answers that come in any order. */
+/** Simulated processes with shared counters, without a database, and responses in any order. */
 
-/** Numbers from 0 to 1 that a seed makes again. */
+/** Random numbers from 0 to 1 by seed. */
 export const chanceFrom = (seed: number): (() => number) => {
   let state = seed >>> 0
   return () => {
@@ -47,7 +47,7 @@ export const makeSteps = (chance: () => number): Steps => {
   }
 }
 
-/** Counters that processes share, as a database keeps them, and what a test knows and decides of it. */
+/** Shared counters like a database's, with failures and delays that tests control. */
 export const makeCounters = (later: Steps["later"] = async (effect) => effect()) => {
   const counters = new Map<string, number>()
   /** `asked` counts requests, `failures` those reported as failed; `elapsed` is the time on their clocks. */
@@ -64,7 +64,7 @@ export const makeCounters = (later: Steps["later"] = async (effect) => effect())
     world,
     ask,
     later,
-    /** Adds the part of the limit that can be granted. */
+    /** Adds as much as the limit allows. */
     take: <Granted extends number | undefined>(key: string, limit: number, grant: (remaining: number) => Granted) =>
       ask(() => {
         const before = counters.get(key) ?? 0

@@ -62,7 +62,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
         soon
       )
       .toBe(0)
-  /** Lines notified so far, once no check is pending. */
+  /** Per deal, once no check is pending: each notification as `matched`, or why its line left the list. */
   const outcome = async (...deals: ReadonlyArray<Deal>) => {
     await settled()
     return Promise.all(deals.map(async (deal) => (await told(deal)).map(({ data, type }) => data.reason ?? type)))
@@ -109,7 +109,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
     expect(actions).toEqual(expect.arrayContaining(["shortage.waitlist.joined", "shortage.waitlist.matched"]))
   })
 
-  /** Frees the 2 that `other` has of 2, for a line waiting for both. */
+  /** Ways to free the 2 that `other` holds for a line waiting for both. */
   const freeing: ReadonlyArray<
     readonly [string, (given: { other: Deal; level: number; product_id: number }) => Promise<unknown>, boolean]
   > = [

@@ -1,4 +1,4 @@
-/** Getting in by a code that was sent by mail (rules/conventions 11, 12, 15). */
+/** Logging in by a mailed code (rules/conventions 11, 12, 15). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Effect } from "effect"
 import type { Param } from "../../../core/kernel/endpoints/endpoint.ts"
@@ -21,7 +21,7 @@ describe.each(engines)("invitations and login codes by mail on %s", (engine) => 
     await house.did(200, "PUT", "/settings/company", { settings: { name: "Acme Hire" } })
   })
   afterAll(() => house.close())
-  /** Somebody who is here already, with a token of theirs. */
+  /** An existing user with a token. */
   const colleague = async (roles: ReadonlyArray<string> = [], abilities = ["*"]) => {
     const { user } = await house.invite({ roles, active: true, send_invitation: false })
     const made = await house.did(201, "POST", "/tokens", { name: "Theirs", abilities, user_id: user.id })
@@ -56,7 +56,7 @@ describe.each(engines)("invitations and login codes by mail on %s", (engine) => 
       email_verified_at: expect.any(String)
     })
     await house.did(200, "GET", "/opportunities", undefined, secret)
-    // The rights are those of the person's roles.
+    // The token's rights are those of the user's roles.
     await house.did(403, "GET", "/settings/company", undefined, secret)
     const told = (await house.events()).filter(
       ({ data, stream }) => stream === `user:${user.id}` || data.user_id === user.id
@@ -241,14 +241,14 @@ describe.each(engines)("invitations and login codes by mail on %s", (engine) => 
     const { user } = await house.did(201, "POST", "/users", { ...invited, roles: ["Trainees"] }, token.secret)
     await house.did(403, "PUT", `/users/${user.id}`, { roles: ["Admin"] }, token.secret)
     await house.did(403, "PUT", `/roles/${role.id}`, { permissions: ["invoices.view"] }, token.secret)
-    // Without a code the form stays open: for a name, and for users without access.
+    // Changes that send no code are allowed: a name, and the address of a user without access.
     const admin = await colleague(["Admin"])
     await house.did(200, "PUT", `/users/${admin.user.id}`, { name: "Renamed" }, token.secret)
     await house.did(200, "PUT", `/users/${user.id}`, { email: "mal@house.example" }, token.secret)
   })
 
   it("cannot be sent to administrators with a token of fewer abilities", async () => {
-    /** Administrators, active or not, are tried in every path with a user. */
+    /** Every path with a user is tried on administrators, active or not. */
     const walk = async (tokenFor: (ability: string) => Promise<string>): Promise<ReadonlyArray<string>> => {
       const ended: Array<string> = []
       for (const { ability, method, name, params, path } of house.app.catalogue.endpoints) {

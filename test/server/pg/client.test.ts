@@ -25,7 +25,7 @@ sqlClientContract("Postgres", Layer.unwrap(Effect.map(databaseUrl, (url) => Pg.l
 
 const makeClient = Effect.flatMap(databaseUrl, (url) => Pg.make({ url }))
 
-/** Asks until the answer is yes, for at most 10 s. */
+/** Repeats a query until its result is true, for at most 10 s. */
 const eventually = <E>(question: Effect.Effect<boolean, E>): Effect.Effect<void, E> =>
   Effect.gen(function* () {
     for (let tries = 0; tries < 500; tries++) {
@@ -106,7 +106,7 @@ describe("the Postgres client, reading values,", () => {
   )
 })
 
-/** Two rows, for two transactions to fight over. */
+/** Two rows that two transactions lock in different orders. */
 const twoRows = Effect.gen(function* () {
   const sql = yield* makeClient
   yield* sql`create table t (id integer primary key, n integer not null)`
@@ -344,7 +344,7 @@ describe("the Postgres client, managing connections,", () => {
       yield* other`alter table t add column n integer not null default 7`
       yield* Effect.repeat(sql.withTransaction(read), { times: 2 })
       yield* other`alter table t drop column n`
-      // Inside a transaction everything must be repeated: the caller learns that it may.
+      // Inside a transaction the caller must repeat all of it; the error says so.
       const refused = yield* Effect.flip(sql.withTransaction(read))
       assert.deepInclude(shape(refused.reason), { _tag: "SerializationError", isRetryable: true })
       assert.deepStrictEqual(yield* sql.withTransaction(read), [{ id: 1, open: true }])

@@ -38,7 +38,7 @@ describe("reads of servers with a replica", () => {
     }
     throw new Error(`the replica is never found ${ok ? "well" : "bad"}: ${(await found(server)).detail}`)
   }
-  /** Reads since the start, by what became of them. */
+  /** Reads since the start, by result. */
   const reads = async ({ ask }: Serving): Promise<{ readonly [outcome: string]: number }> => {
     const { text } = await ask("/metrics", { token: null, from: "127.0.0.1" })
     const lines = text.matchAll(/^flightcase_replica_reads_total\{replica="(\w+)"\} (\d+)$/gm)

@@ -1,4 +1,4 @@
-/** Invoices as Factur-X: what is in the file. PDF/A itself is judged by programs that are not here. */
+/** Invoices as Factur-X: contents of the file. Conformance to PDF/A is not checked here. */
 import { inflateSync } from "node:zlib"
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"

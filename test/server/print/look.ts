@@ -1,8 +1,7 @@
 /**
- * Draws the sample documents as PDF, page and mail into a folder, to be looked at; with a Chromium also pictures of the
- * pages as a telephone and a desk show them.
- *
- *   node test/server/print/look.ts FOLDER && pdftoppm -r 60 -png FOLDER/quote-40-EUR.pdf page
+ * Renders the sample documents as PDF, page and mail into a folder for inspection; with Chromium also pictures of the
+ * pages at the sizes of a phone and a desk: node test/server/print/look.ts FOLDER && pdftoppm -r 60 -png
+ * FOLDER/quote-40-EUR.pdf page
  */
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"

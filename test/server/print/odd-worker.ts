@@ -1,4 +1,4 @@
-/** A drawing thread that does what a test tells it, by the data of a text. */
+/** A rendering thread that misbehaves as told by the text it is sent. */
 import { parentPort } from "node:worker_threads"
 import type { Asked, Said } from "../../../server/print/fonts.ts"
 

@@ -1,4 +1,4 @@
-/** Reads the text of our own PDFs without a tool: what each line of each page shows, in the order it is drawn. */
+/** Extracts the text of our own PDFs: the lines of each page, in the order they are drawn. */
 import { inflateSync } from "node:zlib"
 
 interface Part {
@@ -6,7 +6,7 @@ interface Part {
   readonly stream: string | undefined
 }
 
-/** A text for each page; lines from the top, their words from the left, far ones parted by two spaces. */
+/** Text of each page; lines from the top, words from the left, with two spaces at wide gaps. */
 export const pagesOfPdf = (bytes: Uint8Array): ReadonlyArray<string> => {
   const parts = partsOf(Buffer.from(bytes).toString("latin1"))
   const at = (reference: string | undefined): Part | undefined => parts.get(Number(reference))
@@ -39,7 +39,7 @@ const partsOf = (text: string): ReadonlyMap<number, Part> =>
     })
   )
 
-/** The character each glyph stands for, several for a ligature. */
+/** Characters of each glyph, several for a ligature. */
 const signsOf = (map: string): ReadonlyArray<string> => {
   const signs: Array<string> = []
   for (const [, from = "", list = ""] of map.matchAll(/<([0-9a-f]{4})> <[0-9a-f]{4}> \[(.*?)\]/gs))

@@ -1,4 +1,4 @@
-/** A picture made on the spot: a gradient that fades out. */
+/** A generated picture: a gradient with transparency. */
 import { PNG } from "pngjs"
 
 export const fadingPng = (width: number, height: number): Buffer => {

@@ -57,7 +57,7 @@ describe("a drawing thread", () => {
       _tag: "DrawingUnavailable",
       message: "Too many documents wait to be drawn; try again in a minute."
     })
-    // Giving up frees the thread and its slot.
+    // Interruption frees the thread and its slot.
     await Effect.runPromise(Fiber.interrupt(stuck))
     await Effect.runPromise(Effect.forEach(waiting, Fiber.join))
     expect(renderer.counts()).toEqual({ threads: 1, working: 0, waiting: 0 })
@@ -108,7 +108,7 @@ describe("a server that draws PDFs", () => {
         })
         expect(status).toBe(200)
         answers++
-        // Timers and threads have their turn between requests, as they have between those of a network.
+        // Lets timers and threads run between requests, as in a real server.
         await new Promise((resolve) => setImmediate(resolve))
       } while (is_drawing)
       expect((await drawing)._tag).toBe("DrawingTooLong")

@@ -1,4 +1,4 @@
-/** Long documents, many at once, and the drawing program as it is built. */
+/** Long documents, many documents at once, and the built rendering program. */
 import { existsSync } from "node:fs"
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"

@@ -36,7 +36,7 @@ describe("a document as PDF", () => {
     const sample = quote({ lines: 24, currency: "EUR", language: "de", watermark: "DRAFT", logo: "svg" })
     const fileOf = async (version: 1 | 2) =>
       Buffer.from((await Effect.runPromise(renderer.pdf({ ...sample, version }, { limit_millis: 60_000 }))).bytes)
-    // As drawn before there were tags.
+    // Hash of the page before PDFs had tags.
     const kept = "81d626cea5bcfc0abc3ddf32f6128105754c8e224be072930936551457b2ebb7"
     expect(
       createHash("sha256")
@@ -78,7 +78,7 @@ describe("a document as PDF", () => {
           { kind: "totals", rows: ["Net", "Tax", "Total"].map((label) => ({ label, value: "1.00" })) }
         ])
       )
-    // As many rows as end in the place where the sums no longer fit, and those around.
+    // Numbers of rows around the one at which the totals no longer fit on the page.
     let last: ReadonlyArray<string> = []
     for (let rows = 30; rows < 40; rows++) {
       last = await pagesWith(rows)

@@ -1,4 +1,4 @@
-/** Documents to draw: a quote as a rental house would send it, of any length, in several currencies and scripts. */
+/** Sample documents: quotes of any length, in several currencies and scripts. */
 import { scaleOf } from "../../../core/values/money.ts"
 import { fadingPng } from "./png.ts"
 import { type Block, type Group, plain, type PrintDocument, type Row } from "../../../core/pricing/print/blocks.ts"
@@ -31,7 +31,7 @@ const products = [
   ["Confetti 🎉 cannon ✨ électrique", 'Piñata & Friends <b>not bold</b> "quoted"']
 ] as const
 
-/** A document of just these blocks. */
+/** A document of only these blocks. */
 export const of = (blocks: ReadonlyArray<Block>, more: Partial<PrintDocument> = {}): PrintDocument => ({
   format: "flightcase.document",
   version: 2,
@@ -234,5 +234,5 @@ const svg_logo = {
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 230 60"><defs><linearGradient id="g"><stop offset="0" stop-color="#0b5fa5"/><stop offset="1" stop-color="#17b0a8"/></linearGradient></defs><rect width="60" height="60" rx="12" fill="url(#g)"/><path d="M14 46V14l32 32V14" fill="none" stroke="#fff" stroke-width="7"/><text x="74" y="40" font-family="Roboto" font-size="30" font-weight="bold" fill="#0b3a63">Northlight</text></svg>`
   ).toString("base64")
 }
-/** Half of it transparent: PDF keeps colour and transparency apart. */
+/** Half transparent, as PDF stores colour and transparency separately. */
 const pngLogo = () => ({ mime_type: "image/png" as const, base64: fadingPng(180, 60).toString("base64") })

@@ -1,4 +1,4 @@
-/** That texts with fields are filled, and reach nothing else. */
+/** Fields in texts are filled, and have access to nothing else. */
 import { readFileSync } from "node:fs"
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"

@@ -1,4 +1,4 @@
-/** Papers of the warehouse as PDF: their words by `pdftotext`, their codes from pixels as a scanner reads them. */
+/** Warehouse documents as PDF: their text by `pdftotext`, their codes by scanning pixels. */
 import { execFileSync } from "node:child_process"
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -38,7 +38,7 @@ const pdf = async (document: PrintDocument): Promise<Uint8Array> =>
 const codesIn = (document: PrintDocument): ReadonlyArray<string> =>
   rowsOf(document).flatMap(({ cells }) => cells.flatMap(({ code }) => (code === undefined ? [] : [code.value])))
 
-/** Every Code 128 on a page: rows that are closer than codes are high, from either half. */
+/** All Code 128 codes on a page, scanned in rows less than a code's height apart, from either half. */
 const scannedFrom = (png: Buffer): ReadonlySet<string> => {
   const { data, height, width } = PNG.sync.read(png)
   const found = new Set<string>()

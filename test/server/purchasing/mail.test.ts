@@ -8,7 +8,7 @@ import { attachedText, mailsFor } from "../delivery/mail/mailing.ts"
 import { clockAt } from "../serving.ts"
 
 let is_drawn = true
-/** Renders as in the product, unless the test has nothing to render. */
+/** Renders as in the product, unless the test replaces it. */
 const services = Context.merge(
   clockAt(() => Date.now()),
   Context.make(DocumentPreparation, (...given) =>

@@ -34,7 +34,7 @@ describe("a server restarted on its SQLite file after being killed", () => {
 describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => {
   let server: Serving
   beforeAll(async () => {
-    // Recorded changes can be delayed, or fail, before the commit.
+    // Tests can delay a change, or make it fail, before its commit.
     server = await serve(engine, {
       lenient: true,
       slices: [
@@ -177,7 +177,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
   it("run again one minute after their server died, and answer 425 until then", async () => {
     const key = fresh()
     server.setClock(noon)
-    // As a killed server leaves it: reserved, nothing done.
+    // As a killed server leaves it: the key is reserved, nothing is done.
     await post(key, { subject: "Orphan" })
     await server.run(
       Effect.flatMap(Store, (store) =>
@@ -214,7 +214,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
     const slow = post(key, { subject: "Slow" })
     await begun
     expect((await post(key, { subject: "Slow" })).status).toBe(425)
-    // A minute on, another server takes the key over; the slow one must not commit under it.
+    // A minute later another server takes over the key; the slow one must not commit under it.
     await server.run(
       Effect.flatMap(Store, (store) => store.run(`update idempotency_keys set attempt = 2 where id = '1 ${key}'`))
     )
@@ -336,7 +336,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
       refused_again.headers["idempotent-replayed"]
     ]).toEqual([422, Object.keys(no.body.errors), "true"])
     expect(refused_again.body.message).toContain("refused")
-    // Another request under the key is refused as ever.
+    // Another request with the key is still refused.
     expect((await post(kept, { subject: "Curtains" })).status).toBe(409)
   })
 })

@@ -1,4 +1,4 @@
-/** A token that is in use gets another name or other limits; its secret, abilities and end stay. */
+/** Tokens in use get another name or other limits, and keep secret, abilities and expiry. */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { journal } from "../../../../core/kernel/events/journal.ts"

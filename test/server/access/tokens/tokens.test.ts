@@ -150,7 +150,7 @@ describe.each(engines)("tokens on %s", (engine) => {
     const { id, secret } = await issue()
     const lastUsed = async () => {
       let seen: string | null = null
-      // Written beside the request: it may land a moment after the answer.
+      // Written in the background, possibly after the response.
       for (let tries = 0; tries < 100; tries++) {
         seen = (await server.run(Effect.flatMap(Store, (store) => store.get(tokens, id))))!.last_used_at
         if (seen !== null) break

@@ -1,4 +1,4 @@
-/** Webhooks in (rules/conventions 14), from the bytes of a request to what is done about them. */
+/** Inbound webhooks (rules/conventions 14), from the request to its effects. */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Store } from "../../../../core/kernel/store/store.ts"
@@ -268,7 +268,7 @@ describe.each(engines)("inbound webhooks on %s", (engine: Engine) => {
     await expect
       .poll(() => payments.filter(({ payment_id }) => payment_id === "farewell").length, { timeout: 20_000 })
       .toBe(1)
-    // Added again with a new secret, it still knows what came before.
+    // Created again with a new secret, it still recognises earlier deliveries.
     const again = await server.ask("/api/v1/inbound_sources", { json: { name: "other-bank", kind: "generic" } })
     sources.set("other-bank", again.body.inbound_source)
     expect((await send("other-bank", body, signed)).status).toBe(403)

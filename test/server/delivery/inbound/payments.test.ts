@@ -11,7 +11,7 @@ import {
 
 const read = <A>(schema: Schema.Codec<A, unknown>, body: unknown): Promise<A | "no"> =>
   Effect.runPromise(Effect.catch(Schema.decodeUnknownEffect(schema)(body), () => Effect.succeed("no" as const)))
-/** Shortened from Stripe's documentation; keys we do not read are passed over. */
+/** Shortened from Stripe's documentation; unknown keys are ignored. */
 const event = (type: string, object: object) => ({
   id: "evt_1NG8Du2eZvKYlo2CUI79vXWy",
   object: "event",

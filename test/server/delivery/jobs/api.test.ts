@@ -25,7 +25,7 @@ describe.each(both_engines)("jobs over the API on %s", (engine) => {
     token = issued.body.token.secret
   })
   beforeEach(async () => {
-    // Notifications about the clerk are a job of their own, not one of those tested.
+    // Notifications about the clerk are a separate job, which is not tested here.
     const told = "select status from system_jobs where kind = 'notifications.tell' and status <> 'done'"
     await expect.poll(() => rowsOf(server, told), { timeout: 20_000 }).toEqual([])
     await rowsOf(server, "delete from effect_queue where state <> 'bell'")
@@ -108,7 +108,7 @@ describe.each(both_engines)("jobs over the API on %s", (engine) => {
     expect(await rowsOf(server, "select job_id from job_notes")).toEqual([{ job_id: id }])
   })
 
-  // Its job stays under way.
+  // Its job keeps running.
   it("can be deleted while queued, and not while running", async () => {
     const waiting = await queueWord(server, kind, "later", { delay_seconds: 3_600, owner_id: 1 })
     expect((await server.ask(path(waiting), { method: "DELETE" })).status).toBe(204)

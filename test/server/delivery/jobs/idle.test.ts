@@ -1,4 +1,4 @@
-/** What jobs cost when there is nothing to do. */
+/** The cost of jobs while there are none. */
 import { Clock, Duration, Effect, Latch } from "effect"
 import { Statement } from "effect/sql"
 import { afterEach, describe, expect, it } from "vitest"

@@ -1,4 +1,4 @@
-/** Durable jobs: queued with what causes them, done after it, at least once. */
+/** Durable jobs: queued in the transaction that causes them, run after it, at least once. */
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { Store } from "../../../../core/kernel/store/store.ts"
@@ -226,7 +226,7 @@ describe.each(both_engines)("background jobs on %s", (engine) => {
     expect((await job(server, waiting)).status).toBe("queued")
     const again = await server.ask(`/api/v1/system/jobs/${encodeURIComponent(failed)}/retry`, { method: "POST" })
     expect(again.body.job).toMatchObject({ status: "failed", error: expect.stringContaining("erased") })
-    // Completed jobs stay known, so that they are not repeated.
+    // Completed jobs are kept, so that they are not repeated.
     expect(await queueWord(server, kind, "Ann done")).toBe(done)
     expect((await job(server, done)).status).toBe("done")
   })
@@ -246,7 +246,7 @@ describe.each(both_engines)("background jobs on %s", (engine) => {
   })
 
   describe("after their last or an interrupted attempt", () => {
-    /** A job after servers were killed in each of its attempts. */
+    /** A job whose servers were killed in each of its attempts. */
     const brokenOff = async (server: Serving, kind: WordKind, word: string, attempts: number): Promise<string> => {
       const id = await queueWord(server, kind, word, { delay_seconds: 3_600 })
       const now = engine === "pg" ? "now()" : "current_timestamp"

@@ -1,4 +1,4 @@
-/** Servers that are killed in the middle of jobs: what was queued is done. */
+/** Servers killed in the middle of jobs: everything queued is done. */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { existsSync, readFileSync } from "node:fs"
@@ -57,7 +57,7 @@ describe.each(share(engines))("a server on %s that is killed while jobs run", (e
     await expect.poll(() => wordsThat("ended").size, { timeout: 150_000, interval: 200 }).toBe(jobs)
     const began = lines().filter((line) => line.startsWith("began"))
     const ended = lines().filter((line) => line.startsWith("ended"))
-    // Killed while at work, and done all the same.
+    // Some were killed while running, and done nevertheless.
     expect(began.length).toBeGreaterThan(ended.length)
     expect(began.some((line) => line.endsWith(" 2"))).toBe(true)
     await server.kill()

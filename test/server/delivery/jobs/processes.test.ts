@@ -1,4 +1,4 @@
-/** Jobs that follow from events: as many as there are events, whatever brought them. */
+/** Jobs caused by events: one per event, whichever process recorded it. */
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { rebuild } from "../../../../core/kernel/runtime/schema.ts"
@@ -27,7 +27,7 @@ const slice: ServerSlice = {
       }
     }
   ],
-  // Comes after the command has queued its jobs, and takes it all back.
+  // Runs after the command has queued its jobs, and rolls everything back.
   recorded: (events) =>
     events.some(({ data }) => data["name"] === "Forbidden fruit") ? Effect.die(new Error("not this one")) : Effect.void
 }

@@ -1,4 +1,4 @@
-/** Several servers on one Postgres share its jobs, and none of them is lost with a server or a database. */
+/** Several servers on one Postgres share its jobs; none is lost when a server or the database stops. */
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { Store } from "../../../../core/kernel/store/store.ts"

@@ -1,4 +1,4 @@
-/** Timed work: done once for each due time, however many servers there are. */
+/** Scheduled work runs once per due time, whatever the number of servers. */
 import { Effect, Schema } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { Store } from "../../../../core/kernel/store/store.ts"
@@ -62,12 +62,12 @@ describe.each(both_engines)("scheduled work on %s", (engine) => {
       return { app, close: () => (open.splice(open.indexOf(close), 1), close()) }
     }
     const known = () => rowsOf(first.app, "select due_at from timed_work where kind = 'test.sweep'")
-    // Due from now on: nothing was missed before the server was there.
+    // Due from now on, as nothing was missed before the first start.
     let first = await openedAt("2026-07-01T05:00:00.000Z")
     await expect.poll(known, { timeout: 20_000 }).toEqual([{ due_at: "2026-07-01T05:00:00.000Z" }])
     expect(done).toEqual([])
     await first.close()
-    // Three mornings later.
+    // Three due times later.
     first = await openedAt("2026-07-04T12:00:00.000Z")
     if (engine === "pg") await openedAt("2026-07-04T12:00:00.001Z")
     await expect.poll(() => done, { timeout: 20_000 }).toEqual(["2026-07-04T04:00:00.000Z"])
@@ -79,7 +79,7 @@ describe.each(both_engines)("scheduled work on %s", (engine) => {
         )
       )
     ).toEqual([{ id: "test.sweep:2026-07-04T04:00:00.000Z" }])
-    // Under a clock years ahead, which is then set right.
+    // With a clock years ahead, which is then corrected.
     await first.close()
     first = await openedAt("2099-01-01T12:00:00.000Z")
     await expect.poll(known, { timeout: 20_000 }).toEqual([{ due_at: "2099-01-01T04:00:00.000Z" }])

@@ -1,4 +1,4 @@
-/** A server of its own process with one kind of jobs: what each does is a line in a file. Arguments: database, file. */
+/** A server process with one kind of job, each of which writes a line to a file. Arguments: database, file. */
 import { appendFileSync } from "node:fs"
 import { Effect } from "effect"
 import { openServerApp } from "../../../../server/host/app.ts"

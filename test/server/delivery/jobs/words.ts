@@ -1,4 +1,4 @@
-/** A kind of job for tests, and how one is queued and looked at. */
+/** A kind of job for tests, with ways to queue and inspect it. */
 import { Effect, Schema } from "effect"
 import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"
@@ -14,7 +14,7 @@ import {
 import type { Engine } from "../../../app.ts"
 
 export type WordKind = JobKind<{ readonly word: string }>
-/** A kind that does with a word what the test says. */
+/** A kind of job that passes its word to the test's function. */
 export const wordKind = (
   run: (word: string, attempt: Attempt) => Effect.Effect<JsonObject | void, unknown, Store>,
   more: Partial<WordKind> = {}
@@ -30,12 +30,12 @@ export const wordKind = (
     ...more
   })
 
-/** Runs a job once, without its queue. */
+/** Runs a job once, without the queue. */
 export const ranOnce = <Data>(kind: JobKind<Data>, data: Data) =>
   Effect.scoped(kind.run(data, { job_id: "test", number: 1, is_last: false, progress: () => Effect.void }))
 
 type Asked = Pick<ServerApp, "run">
-/** Queues a job about a word, in a transaction of its own. */
+/** Queues a job about a word, in its own transaction. */
 export const queueWord = (
   { run }: Asked,
   kind: WordKind,
@@ -48,7 +48,7 @@ export const offered = (kind: WordKind, word: string, about: Pick<JobOffer, "own
 export const rowsOf = ({ run }: Asked, text: string): Promise<ReadonlyArray<{ readonly [column: string]: unknown }>> =>
   run(Effect.flatMap(Store, (store) => store.run(text)))
 
-/** The statement for a failed job of a kind nobody knows, as a queue would have left it. */
+/** Statement that inserts a failed job of an unknown kind, as the queue would store it. */
 export const jobRow = (engine: Engine, id: string): string => {
   const now = engine === "pg" ? "now()" : "current_timestamp"
   return (

@@ -1,4 +1,4 @@
-/** A server that dies while the mail server has its message: it is sent again, and known by its Message-ID. */
+/** A server killed while the mail server has its message sends it again with the same Message-ID. */
 import { afterEach, describe, expect, it } from "vitest"
 import { type Engine, engines } from "../../../app.ts"
 import { freshDatabase } from "../../../postgres.ts"
@@ -22,7 +22,7 @@ describe.each(share(engines))("a mail whose server is killed while sending it, o
     const smtp = await mailServer({
       message: async (taken) => {
         seen.push(taken)
-        // It has the message, and its sender is gone before it can say so.
+        // The message has arrived, and its sender is killed before the response.
         if (first) {
           first = false
           await died()
@@ -53,7 +53,7 @@ describe.each(share(engines))("a mail whose server is killed while sending it, o
     const { job_id } = (await answer.json()) as { readonly job_id: string }
     await server.ended
     const again = await startServer(env)
-    // A job is not taken while its previous server may still live.
+    // A job is not taken over while its previous server may still run.
     await expect.poll(() => seen.length, { timeout: 150_000, interval: 250 }).toBe(2)
     expect(seen[0]?.read.messageId).toMatch(/^<[0-9a-f-]{36}@hire\.example>$/)
     expect(seen[1]?.raw.toString("latin1")).toBe(seen[0]?.raw.toString("latin1"))

@@ -1,4 +1,4 @@
-/** Mail, as a mail server gets it and a mail program reads it. */
+/** Mail as mail servers receive it and mail programs read it. */
 import { createVerify, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto"
 import { readdir, readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
@@ -19,7 +19,7 @@ afterEach(async () => {
 const soon = { timeout: 30_000, interval: 50 }
 
 describe.each(engines)("mail on %s", (engine) => {
-  /** With the mail server of the environment, unless that is null. */
+  /** Opens a server with the mail server of the environment; null: without one. */
   const opened = async (behaviour: Behaviour = {}, url?: null): Promise<{ smtp: TestMailServer; app: Mailing }> => {
     const smtp = await mailServer(behaviour)
     open.push(() => smtp.close())
@@ -329,7 +329,7 @@ describe.each(engines)("mail on %s", (engine) => {
   })
 })
 
-/** Whether the signature over the headers holds (RFC 6376, relaxed). */
+/** Whether the signature of the headers is valid (RFC 6376, relaxed). */
 const isSignedBy = (key: KeyObject, raw: string): boolean => {
   const head = raw
     .slice(0, raw.indexOf("\r\n\r\n"))

@@ -1,4 +1,4 @@
-/** A server with mail, and its jobs under test. */
+/** A server that sends mail, and its mail jobs. */
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -51,12 +51,12 @@ export const openMailing = async (engine: Engine, smtp_url: string | undefined, 
           )
         })
       ),
-    /** Jobs as the API shows them, by id, the first one first. */
+    /** Jobs by id, as the API shows them, oldest first. */
     jobs: async (): Promise<ReadonlyMap<string, Body["jobs"][0]>> => {
       const { body } = await serving.ask("/api/v1/system/jobs?per_page=100")
       return new Map(body.jobs.toReversed().map((row) => [row.id, row]))
     },
-    /** Makes every waiting job due at once. */
+    /** Makes every waiting job due now. */
     hurry: (): Promise<void> =>
       serving.run(
         Effect.flatMap(Store, (store) =>
@@ -75,7 +75,7 @@ export const openMailing = async (engine: Engine, smtp_url: string | undefined, 
 }
 export type Mailing = Awaited<ReturnType<typeof openMailing>>
 
-/** A server with mail for a named company, opened before the tests of a describe; each reads its own mails. */
+/** A server that sends mail for a company, opened before the tests of a describe; each test reads its own mails. */
 export const mailsFor = (engine: Engine, options: ServeOptions = {}) => {
   let smtp: TestMailServer
   let app: Mailing
@@ -104,12 +104,12 @@ export const mailsFor = (engine: Engine, options: ServeOptions = {}) => {
   return {
     app: () => app,
     refuses: (error: Error): void => void (refusal = error),
-    /** The test's mails, once the expected number has arrived. */
+    /** Mails of this test, once the expected number has arrived. */
     arrived: async (count = 1): Promise<ReadonlyArray<Taken>> => {
       await expect.poll(() => smtp.taken.length - before, poll).toBe(count)
       return smtp.taken.slice(before)
     },
-    /** Which of a member's addresses bills go to. */
+    /** Id of the list value that marks a member's billing address. */
     billingType: (): Promise<number> =>
       app.run(
         Effect.flatMap(Store, (store) =>
@@ -118,7 +118,7 @@ export const mailsFor = (engine: Engine, options: ServeOptions = {}) => {
       )
   }
 }
-/** The words of the PDF that a mail carries. */
+/** Text of the PDF attached to a mail. */
 export const attachedText = ({ read }: Taken): string => {
   const content = read.attachments[0]?.content
   if (!(content instanceof ArrayBuffer)) throw new Error("no content")

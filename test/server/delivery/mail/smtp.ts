@@ -14,13 +14,13 @@ export interface TestMailServer {
   readonly port: number
   readonly url: string
   readonly taken: ReadonlyArray<Taken>
-  /** Connections open at the same time, at most. */
+  /** Maximum number of connections that were open at once. */
   readonly connections_most: () => number
-  /** Ends the connections that are open now, as a server does with idle ones. */
+  /** Closes all open connections, as servers do with idle ones. */
   readonly disconnect: () => Promise<void>
   readonly close: () => Promise<void>
 }
-/** An answer other than yes. */
+/** A refusal with this code and text. */
 export const replies = (code: number, text: string): Error => Object.assign(new Error(text), { responseCode: code })
 
 export interface Behaviour extends SMTPServerOptions {

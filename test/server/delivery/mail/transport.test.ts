@@ -1,4 +1,4 @@
-/** The connection to the mail server: what goes wrong with it, and what is made of that. */
+/** Errors of the connection to the mail server, and their messages. */
 import { once } from "node:events"
 import { type AddressInfo, createServer, type Socket } from "node:net"
 import { Effect, Result } from "effect"
@@ -40,7 +40,7 @@ const opened = async (behaviour: Behaviour = {}): Promise<TestMailServer> => {
   open.push(() => smtp.close())
   return smtp
 }
-/** A host that does what it likes with each connection. */
+/** A host that handles each connection by a function. */
 const host = async (talk: (socket: Socket) => void): Promise<string> => {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {
@@ -129,7 +129,7 @@ describe("sending an e-mail is to be tried again later", () => {
 })
 
 describe("an encrypted connection", () => {
-  // The certificate of smtp-server is its own.
+  // The certificate of smtp-server is self-signed.
   const encrypted: Behaviour = { disabledCommands: [] }
 
   it("fails with an invalid certificate unless certificates go unchecked", async () => {

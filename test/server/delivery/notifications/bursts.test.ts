@@ -1,4 +1,4 @@
-/** Bursts by one user: inboxes stay readable, each event is counted once, and reading starts a new row. */
+/** Bursts by one user: inboxes stay readable, each event is counted once, and a new row starts after reading. */
 import { Effect } from "effect"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { Store } from "../../../../core/kernel/store/store.ts"

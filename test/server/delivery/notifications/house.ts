@@ -1,4 +1,4 @@
-/** A server with people of several roles, and what they find in their inboxes. */
+/** A server with users of several roles, and their inboxes. */
 import { expect } from "vitest"
 import type { Engine } from "../../../app.ts"
 import { nothing_outside } from "../../../../server/ports/outside.ts"
@@ -19,7 +19,7 @@ export const houseOf = (server: Serving) => {
   const waiting = "select id from effect_queue where state = 'pending' and queue_name like 'notifications.tell%'"
   return {
     ...one,
-    /** Somebody with an open account, a role with these permissions or of this name, and a token. */
+    /** Creates a user with a token and a role of this name or with these permissions. */
     person: async (name: string, rights: string | ReadonlyArray<string>): Promise<Person> => {
       const { secret, ...ids } = await one.person({
         name,
@@ -29,7 +29,7 @@ export const houseOf = (server: Serving) => {
     },
     inbox: async (person?: Person, query = "") =>
       (await one.did(200, "GET", `/notifications?per_page=100${query}`, undefined, person?.token)).notifications,
-    /** Waits until nothing waits to be told. */
+    /** Waits until no event is left to notify. */
     told: (): Promise<void> => expect.poll(() => one.sql(waiting), poll).toEqual([])
   }
 }

@@ -1,4 +1,4 @@
-/** The inbox: one's own alone, read marks, rights that were lost, preferences, once for each happening, and how long. */
+/** The inbox: only one's own, read marks, lost permissions, preferences, one row per event, retention. */
 import { Effect } from "effect"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { lastPosition } from "../../../../core/kernel/events/journal.ts"
@@ -176,14 +176,14 @@ describe.each(engines)("the inbox on %s", (engine) => {
     for (const name of ["Ann", "Bob", "Cat", "Dan", "Eve"]) await server.person(name, "Sales")
     await made("E")
     await server.told()
-    // SQLite takes rows in powers of two.
+    // SQLite inserts rows in powers of two.
     expect(await telling()).toBeLessThanOrEqual(few + (engine === "pg" ? 0 : 3))
   })
 
   it("groups seven events of one command into one row", async () => {
     for (let at = 0; at < 7; at++) await made(`A${at}`)
     await server.told()
-    // As one command would have recorded them.
+    // As if one command had recorded them.
     const [{ command_id }] = (await server.sql(
       "select command_id from journal where type = 'opportunity.created' limit 1"
     )) as [any]

@@ -65,7 +65,7 @@ it.each(share(engines))(
       token,
       headers: { "last-event-id": String(known) }
     })
-    // Ben's may have been sent before the end.
+    // Ben's may have been sent before the kill.
     await again.until(3 - heard.ids.length)
     const subjects = [...heard.events, ...again.events].map(({ data }) => data.subject_id)
     expect(new Set(subjects).size).toBe(3)
@@ -96,7 +96,7 @@ it.each(share(engines))(
     const { token: anns } = await ask("POST", "tokens", { name: "a", abilities: ["*"], user_id: user.id })
     const answered: Array<number> = []
     for (const waits_for of [1, 3, 5, 5]) {
-      // Killed with the first answer, in the midst of others, or right after the last one.
+      // Killed at the first response, amid others, or right after the last one.
       const asked = [1, 2, 3, 4, 5].map(async () => {
         const { opportunity } = await ask("POST", "opportunities", { subject: "Job" })
         answered.push(opportunity.id)
@@ -118,7 +118,7 @@ it.each(share(engines))(
     }
     await expect.poll(told, { timeout: 150_000, interval: 200 }).toEqual(made)
     const numbers = opportunities.map(({ number }) => number).sort()
-    /** Numbers that the mails to Ann name, by mail. */
+    /** Order numbers in the mails to Ann, by mail. */
     const mailed = async (): Promise<ReadonlyArray<string>> => {
       const folder = join(env.FLIGHTCASE_DATA, "outbox")
       const files = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith(".eml"))

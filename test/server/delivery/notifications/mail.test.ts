@@ -1,4 +1,4 @@
-/** A busy hour is one mail: what is gathered, when it goes out, and what does not. */
+/** Notifications of a busy hour go out as one mail: what it contains, and when it is sent or not. */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Store } from "../../../../core/kernel/store/store.ts"
@@ -36,7 +36,7 @@ describe.each(engines)("mailed notifications on %s", (engine) => {
     mail_state: "waiting",
     ...more
   })
-  /** The jobs are due, whatever the time of their database, and done. */
+  /** Makes the mail jobs due by the database's clock, and waits until they are done. */
   const mailsDone = async (): Promise<void> => {
     const due = `queue_name = 'notifications.mail' and state = 'pending'`
     const jobs = await query<{ id: string }>(`select id from effect_queue where ${due}`)
@@ -136,7 +136,7 @@ describe.each(engines)("mailed notifications on %s", (engine) => {
       server.ask("/api/v1/settings/notifications", { method: "PUT", json: { settings: { gather_minutes } } })
     expect((await set(0)).status).toBe(200)
     await tell(server.app, waits(ann))
-    // Without moving the clocks: what was to wait for the hour goes with it.
+    // Without advancing the clocks: notifications waiting for the hour go out as well.
     await expect.poll(() => statesOf(ann), { timeout: 20_000 }).toEqual(["sent", "sent", "sent", "sent"])
     expect((await set(60)).status).toBe(200)
     expect((await set(1_441)).status).toBe(422)

@@ -1,4 +1,4 @@
-/** A million notifications: what lists, counts, streams and mails ask for is answered from indexes. */
+/** With a million notifications, lists, counts, streams and mails still use indexes. */
 import { Effect } from "effect"
 import { expect, it } from "vitest"
 import { bindings, columnList, whereSql } from "../../../../core/kernel/store/statement.ts"
@@ -13,7 +13,7 @@ import { share } from "../../../share.ts"
 
 const rows = 1_000_000
 const people = 500
-/** Rows of 500 users: one in ten unread, one in a thousand waiting for mail, one in a thousand part of a burst. */
+/** Rows of 500 users: one in ten unread, one in a thousand waiting for mail, one in a thousand in a burst. */
 const filling = (engine: Engine): string => {
   const bool = (condition: string): string => (engine === "pg" ? `(${condition})` : `iif(${condition}, 1, 0)`)
   const at = (n: string): string =>
@@ -63,7 +63,7 @@ it.each(share(engines))(
     const where = await server.run(
       Effect.map(Store, ({ dialect }) => {
         const bound = bindings(dialect)
-        // As literals, for the plan is of the statement as a whole.
+        // Literals, as the plan depends on the values.
         const text = whereSql(notifications, inboxOf(viewer), dialect, bound)
         const literal = (value: unknown): string => (typeof value === "string" ? `'${value}'` : String(value))
         return text.replaceAll(/\$(\d+)|\?/g, (_mark, number: string | undefined) =>
@@ -77,7 +77,7 @@ it.each(share(engines))(
       if (["page", "unread", "missed"].includes(what)) expect(text, what).not.toMatch(/Sort|TEMP B-TREE/)
       if (process.env["SHOW_PLANS"] !== undefined) console.log(`${engine} ${what}\n${text}`)
     }
-    // And they answer what is there.
+    // The responses hold existing rows.
     const { meta } = await server.did(200, "GET", "/notifications?per_page=5")
     const [counted] = await server.sql(
       `select count(*) as total, sum(case when read_at is null then 1 else 0 end) as unread from notifications where ` +

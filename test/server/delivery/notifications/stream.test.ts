@@ -1,4 +1,4 @@
-/** Notifications to listening clients, over real sockets. */
+/** Notifications streamed to clients over real sockets. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
 import { type Listening as Host, listenOn } from "../../../../server/host/http.ts"
 import { silentLog } from "../../../../server/ports/log.ts"
@@ -142,7 +142,7 @@ describe.each(engines)("the notification stream on %s", (engine) => {
     const other = await made("tokens", { name: "b", abilities: ["notifications:read"], user_id: user.id })
     const heard = await listen("", {}, token.secret)
     const of_account = await listen("", {}, other.secret)
-    // A look at tokens and accounts was just made.
+    // Tokens and accounts were checked just before.
     await tell(server.app, { user_id: user.id })
     await Promise.all([heard.until(1), of_account.until(1)])
     expect((await server.ask(`/api/v1/tokens/${token.id}`, { method: "DELETE" })).status).toBe(204)

@@ -1,4 +1,4 @@
-/** Writes notification rows like the product, and reads streams over real sockets. */
+/** Writes notification rows like the product does, and reads streams over real sockets. */
 import { Sse } from "effect/encoding"
 import { Effect } from "effect"
 import { allocateIds } from "../../../../core/kernel/runtime/ids.ts"
@@ -28,7 +28,7 @@ export const row = (id: number, more: Partial<NotificationRow> = {}): Notificati
   ...more
 })
 
-/** Writes them as one happening does; answers their ids. */
+/** Writes notifications of one event; returns their ids. */
 export const tell = (
   app: Pick<ServerApp, "run">,
   ...given: ReadonlyArray<Partial<NotificationRow>>
@@ -51,20 +51,20 @@ export const tell = (
 export interface Listening {
   readonly status: number
   readonly headers: Headers
-  /** The body of an answer that is no stream. */
+  /** Body of a response that is not a stream. */
   readonly refused: string
   readonly ids: ReadonlyArray<number>
   readonly events: ReadonlyArray<{ readonly id: string | undefined; readonly event: string; readonly data: any }>
   /** Milliseconds of each `retry:`. */
   readonly retries: ReadonlyArray<unknown>
   readonly text: () => string
-  /** Resolves at the expected number of events, or when the stream ends. */
+  /** Resolves once the expected number of events has arrived, or the stream ends. */
   readonly until: (count: number) => Promise<void>
   readonly ended: Promise<void>
   readonly hangUp: () => void
 }
 
-/** Resolves once the stream stands, as its first bytes say, or was refused. */
+/** Opens a stream; resolves at its first bytes, or when it is refused. */
 export const listenTo = async (
   url: string,
   { token, headers = {} }: { readonly token: string; readonly headers?: { readonly [name: string]: string } }

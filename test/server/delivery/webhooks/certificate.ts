@@ -1,4 +1,4 @@
-/** A certificate nobody vouches for, for tests alone. */
+/** A self-signed certificate for tests. */
 export const certificate = {
   key: `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgXHvZvspM63iuDm4t

@@ -1,4 +1,4 @@
-/** No delivery reaches the internal network, in any notation and whatever a name resolves to later. */
+/** No delivery reaches the internal network, whatever the notation of an address or a name's later resolution. */
 import { createServer as createTls } from "node:https"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"

@@ -1,4 +1,4 @@
-/** A server that may reach this machine, and what tests of webhooks do with it again and again. */
+/** A server that may send webhooks to this machine, with requests that webhook tests share. */
 import { nothing_outside } from "../../../../server/ports/outside.ts"
 import type { Engine } from "../../../app.ts"
 import { houseOn } from "../../house.ts"
@@ -16,7 +16,7 @@ export const house = async (engine: Engine, options: ServeOptions = {}) => {
       events: ReadonlyArray<string>,
       url: string
     ): Promise<{ readonly id: number; readonly secret: string }> => create("/webhooks", { url, events }),
-    /** Gone, with all that it waits for. */
+    /** Deletes a webhook with all its pending deliveries. */
     unsubscribed: (id: number) => one.did(204, "DELETE", `/webhooks/${id}`),
     member: (name: string): Promise<{ readonly id: number; readonly created_at: string }> =>
       create("/members", { name, membership_type: "organisation" }),

@@ -70,7 +70,7 @@ const later_kinds = [
   "transfer.received",
   "transfer.sent"
 ]
-/** Two transfers: one is late, and is sent and received after all; the other is cancelled. */
+/** Two transfers: one is late, then sent and received; the other is cancelled. */
 const transferred = async ({ did, run }: House): Promise<void> => {
   const { store } = await did(201, "POST", "/stores", { name: "Other store" })
   const { product } = await did(201, "POST", "/products", { name: "Cable", stock_method: 1 })
@@ -85,7 +85,7 @@ const transferred = async ({ did, run }: House): Promise<void> => {
   await did(200, "POST", `${one}/receive`, {})
   await did(200, "POST", `${other}/cancel`)
 }
-/** A unit with an inspection, one of two on a line: it comes back early. */
+/** A unit with an inspection, one of two on a line, comes back early. */
 const backEarly = async ({ did }: House): Promise<void> => {
   const { product } = await did(201, "POST", "/products", { name: "Dimmer", stock_method: 2 })
   const units: Array<number> = []
@@ -117,7 +117,7 @@ const counted = async ({ did }: House): Promise<void> => {
   await did(200, "POST", `${one}/close`, {})
   await did(200, "POST", `${other}/cancel`)
 }
-/** Each kind of billing once: two invoices, money that comes and goes, a credit, and a day that passes. */
+/** All events of billing: two invoices, payments and a refund, a credit note, and a passed due date. */
 const billed = async ({ did, member, run }: House): Promise<void> => {
   const { id } = await member("Acme Events")
   const body = { member_id: id, items: [{ name: "Lamp", quantity: "2", unit_price: "50.00" }] }
@@ -140,7 +140,7 @@ const billed = async ({ did, member, run }: House): Promise<void> => {
   await did(201, "POST", `${invoice}/credit_notes`, { amount: "20.00" })
   await run(ranOnce(overdueSweep.kind, { due_at: "2026-07-02T00:07:00.000Z" }))
 }
-/** Each kind of procurement once: an order that is made, sent and cancelled. */
+/** All events of procurement: a purchase order is created, sent and cancelled. */
 const ordered = async ({ did, member }: House): Promise<void> => {
   const { id } = await member("Acme Events")
   const items = [{ name: "Lamp", quantity: "2", unit_cost: "50.00" }]
@@ -149,7 +149,7 @@ const ordered = async ({ did, member }: House): Promise<void> => {
   await did(200, "POST", `${path}/send`, {})
   await did(200, "POST", `${path}/cancel`, {})
 }
-/** Goods that are lent by a supplier, of which people are reminded, and which go back. */
+/** Sub-hired goods with a reminder, which are returned. */
 const lent = async ({ did, member, run }: House): Promise<void> => {
   const { id } = await member("Crane Hire")
   const body = {
@@ -173,7 +173,7 @@ const lent = async ({ did, member, run }: House): Promise<void> => {
   const resolution = { resolution: "sub_hire", supplier_id: id, sub_rental: true }
   await did(201, "POST", `${opportunity}/shortages/resolve`, resolution)
 }
-/** A line that waits until there is enough. */
+/** A line waits until there is enough stock. */
 const waited = async ({ did, sql }: House): Promise<void> => {
   const { product } = await did(201, "POST", "/products", { name: "Hazer", stock_method: 1 })
   const job = { subject: "Hall", store_id: 1, starts_at: "2027-09-01T09:00:00Z", ends_at: "2027-09-03T18:00:00Z" }
@@ -185,7 +185,7 @@ const waited = async ({ did, sql }: House): Promise<void> => {
   const matched = "select position from journal where type = 'shortage.waitlist.matched'"
   await expect.poll(() => sql(matched), poll).toHaveLength(1)
 }
-/** A hire that lasts longer than was agreed, and counts of it that are taken back. */
+/** An extended hire, and counts that are reversed. */
 const extended = async ({ did, member }: House): Promise<void> => {
   const { id: member_id } = await member("Long Run Ltd")
   const job = {
@@ -212,7 +212,7 @@ const extended = async ({ did, member }: House): Promise<void> => {
     await did(200, "PATCH", `${path}/items/${item.id}/fulfilment`, { action, quantity })
   await did(200, "POST", `${path}/extend`, { ends_at: "2027-10-05T18:00:00Z" })
 }
-/** A quotation that a customer accepts at its public address. */
+/** A customer accepts a quotation at its public link. */
 const accepted = async ({ ask, did, member }: House): Promise<void> => {
   const { id } = await member("Ann Ltd")
   const job = {
@@ -251,7 +251,7 @@ describe.each(engines)("webhook messages on %s", (engine) => {
   it("are not sent during a restore, and match their declared schema for every event of release 0.1", async () => {
     const silent = await receiver()
     await server.subscribed(["*"], silent.url)
-    // Only an empty server takes an export: that somebody subscribed is taken out of the journal, the subscription stays.
+    // Imports need an empty server: the subscription's event leaves the journal, its row stays.
     await server.run(Effect.flatMap(Store, (store) => store.run("delete from journal where type = 'webhook.created'")))
     const events = readLines(readPacked(join(folder, "journal.ndjson")).toString())
     const { manifest } = JSON.parse(readFileSync(join(folder, "manifest.json"), "utf8")).journal

@@ -1,4 +1,4 @@
-/** Subscribers that change, people who are erased and a second server, while messages are written down and sent. */
+/** Changing subscriptions, erasures and a second server while webhooks are recorded and sent. */
 import { Deferred, Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { append, lastPosition } from "../../../../core/kernel/events/journal.ts"
@@ -84,7 +84,7 @@ describe("webhooks of two servers on one Postgres", () => {
     await expect.poll(looks, poll).toEqual(["done"])
     const [recorded, may_commit] = [Deferred.makeUnsafe<void>(), Deferred.makeUnsafe<void>()]
     const about = { command_id: "late", actor_id: null, replica_id: null, recorded_at: "2026-11-22T09:00:00.000Z" }
-    // Like a command on a server whose cache holds no subscriber.
+    // Like a command on a server whose cache lacks the subscription.
     const recording = other.run(
       Effect.flatMap(Store, (store) =>
         store.transaction(
@@ -99,7 +99,7 @@ describe("webhooks of two servers on one Postgres", () => {
     )
     open.push(() => Effect.runPromise(Deferred.succeed(may_commit, undefined)).then(() => recording))
     await Effect.runPromise(Deferred.await(recorded))
-    // Has what happened since looked through, and records nothing itself.
+    // Makes the server check earlier events, without recording one itself.
     expect((await askOf(one, `/api/v1/webhooks/${id}`, { method: "PUT", json })).status).toBe(200)
     await expect.poll(looks, poll).toEqual([expect.stringMatching(/running|done/), "done"])
     await Effect.runPromise(Deferred.succeed(may_commit, undefined))
@@ -138,7 +138,7 @@ it.each(both_engines)(
     const { id } = await server.subscribed(["member.created"], "http://127.0.0.1:9/off")
     await server.subscribed(["member.created"], "http://127.0.0.1:9/on")
     await server.did(200, "PUT", `/webhooks/${id}`, { is_active: false })
-    // As a transaction leaves it that read the webhook before it was turned off, and committed after.
+    // As after a transaction that read the webhook before it was disabled, and committed later.
     await server.member("Ann")
     await server.sql(`update webhook_deliveries set webhook_id = ${id}, state = 'waiting', claimed_until = null`)
     await server.member("Bert")
@@ -147,7 +147,7 @@ it.each(both_engines)(
   }
 )
 
-/** Bodies written down while somebody is being erased. */
+/** Bodies recorded while a person is being erased. */
 it("webhook bodies rendered during an erasure do not contain the erased name, on Postgres", async () => {
   const begun = Promise.withResolvers<void>()
   const mayEnd = Promise.withResolvers<void>()
@@ -187,7 +187,7 @@ it("webhook bodies rendered during an erasure do not contain the erased name, on
     )
     const state = async () => (await server.sql(`select attempts, state from effect_queue where id = '${job_id}'`))[0]
     await expect.poll(async () => (await state()).attempts, poll).toBe(1)
-    // As long as it takes where nothing holds it up.
+    // Long enough for it to finish if nothing delayed it.
     await new Promise((resolve) => setTimeout(resolve, 300))
     mayEnd.resolve()
     expect((await erasing).status).toBe(200)

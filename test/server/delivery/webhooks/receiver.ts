@@ -1,4 +1,4 @@
-/** A receiver of webhooks for tests: an HTTP server on this machine that keeps what it is sent. */
+/** A receiver of webhooks: an HTTP server on this machine that keeps all requests. */
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 
@@ -12,7 +12,7 @@ export interface Receiver {
   readonly url: string
   readonly port: number
   readonly got: Array<Delivered>
-  /** Attempts being answered now, and the most there were at once. */
+  /** Requests in progress, and the most there were at once. */
   readonly at_once: { now: number; most: number }
   readonly close: () => Promise<void>
 }

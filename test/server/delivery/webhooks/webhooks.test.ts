@@ -18,7 +18,7 @@ describe.each(engines)("webhooks on %s", (engine) => {
     await server.close()
     await target.close()
   })
-  /** Somebody with a role of their own that may have webhooks, and a webhook of theirs. */
+  /** Creates a user whose role permits webhooks, and a webhook of theirs. */
   const somebody = async (name: string) => {
     const role = await server.create("/roles", { name, permissions: ["webhooks.manage"] })
     const { secret, user_id } = await server.person({ name, roles: [name], abilities: ["webhooks:manage"] })
@@ -62,7 +62,7 @@ describe.each(engines)("webhooks on %s", (engine) => {
       timestamp: made.created_at,
       data: { member: shown }
     })
-    // An attempt is written down once its answer is there, which the receiver has given just now.
+    // An attempt is recorded shortly after the receiver's response.
     await expect.poll(async () => (await server.logs(id)).length, poll).toBe(1)
     expect((await server.logs(id))[0]).toEqual({
       id: expect.any(Number),
@@ -121,7 +121,7 @@ describe.each(engines)("webhooks on %s", (engine) => {
       )
     expect(await listed(other.token)).toEqual([other.webhook_id])
     expect(await listed(maker.token)).toEqual([id])
-    // The newest first.
+    // Newest first.
     expect(await listed()).toEqual([other.webhook_id, id])
     expect((await server.ask(`/api/v1/webhooks/${id}`)).status).toBe(200)
     await server.unsubscribed(id)

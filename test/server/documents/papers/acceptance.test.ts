@@ -1,4 +1,4 @@
-/** Quotations accepted at their public links: once, as they are, and what follows. */
+/** Quotations accepted at their public links: once, unchanged, with all effects. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
 import { engines, plays_everything } from "../../../app.ts"
 import { mailServer, type TestMailServer } from "../../delivery/mail/smtp.ts"
@@ -299,7 +299,7 @@ describe.each(engines)("a quotation with an acceptance link on %s", (engine) => 
       ])
       expect(voided.status).toBe(200)
       const accepted = (await house.acceptances(document_id)).length
-      // Accepted first, it may be voided before the page that says so is drawn.
+      // If accepted first, it may be voided before the response is rendered.
       expect(accepted === 1 ? [200] : [404]).toContain(got.status)
     }
   })
@@ -332,7 +332,7 @@ describe.each(engines)("a quotation with an acceptance link on %s", (engine) => 
       ])
       expect(rotated.status).toBe(201)
       const links = (await house.acceptances(document_id)).map(({ link_id }) => link_id)
-      // A page revoked while rendering shows nothing, even if accepted before.
+      // A page revoked while it renders shows nothing, even if accepted before.
       expect(got.status === 200 ? links : links.filter((one) => one !== Number(id))).toEqual(
         got.status === 200 ? [Number(id)] : []
       )
@@ -370,7 +370,7 @@ describe.each(engines)("a quotation with an acceptance link on %s", (engine) => 
       0
     ])
     expect(second.read.text).toContain("See below.")
-    // The same address as before: mail that was sent stays good.
+    // The same address as before, so links in sent mails still work.
     expect(second.read.text).toContain(document.public_link!.token)
     const { document_id: nobody } = await house.offered()
     expect(Object.keys((await house.did(422, "POST", `/documents/${nobody}/email`, {})).errors)).toEqual(["to"])

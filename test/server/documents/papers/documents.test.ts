@@ -134,7 +134,7 @@ describe.each(engines)("documents on %s", (engine) => {
     house.drawn.before = () => {
       tries++
       const message = "This took longer than 10 s."
-      // As drawing itself fails; preparing does not.
+      // Rendering itself fails, not its preparation.
       return Effect.fail(new DrawingTooLong({ message, limit_millis: 10_000 })) as Effect.Effect<never>
     }
     const got = await generate(quotation())

@@ -1,4 +1,4 @@
-/** A server that draws documents in the tests' own words, and what is made documents of. */
+/** A server that renders documents from the tests' own sources. */
 import { createHash } from "node:crypto"
 import { Context, Effect } from "effect"
 import type { DocumentSource, PreparedDocument } from "../../../../core/documents/content/prepare.ts"
@@ -39,11 +39,11 @@ export const paper = (title: string, text: string, logo?: string): PrintDocument
 export interface Drawn {
   /** Sources of the prepared documents, in order. */
   readonly prepared: Array<DocumentSource>
-  /** Action of preparing this source, before or instead of its result. */
+  /** Called when a source is prepared; may replace its result. */
   before: (source: DocumentSource) => Effect.Effect<Partial<PreparedDocument> | "gone" | void, never, Store>
   logo: string | undefined
 }
-/** Names the subject of the job, as it is when it is drawn. */
+/** Prepares the job's subject, named as it is when rendered. */
 const preparing =
   (drawn: Drawn): Prepare =>
   (source) =>
@@ -104,7 +104,7 @@ export const openHouse = async (engine: Engine, options: ServeOptions = {}) => {
       const { pathname, search } = new URL(address)
       return house.ask(`${pathname}${search}`, { token: null })
     },
-    /** The token of somebody with these permissions. */
+    /** Token of a new user with these permissions. */
     somebody: async (...permissions: ReadonlyArray<string>) => (await house.person({ permissions })).secret
   }
 }

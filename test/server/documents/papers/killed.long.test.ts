@@ -1,4 +1,4 @@
-/** A server killed while it draws a batch: each document is drawn once, whatever was killed when. */
+/** A server killed while it renders a batch: each document is rendered once. */
 import { afterAll, describe, expect, it } from "vitest"
 import { call, durable_databases } from "../../killing.ts"
 import { cleanUp, type Env, type ServerProcess, startServer } from "../../process.ts"
@@ -56,7 +56,7 @@ const killedWhileDrawing = async (env: Env, kills: number): Promise<void> => {
 }
 
 describe("a batch whose server is killed", () => {
-  // On Postgres a killed server's job is taken up again within a minute.
+  // On Postgres another server takes over a killed server's job within a minute.
   it.each(durable_databases)("generates each document once, on %s", { timeout: 600_000 }, (name, on) =>
     on((env) => killedWhileDrawing(env, name === "Postgres" ? 2 : 4))
   )

@@ -1,4 +1,4 @@
-/** Document types, the fields of their texts, layouts, and agreement of documents with the API. */
+/** Document types, fields of their texts, layouts, and documents' agreement with the API. */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type DocumentSource, prepareDocument } from "../../../../core/documents/content/prepare.ts"

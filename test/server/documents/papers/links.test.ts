@@ -1,4 +1,4 @@
-/** Public links of documents: who makes them, who reads at them, and who does not. */
+/** Public links of documents: who creates them, and who can open them. */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { ServerContext } from "../../../../server/ports/server-context.ts"

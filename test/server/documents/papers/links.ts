@@ -1,4 +1,4 @@
-/** A company with shared quotations, and readers without an account. */
+/** A company with shared quotations, and readers without accounts. */
 import type { Engine } from "../../../app.ts"
 import { houseOn } from "../../house.ts"
 import { openMailing } from "../../delivery/mail/mailing.ts"
@@ -11,7 +11,7 @@ export type Form = { readonly [name: string]: string }
 export const yes: Form = { name: "Ann Arbor", accept: "1" }
 
 let networks = 0
-/** An unused network. */
+/** An IP address that was not used before. */
 export const elsewhere = (): string => {
   networks++
   return `198.51.${Math.floor(networks / 250)}.${(networks % 250) + 1}`
@@ -33,7 +33,7 @@ export const openSharing = async (engine: Engine, options: ServeOptions = {}, sm
   return {
     ...house,
     document_of,
-    /** A quotation of two lamps, with its document. */
+    /** Creates a quotation of two lamps and its document. */
     offered: async ({
       email,
       is_draft = false,
@@ -55,7 +55,7 @@ export const openSharing = async (engine: Engine, options: ServeOptions = {}, sm
         document_id: await document_of(opportunity_id, type)
       }
     },
-    /** The token of a link that was just made. */
+    /** Creates a link; returns its token. */
     shared: async (document_id: number, more: object = {}): Promise<string> =>
       (await did(201, "POST", `/documents/${document_id}/public_link`, more)).public_link.token,
     read: (token: string, query = "", sent: Sent = {}): Promise<Got> =>

@@ -1,4 +1,4 @@
-/** Documents of any length as PDF: what their pages say is what was put in. */
+/** PDFs of any length contain the text that was put in. */
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { purchaseDocument } from "../../../../core/documents/content/purchase.ts"
@@ -23,7 +23,7 @@ const kinds: { readonly [kind: string]: (lines: number, currency: string) => Pri
   purchase_order: (lines, currency) => purchaseDocument(purchaseSample({ lines, currency }), sampleOptions("en-GB"))
 }
 const squeezed = (text: string): string => text.replace(/\s+/g, "")
-/** Names in Latin letters: others are drawn in the order they are read, not written. */
+/** Names in Latin letters; right-to-left text is drawn in another order. */
 const isPlain = (text: string): boolean => /^[\u0020-\u024f€£\u2013×]*$/.test(text)
 
 const renderer = sharedRenderer()

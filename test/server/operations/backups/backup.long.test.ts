@@ -1,4 +1,4 @@
-/** Backups of a server that goes on writing, and what is restored from them. */
+/** Backups of a server under load, and restores from them. */
 import { execFile } from "node:child_process"
 import { createHash, randomBytes } from "node:crypto"
 import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs"
@@ -68,7 +68,7 @@ describe("a backup", () => {
     const { backup }: { readonly backup: { readonly file: string } } = JSON.parse(out)
     file = backup.file
     expect(backup).toMatchObject({ engine: "sqlite", files: 1, is_sealed: false })
-    // One file, and nothing beside it.
+    // One file and nothing else.
     expect(readdirSync(join(folder, "backups"))).toHaveLength(1)
 
     const restored = join(folder, "restored")
@@ -119,7 +119,7 @@ describe("a backup", () => {
   it("is refused by verify and restore with one changed byte", async () => {
     const damaged = join(folder, "damaged.backup")
     const bytes = readFileSync(file)
-    // Within the attachment, which does not compress.
+    // Within the attachment, which is not compressible.
     const at = bytes.indexOf(content.subarray(700_000, 700_016))
     expect(at).toBeGreaterThan(0)
     bytes[at] = bytes[at]! ^ 1
@@ -207,13 +207,13 @@ describe.skipIf(tools === undefined)("backups in a bucket", () => {
   afterAll(() => bucket.close())
 
   it("are made, listed, verified, restored and pruned as in a folder", async () => {
-    // What a killed program left two days before.
+    // Left two days ago by a killed program.
     const left = join(env["FLIGHTCASE_DATA"] ?? "", ".flightcase-abcdef")
     mkdirSync(left)
     utimesSync(left, new Date(), new Date(Date.now() - 2 * 86_400_000))
     for (let at = 0; at < 2; at++)
       expect(await flightcase({ ...env, ...keys }, "create", place)).toMatchObject({ code: 0 })
-    // No file is left at the server.
+    // No temporary file is left on the server.
     expect(readdirSync(env["FLIGHTCASE_DATA"] ?? "").filter((name) => name.startsWith(".flightcase"))).toEqual([])
     const listed = await flightcase(keys, "list", place, "--json")
     const { backups } = JSON.parse(listed.out)

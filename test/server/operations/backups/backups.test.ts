@@ -1,4 +1,4 @@
-/** Backups that the settings schedule, of a journal alone, and encrypted to an age recipient. */
+/** Scheduled backups, backups of the journal only, and backups encrypted to an age recipient. */
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { randomUUID } from "node:crypto"
 import { tmpdir } from "node:os"
@@ -54,7 +54,7 @@ const databaseOf = async (engine: (typeof engines)[number], data_folder: string)
   open.push(drop)
   return { kind: "pg", url, connections_max: 4 }
 }
-/** Postgres as where pg_dump is not installed. A dump fails where another server makes its views just then. */
+/** Simulates Postgres without pg_dump, as a dump fails while another server creates its views. */
 const withoutPgDump = (programs = folder): void => {
   const path = process.env["PATH"]
   process.env["PATH"] = programs
@@ -138,7 +138,7 @@ it("a scheduled backup that fails is reported to the owner by a notification, an
 it("a scheduled backup is made once even if old ones cannot be deleted, and its result and the checks report that", async () => {
   const data_folder = folderOf("data")
   const backups = folderOf("place")
-  // A folder is not deleted.
+  // Folders are not deleted.
   mkdirSync(join(backups, "flightcase-20260101T000000000Z.backup"))
   const database = await databaseOf("sqlite", data_folder)
   const first = await openedAt(database, data_folder, "2026-07-01T12:00:00.000Z")
@@ -183,7 +183,7 @@ it("two servers that share a folder find the newest of their own backups, and pr
   expect(await newestBackup(backups, at(one))).toBe(Date.parse("2026-01-03T00:00:00.000Z"))
   expect(await newestBackup(backups, at("0000000c"))).toBeUndefined()
   expect(await pruneBackups(backups, 1, at(other))).toEqual([{ file: join(backups, nameOf(4, other)) }])
-  // Which server made those that name none is unknown now.
+  // Without a name in it, a backup's server is unknown.
   expect(await pruneBackups(backups, 1, at(one))).toEqual([{ file: join(backups, nameOf(2, one)) }])
   expect(readdirSync(backups)).toEqual([old, nameOf(3, one), nameOf(5, other)])
   await expect(pruneBackups(backups, 1, at(undefined))).rejects.toThrow("unknown whose backups")
@@ -293,7 +293,7 @@ it("a server moves to an empty Postgres and back with the same rows, ids and fil
   const sent = await askOf(app, "/api/v1/attachments", { method: "POST", headers: { "content-type": type }, bytes })
   expect(sent.status).toBe(201)
   const { server } = await scheduledBackup({ ...placeAt(database, data_folder), catalogue: async () => app.catalogue })
-  // Outside the journal: what the accountant has already.
+  // Kept outside the journal: when documents were exported to accounting.
   const exported_at = "2026-06-01T00:00:00.000Z"
   await app.run(Store.apply([insert(accounting_exports, { key: "invoices/1", exported_at })]))
   await close()
@@ -327,7 +327,7 @@ it("a server moves to an empty Postgres and back with the same rows, ids and fil
   await expect(
     moveServer(without_files, placeAt(await databaseOf("sqlite", empty_folder), empty_folder))
   ).rejects.toThrow(/The files of this database are in .*: set FLIGHTCASE_BLOBS/)
-  // What is recorded while the source is copied would be lost.
+  // Events recorded while the source is copied would be lost.
   const open_again = await openedAt(database, data_folder, "2026-07-02T12:00:00.000Z")
   const late = {
     ...from,

@@ -14,7 +14,7 @@ describe.each(engines)("a client that hangs up on %s", (engine) => {
   let server: Serving, http: Listening
   let reached = 0
   const gates: Array<() => void> = []
-  /** Holds requests with this header until its gate opens. */
+  /** Holds requests with this header until the test releases them. */
   const holding: ServerSlice = {
     name: "holding",
     around: (call, next) =>

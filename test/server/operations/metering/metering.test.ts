@@ -1,4 +1,4 @@
-/** Calls are logged, counted and reported (rules/conventions 16). */
+/** Logging, counting and reporting of calls (rules/conventions 16). */
 import { Effect, Stream } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { csvOf } from "../../../../server/operations/metering/usage-api.ts"

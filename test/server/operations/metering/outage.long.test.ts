@@ -1,4 +1,4 @@
-/** A database that takes no rows for a while. */
+/** A database that temporarily refuses writes. */
 import { Effect } from "effect"
 import { expect, it } from "vitest"
 import { Store } from "../../../../core/kernel/store/store.ts"

@@ -1,4 +1,6 @@
-/** A database that is gone for a while: calls are answered or not, what waits to be counted is bounded, and written after. */
+/**
+ * A database that is temporarily unavailable: responses, the bounded backlog of calls to count, and its later writing.
+ */
 import { Effect } from "effect"
 import pg from "pg"
 import { describe, expect, it } from "vitest"
@@ -25,7 +27,7 @@ interface House {
   readonly close: () => Promise<void>
 }
 const run = (server: Serving, sql: string) => server.run(Effect.flatMap(Store, (store) => store.run(sql)))
-/** On SQLite the disk takes nothing; Postgres ends all connections and takes no others. */
+/** On SQLite the disk is full; Postgres closes all connections and refuses new ones. */
 const open = async (engine: Engine): Promise<House> => {
   if (engine === "sqlite") {
     const server = await serve(engine)
@@ -96,7 +98,7 @@ describe.each(both_engines)("while the database is unavailable, on %s", (engine)
         )
       )
       expect([Number(logs?.count), Number(sums?.count)]).toEqual([60, 60])
-      // And so are those of the server's own meter.
+      // The server's own meter counts as well.
       expect((await server.ask("/api/v1/stores")).status).toBe(200)
     } finally {
       await close()

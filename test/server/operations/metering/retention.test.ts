@@ -1,4 +1,4 @@
-/** Retention of calls: totals equal to the logs, for the configured time, without erased persons. */
+/** Retention of calls: totals agree with the logs, for the configured time, and name no erased person. */
 import { Effect } from "effect"
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"

@@ -1,4 +1,4 @@
-/** All of a business out of one server and into an empty one, on any pair of engines: the same rows, to the last byte. */
+/** Exports of a server imported into an empty one, on any pair of engines: rows are equal to the last byte. */
 import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
@@ -34,7 +34,7 @@ const looking =
         return store.run(store.dialect === "pg" ? sql.replace(/\?/g, () => `$${++at}`) : sql, values)
       })
     )
-/** Work of many kinds, refusals among it. */
+/** Runs work of many kinds, with some refusals. */
 const worked = async (server: Serving, seed: number, steps: number): Promise<void> => {
   const chance = randomOf(seed),
     ask = asking(server),
@@ -75,7 +75,7 @@ const pages = async (server: Serving, limit: number) => {
     if (after >= body.meta.head) return events
   }
 }
-/** Documents have files, which other tests bring along. */
+/** Documents have files, which other tests cover. */
 const without_files = { method: "POST", json: { accept_missing_files: true } }
 const brought = async (to: Serving, manifest: any, events: ReadonlyArray<any>, page: number) => {
   const begun = await to.ask("/api/v1/system/restores", { json: manifest })
@@ -102,7 +102,7 @@ describe.each(engines.flatMap((from) => engines.map((to) => [from, to] as const)
         const { manifest } = (await one.ask("/api/v1/system/manifest")).body
         const events = await pages(one, 97)
         expect(events.length).toBe(manifest.events)
-        // Learnt before, and no longer true after.
+        // Cached before the import, and outdated after it.
         expect((await other.ask("/api/v1/settings/company")).body.settings.timezone).toBe("UTC")
         const finished = await brought(other, manifest, events, 211)
         expect([finished.status, finished.body.restore?.received], finished.text.slice(0, 500)).toEqual([
@@ -176,7 +176,7 @@ describe.each(engines)("restoring an export into %s", (engine: Engine) => {
           hash.update(`${canonicalJson(columns.map((name) => row[name] ?? null))}\n`)
         return { ...table, columns, checksum: hash.digest("hex") }
       }
-      // Those that name their columns, and those from before that.
+      // Exports that name their columns, and older ones that do not.
       const tables = manifest.tables.map((table: any) =>
         table.name === "products"
           ? without(table, ["barcode"])
@@ -226,7 +226,7 @@ describe.each(engines)("restoring an export into %s", (engine: Engine) => {
         const got = await server.ask(`/api/v1/system/restores/${begun.id}/events`, { json: { events: wrong } })
         expect([got.status, Object.keys(got.body.errors)[0]], got.text).toEqual([422, field])
       }
-      // A page that is sent again, as after a lost reply, is passed over.
+      // A page sent again, as after a lost response, is skipped.
       for (let twice = 0; twice < 2; twice++)
         await server.ask(`/api/v1/system/restores/${begun.id}/events`, { json: { events } })
       expect((await server.ask(`/api/v1/system/restores/${begun.id}`)).body.restore.received).toBe(events.length)

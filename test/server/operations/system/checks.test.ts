@@ -1,4 +1,4 @@
-/** What `GET /system/checks` and `doctor --server` say of a running server. */
+/** Results of `GET /system/checks` and `doctor --server` for a running server. */
 import { createServer as createTls } from "node:https"
 import { once } from "node:events"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"

@@ -1,4 +1,4 @@
-/** What a running server tells others of itself: spans and metrics by OTLP, and what is built on /metrics in deploy/. */
+/** Telemetry of a running server: spans and metrics by OTLP, and the use of /metrics in deploy/. */
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http"
 import { once } from "node:events"
 import type { AddressInfo } from "node:net"
@@ -12,7 +12,7 @@ import { cleanUp, folderOfItsOwn, type ServerProcess, startServer } from "../../
 const token = "a-token-of-more-than-twenty-characters"
 const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" }
 
-/** What a collector received. */
+/** Requests a collector received. */
 interface Received {
   readonly path: string
   readonly headers: IncomingHttpHeaders
@@ -37,14 +37,14 @@ afterAll(async () => {
   collector.close()
 })
 
-/** Sends nothing by itself within the time of a test, so that what arrives was sent at the end. */
+/** Intervals longer than a test, so that everything arrives at shutdown. */
 const seldom = { OTEL_BSP_SCHEDULE_DELAY: "600000", OTEL_METRIC_EXPORT_INTERVAL: "600000" }
 const start = async (env: { readonly [name: string]: string }): Promise<ServerProcess> => {
   received.length = 0
   return startServer({ FLIGHTCASE_DATA: await folderOfItsOwn(), FLIGHTCASE_TOKEN: token, ...env })
 }
 
-// Bodies as OTLP has them in JSON.
+// Bodies in OTLP's JSON form.
 
 interface Attributes {
   readonly attributes: ReadonlyArray<{

@@ -1,4 +1,4 @@
-/** Boards in a real browser, at the sizes they hang and are carried around in. Skipped where there is no Chromium. */
+/** Boards in a real browser, at the sizes of walls and phones. Skipped without Chromium. */
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

@@ -1,4 +1,4 @@
-/** Screens on the wall: who makes them, what they show, and when they end. */
+/** Boards: who creates them, what they show, and when they end. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { boardUrl } from "../../../../server/overview/board/page.ts"
 import { engines } from "../../../app.ts"
@@ -65,7 +65,7 @@ describe.each(engines)("a board on %s", (engine) => {
     const board = await made()
     const unmarked = (mark: string | null) => at(boardUrl("http://x", tests_key, { id: board.id, address_no: 1, mark }))
     for (const mark of [null, "another"]) expect((await house.ask(unmarked(mark))).status).toBe(403)
-    // Those made before boards had marks hang on walls.
+    // Boards of earlier releases have no mark.
     await house.sql(`update boards set mark = null where id = ${board.id}`)
     expect((await house.ask(unmarked(null))).status).toBe(200)
     expect((await house.ask(at(board.url))).status).toBe(403)

@@ -25,7 +25,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
   }
   const feeds = async (token?: string) =>
     (await server.ask("/api/v1/calendar_feeds", token === undefined ? {} : { token })).body.calendar_feeds
-  /** The address as the server listens, without the host it calls its own. */
+  /** Path and query of a feed's URL. */
   const target = (url: string): string => url.slice(public_url.length)
   const read = (url: string, headers: { readonly [name: string]: string } = {}) =>
     server.ask(target(url), { token: null, headers })
@@ -109,7 +109,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
       `/calendar/feed/1.ics?signature=${signature}`,
       `/calendar/feed.ics?signature=${own.url.slice(-64)}`,
       `/calendar/feed/${alice}.ics?signature=${own.url.slice(-64)}`,
-      // The application's key itself signs no feed.
+      // The application's key itself is not accepted for feeds.
       `/calendar/feed.ics?signature=${createHmac("sha256", "key-of-the-tests-which-is-long").update("/calendar/feed.ics").digest("hex")}`
     ]
     for (const [at, path] of altered.entries())
@@ -197,7 +197,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
     const first = await read(all.url)
     const etag = first.headers["etag"]!
     expect(first.headers["cache-control"]).toBe("private, no-cache")
-    // The headers promised for a feed, those of every response, ETag and Cache-Control.
+    // The documented headers of a feed, those of every response, ETag and Cache-Control.
     expect(Object.keys(first.headers).sort()).toEqual(
       words(`
       cache-control content-disposition content-type etag x-content-type-options x-ratelimit-limit
