@@ -1,4 +1,4 @@
-/** Random histories of one invoice, decided by the rules and folded by the events, with what must hold after each step. */
+/** Random histories of one invoice, decided by the rules and projected from events, with invariants after each step. */
 import * as fc from "fast-check"
 import { Result } from "effect"
 import { expect } from "vitest"
@@ -35,7 +35,7 @@ const sold = fc
     }))
   )
 
-/** An amount by its place between nothing and the most there may be: just below, at and above the borders more often. */
+/** A share of the maximum amount; values just below, at and above the limits are drawn more often. */
 const share = fc.oneof(
   fc.constantFrom(0, 1, 1.000001, 0.5),
   fc.double({ min: 0, max: 1.2, noNaN: true, noDefaultInfinity: true })
@@ -65,13 +65,13 @@ type History = typeof histories extends fc.Arbitrary<infer H> ? H : never
 
 type Seen = ReadonlyArray<GivenRow | NewEvent>
 const sum = (amounts: ReadonlyArray<number>): number => amounts.reduce((all, one) => all + one, 0)
-/** One unit beyond the most is drawn as often as the most itself. */
+/** One unit above the maximum is drawn as often as the maximum. */
 const portion = (most: number, share: number): number =>
   share === 1.000001 ? Math.max(0, most) + 1 : Math.round(Math.max(0, most) * share)
 
 interface Outcome {
   readonly decided: Result.Result<{ readonly events: ReadonlyArray<NewEvent> }, unknown>
-  /** Result by the written rules; undefined if it depends on the rows' amounts. */
+  /** Result by the written rules; undefined if it depends on the amounts of rows. */
   readonly expected: boolean | undefined
 }
 const take = (one: Step, facts: Facts, context: DecideContext): Outcome => {
@@ -104,7 +104,7 @@ const take = (one: Step, facts: Facts, context: DecideContext): Outcome => {
     case "credit_all":
       return { decided: credit({}), expected: invoice.status === "voided" ? false : left > 0 ? true : undefined }
     case "void": {
-      // 7: no void with money or credit, nor twice.
+      // 7: no void with payments or credits, and none twice.
       const notes = notesIn(facts).length
       return {
         decided: voidInvoice(invoice, { credit_notes: notes, deducted_by: [] }, "Rained off", context),
@@ -144,17 +144,17 @@ const movedBy = (one: Moving, before: Seen, now: Seen): number => {
   return Math.abs((is ?? 0) - (was ?? 0))
 }
 
-/** Between nothing and the whole, on its side of zero. */
+/** Whether a part lies between zero and the whole, with its sign. */
 const lies = (part: number, whole: number): boolean =>
   whole < 0 ? part <= 0 && part >= whole : part >= 0 && part <= whole
 
-/** The invariants, read from the rows alone. */
+/** Invariants, checked on the rows alone. */
 const holds = (facts: Facts, first: InvoiceRow): void => {
   const invoice = invoiceIn(facts)
   const items = facts.find(invoice_items, {})
   const credits = facts.find(credit_note_items, {})
   const notes = notesIn(facts)
-  // 1: rows, classes and totals agree, of the invoice and of every credit note.
+  // 1: totals of rows, classes and document agree, for the invoice and every credit note.
   for (const [document, rows] of [
     [invoice, items],
     ...notes.map((note) => [note, credits.filter((one) => one.credit_note_id === note.id)] as const)
@@ -164,14 +164,14 @@ const holds = (facts: Facts, first: InvoiceRow): void => {
     expect(sum(document.tax_summary.map((one) => one.tax))).toBe(document.tax_total + 0)
     expect(document.subtotal + document.tax_total).toBe(document.total)
   }
-  // 2: everything follows from the total and what moved.
+  // 2: all amounts follow from the total, payments and credits.
   const moved = paymentsIn(facts)
   const isVoided = invoice.status === "voided"
   const of = (kind: string): number => sum(moved.filter((one) => one.kind === kind).map((one) => one.amount))
   const credited = 0 - sum(notes.map((note) => note.total))
   expect([invoice.amount_paid, invoice.amount_credited + 0]).toEqual([of("payment") - of("refund"), credited + 0])
   expect(invoice.amount_outstanding).toBe(isVoided ? 0 : invoice.total - credited - of("payment") + of("refund"))
-  // 3: never more is credited or refunded than there was.
+  // 3: credits and refunds never exceed what can be credited or refunded.
   expect(lies(credited, invoice.total), `${credited} credited of ${invoice.total}`).toBe(true)
   expect(invoice.amount_paid).toBeGreaterThanOrEqual(0)
   for (const item of items) {
@@ -181,11 +181,11 @@ const holds = (facts: Facts, first: InvoiceRow): void => {
     const quantity = sum(own.filter((one) => !one.by_amount).map((one) => Math.round(Number(one.quantity) * 100)))
     const whole = Math.round(Number(item.quantity) * 100)
     expect(quantity).toBeLessThanOrEqual(whole)
-    // Rows credited in full have no rest.
+    // Rows credited in full have no remainder.
     if (quantity === whole) expect(sum(own.map((one) => one.total)) + item.total).toBe(0)
   }
   for (const note of notes) expect(note.total).toBeLessThanOrEqual(0)
-  // 4: what is credited in full is nothing, in every row, class and sum.
+  // 4: a fully credited invoice comes to zero in every row, class and total.
   if (invoice.status === "credited") {
     for (const item of items) {
       const own = credits.filter((one) => one.invoice_item_id === item.id)
@@ -195,18 +195,18 @@ const holds = (facts: Facts, first: InvoiceRow): void => {
     const both = taxSummary([...items, ...credits.map((one) => ({ ...one, discount_amount: 0 }))])
     for (const { net, tax, gross } of both) expect([net + 0, tax + 0, gross + 0]).toEqual([0, 0, 0])
   }
-  // 5: nothing but what money makes of it has changed.
+  // 5: only amounts and statuses that follow from payments have changed.
   const { amount_credited, amount_outstanding, amount_paid, paid_at, status, updated_at } = first
   const { voided_at, void_reason } = isVoided ? first : invoice
   const money = { amount_credited, amount_outstanding, amount_paid, paid_at, status, updated_at }
   expect({ ...invoice, ...money, voided_at, void_reason }).toEqual(first)
-  // 7: what is void has neither money nor credit.
+  // 7: voided invoices have neither payments nor credits.
   if (isVoided) {
     expect([invoice.amount_paid, notes.length]).toEqual([0, 0])
     expect([invoice.paid_at, invoice.void_reason]).toEqual([null, "Rained off"])
     return
   }
-  // The rule of 1.1, said once more.
+  // Rule 1.1, written independently.
   expect(invoice.status).toBe(
     invoice.total === 0
       ? "paid"

@@ -1,4 +1,4 @@
-/** Quotations, order confirmations and purchase orders to draw: of any length, in several currencies and scripts. */
+/** Sample quotations, order confirmations and purchase orders: of any length, in several currencies and scripts. */
 import { billedRows } from "../../../core/billing/state/rows.ts"
 import type { PaperOptions } from "../../../core/billing/paper/letter.ts"
 import type { DocumentSource } from "../../../core/documents/content/invoices.ts"
@@ -33,7 +33,7 @@ export interface SalesSample {
   readonly buyer?: string
   readonly inclusive?: boolean
   readonly header?: Partial<OpportunityRow>
-  /** Without addresses, dates and texts. */
+  /** Whether addresses, dates and texts are left out. */
   readonly is_bare?: boolean
 }
 const at = "2026-11-22T09:30:00.000Z"

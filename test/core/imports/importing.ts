@@ -1,4 +1,4 @@
-/** Sends rows to an import, and reads the verdicts on them. */
+/** Sends rows to an import and reads their verdicts. */
 import { Effect } from "effect"
 import { expect, it } from "vitest"
 import { lastPosition } from "../../../core/kernel/events/journal.ts"
@@ -9,17 +9,17 @@ import { words } from "../../words.ts"
 import type { Body } from "../../answers.ts"
 
 export interface Importing {
-  /** Sends a body as it is. */
+  /** Sends a body unchanged. */
   readonly sendBody: (body: unknown, viewer?: Viewer) => Promise<Reply>
   readonly send: (rows: unknown, more?: object) => Promise<Reply>
   readonly verdicts: (rows: unknown, more?: object) => Promise<Body["results"]>
-  /** The verdict on one row that is sent alone. */
+  /** Verdict on a single row. */
   readonly one: (row: object, more?: object) => Promise<Body["results"][0]>
-  /** The last position of the journal: where it stays, nothing was recorded. */
+  /** Last position of the journal; unchanged if nothing was recorded. */
   readonly head: () => Promise<number>
 }
 
-/** Of an app that is open by the time something is sent. */
+/** `app` is called only when something is sent, once it is open. */
 export const importing = (app: () => App, what: "members" | "products" | "rate_definitions"): Importing => {
   const sendBody: Importing["sendBody"] = (body, viewer) => app().call("POST", `/api/v1/${what}/import`, body, viewer)
   const send: Importing["send"] = (rows, more = {}) => sendBody({ rows, ...more })
@@ -33,7 +33,7 @@ export const importing = (app: () => App, what: "members" | "products" | "rate_d
   }
 }
 
-/** A dry run of these rows, and the import itself with these verdicts. */
+/** Declares a test: a dry run of these rows changes nothing, and the import has the same verdicts. */
 export const itRehearses = (
   { head, send }: Importing,
   dump: () => Promise<object>,
@@ -53,7 +53,7 @@ export const itRehearses = (
   })
 }
 
-/** `counted`: how many records there are of a batch. */
+/** `counted`: number of existing records of a batch. */
 export const itTakesBatches = (
   { send, sendBody }: Importing,
   batches: {

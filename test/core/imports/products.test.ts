@@ -102,7 +102,7 @@ describe.each(engines)("importing products on %s", (engine) => {
       is_active: "no"
     })
     expect(status).toBe("updated")
-    // Product, two levels, two lines of the ledger, one rate.
+    // Product, two stock levels, two stock transactions, one rate.
     expect((await head()) - before).toBe(6)
     const now = await product(id)
     expect(now).toMatchObject({ name: "Moving head", is_active: false, product_group_name: "Moving heads" })
@@ -239,7 +239,7 @@ describe.each(engines)("importing products on %s", (engine) => {
     const [first, rejected, second] = await verdicts([row("NR-1"), row("NR-2", { weight: "heavy" }), row("NR-3")])
     expect([rejected!.status, second!.id]).toEqual(["rejected", first!.id! + 1])
     const next = await one(row("NR-4"))
-    // Postgres does not take back the id that it allocated for the rejected row.
+    // On Postgres the id drawn for the rejected row stays unused.
     expect(next!.id! - second!.id!).toBe(engine === "sqlite" ? 1 : 2)
   })
   it("warns once about each unknown column", async () => {

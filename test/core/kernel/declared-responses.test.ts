@@ -1,4 +1,4 @@
-/** Answers as Schemas: exact when they run, and typed where they are written. */
+/** Responses declared as Schemas: enforced at run time, and typed at compile time. */
 import { Effect, Result, Schema } from "effect"
 import { describe, expect, expectTypeOf, it } from "vitest"
 import { type Answer, postQuery, command, get } from "../../../core/kernel/endpoints/endpoint.ts"
@@ -111,7 +111,7 @@ describe("responses of an endpoint", () => {
     get("/api/v1/lamps/count", { ...draft, answer: counted, run: () => Effect.succeed(ok({ lamps: "1", last: null })) })
     // @ts-expect-error a body where none is declared
     postQuery("/api/v1/lamps/count", { ...draft, run: () => Effect.succeed(ok({ lamps: 1 })) })
-    // A refusal in a form of its own is declared beside the answer.
+    // A refusal in its own form is declared beside the response.
     postQuery("/api/v1/lamps/count", {
       ...draft,
       answer: counted,

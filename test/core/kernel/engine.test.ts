@@ -340,7 +340,7 @@ describe.each(both_engines)("the schema on %s", (engine) => {
     await first.close()
     opened.splice(0)
 
-    // The next release rates lamps and forgets their batches, knows no racks, and has shelves instead.
+    // The next release adds ratings to lamps, removes their batches and the racks, and adds shelves.
     const { batch: _batch, ...kept } = lamps.columns
     const changed: Table = {
       ...lamps,

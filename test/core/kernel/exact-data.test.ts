@@ -1,4 +1,4 @@
-/** Stored data is used without decoding only if decoding would return the same. */
+/** Stored data is used without decoding only if decoding would return an equal value. */
 import { readFileSync } from "node:fs"
 import { gunzipSync } from "node:zlib"
 import { Schema } from "effect"
@@ -100,7 +100,7 @@ describe("the check for data that matches its Schema exactly", () => {
     ["list", { 0: 1 }],
     ["any JSON", undefined],
     ["checked text", "a"],
-    // These are left to the decoder.
+    // These must be decoded.
     ["tuple", [1, "a"]],
     ["transformed", "7"]
   ])("does not accept %s %j", (name, value) => expect(isExactly(schemas[name]!)(value)).toBe(false))

@@ -18,7 +18,7 @@ describe.each(both_engines)("ids on %s", (engine) => {
           expect(new Set([...first, ...second, ...third]).size).toBe(7)
           yield* releaseIds("lamps", third)
           const fourth = yield* allocateIds("lamps", 1)
-          // Postgres keeps no transaction waiting for a sequence, and so takes none back.
+          // Postgres's sequences do not roll back.
           expect(fourth).toEqual(engine === "sqlite" ? third.slice(0, 1) : [8])
         })
       )

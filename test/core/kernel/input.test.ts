@@ -36,7 +36,7 @@ const value = (field: Field, raw: unknown): unknown => {
   expect(read.values).not.toHaveProperty("it")
   return refused
 }
-/** A body as it arrives: what JSON.parse makes of these characters. */
+/** A body as it arrives: the result of JSON.parse. */
 const sent = (characters: string): Json => JSON.parse(characters) as Json
 
 const plain = text({ max: 5 })

@@ -9,7 +9,7 @@ import { openShopAt, type Place, placeOn, type Shop } from "./lamp-shop.ts"
 const writers_max = 8
 let place: Place
 let shops: ReadonlyArray<Shop>
-/** Like separate processes to the database: a pool, a runtime and a store each. */
+/** Each has its own pool, runtime and store, as separate processes would. */
 beforeEach(async () => {
   place = await placeOn("pg")
   const first = await openShopAt(place)
@@ -36,7 +36,7 @@ it("a reader that follows positions sees every event of eight writers, and each 
       const page = await pageAfter(seen.at(-1)?.position ?? 0, 1 + chance(6))
       seen.push(...page)
       if (page.length > 0) continue
-      // Once more after the last commit, then the end is the end.
+      // One more read after the last commit, then all events must have been seen.
       if (last) return
       last = !writing
       if (!last) await pause(chance(2))

@@ -1,6 +1,6 @@
 /**
- * A little lamp shop for tests of the kernel alone: lamps with a column of every kind, the racks they stand on, and
- * bookings that may not overlap. Its endpoints are plain, or go wrong on purpose.
+ * A small lamp shop that tests the kernel alone: lamps with columns of all kinds, their racks, and bookings that may
+ * not overlap. Its endpoints work plainly, or fail on purpose.
  */
 import { randomUUID } from "node:crypto"
 import { Effect, Layer, ManagedRuntime, Result } from "effect"
@@ -148,7 +148,7 @@ const rackRegister = crudResource({
 
 const writes = { ability: "lamps:write", permission: "lamps.edit" } as const
 const touched = (id: number) => event(`lamp:${id}`, "lamp.updated", { id, label: "touched" })
-/** Says where a command is to go wrong. */
+/** Where a command fails on purpose. */
 const failureField = {
   at: choice(
     { facts: "Facts", decide: "Decide", respond: "Respond", respond_refusal: "Refusal in respond" },
@@ -172,7 +172,7 @@ const crash = command("POST", "/api/v1/lamps/{id}/crash", {
       : Effect.fail(invalidField("at", "Refused after recording."))
 })
 const many = { ids: list(integer()) }
-/** Creates, and may change, a number of lamps in one command: ids are drawn one by one inside the rule. */
+/** Creates, and may change, a number of lamps in one command; the rule draws ids one by one. */
 const createMany = command("POST", "/api/v1/lamps/many", {
   name: "lamps.create_many",
   summary: "Creates many",
@@ -220,7 +220,7 @@ const numberLamp = command("POST", "/api/v1/lamps/{id}/number", {
   },
   respond: (result) => Effect.succeed(ok(result))
 })
-/** Books a lamp without looking: only the database knows of overlaps. */
+/** Books a lamp without checking: only the database prevents overlaps. */
 const snapshot = command("POST", "/api/v1/lamps/{id}/book", {
   name: "lamps.book",
   summary: "Books a lamp",
@@ -247,7 +247,7 @@ const snapshot = command("POST", "/api/v1/lamps/{id}/book", {
   },
   respond: (result) => Effect.succeed(ok(result))
 })
-/** Dawdles a little, then writes to two streams. */
+/** Waits a little, then writes to two streams. */
 const touch = command("POST", "/api/v1/lamps/{id}/touch", {
   name: "lamps.touch",
   summary: "Touches a lamp and another",
@@ -266,7 +266,7 @@ const touch = command("POST", "/api/v1/lamps/{id}/touch", {
     Result.succeed({ events: [touched(rows.id.id), touched(values.other_id!)], result: { id: rows.id.id } }),
   respond: (result, input) => Effect.map(renderById(lampResource, result.id, input.query, viewContext(input)), ok)
 })
-/** Takes nested bodies apart, and gives back what it read. */
+/** Parses nested bodies and returns what it read. */
 const measure = command("POST", "/api/v1/lamps/{id}/measure", {
   name: "lamps.measure",
   summary: "Reads a nested body",
@@ -305,7 +305,7 @@ const customSlice: Slice = {
 export const shopSlices: ReadonlyArray<Slice> = [customSlice, rackRegister, lampsSlice]
 export const shopCatalogue = catalogueOf(shopSlices)
 
-/** A lamp of which nothing is known. */
+/** A lamp with no values. */
 export const blank = {
   label: null,
   bay: null,
@@ -328,13 +328,13 @@ export const blank = {
 export const shop_opened = "2026-06-18T12:00:00.000Z"
 export interface Shop {
   readonly call: (method: string, path: string, body?: unknown, viewer?: Viewer) => Promise<Reply>
-  /** Ids of the lamps a query string finds, in the order they come. */
+  /** Ids of the lamps a query string finds, in order. */
   readonly found: (query: string | Query) => Promise<ReadonlyArray<number>>
   readonly run: <A, E>(effect: Effect.Effect<A, E, Store | CommandRuntime>) => Promise<A>
   /** Externally visible state: projected tables, journal, document numbers. */
   readonly dump: () => Promise<{ readonly [table: string]: ReadonlyArray<unknown> }>
   readonly rebuild: () => Promise<void>
-  /** A path or an address at which another process would open the same shop. */
+  /** Path or address at which another process can open the same shop. */
   readonly close: () => Promise<void>
 }
 export interface Place {
@@ -342,7 +342,7 @@ export interface Place {
   readonly at: string
   readonly gone: () => Promise<void>
 }
-/** Where a shop may be opened, once or by several at a time: a file (or memory), or a database of its own. */
+/** A database in which shops can be opened, one or several at once: a file, memory, or a Postgres database. */
 export const placeOn = async (engine: Engine, file = ":memory:"): Promise<Place> => {
   if (engine === "sqlite") return { engine, at: file, gone: async () => {} }
   const { url, drop } = await freshDatabase()
@@ -408,7 +408,7 @@ export const openShopAt = async (place: Place, catalogue: Catalogue = shopCatalo
     close: () => runtime.dispose()
   }
 }
-/** Refusals are answers; everything else breaks the test. */
+/** Refusals become results; all other errors fail the test. */
 const told = <R>(effect: Effect.Effect<Reply, Failure, R>): Effect.Effect<Reply, Failure, R> =>
   Effect.catch(effect, (failure): Effect.Effect<Reply, Failure, R> =>
     failure instanceof Rejection

@@ -1,4 +1,4 @@
-/** The lamps on the shelf: known rows with their custom fields, brought in as the events that would have made them. */
+/** Lamps with known values and custom fields, inserted by their events. */
 import { Effect } from "effect"
 import { event, type NewEvent } from "../../../core/kernel/events/event-type.ts"
 import type { JsonObject } from "../../../core/kernel/fields/field.ts"
@@ -66,7 +66,7 @@ export const customFields: ReadonlyArray<NewEvent> = [
   listValue(12, "Cold"),
   listValue(13, "Größe")
 ]
-/** As many more text fields, all of them searchable. */
+/** A number of additional text fields, all searchable. */
 export const moreCustomFields = (count: number): ReadonlyArray<NewEvent> =>
   Array.from({ length: count }, (_, at) => definition(200 + at, `extra ${at}`, 0))
 

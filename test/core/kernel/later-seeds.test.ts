@@ -1,4 +1,4 @@
-/** Reference data that came with a release later than the database: given with the next start, once, and to all alike. */
+/** Reference data added after a database was created: inserted once at the next start, on every installation. */
 import { writeFileSync } from "node:fs"
 import { Effect } from "effect"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
@@ -65,7 +65,7 @@ describe.each(both_engines)("a database on %s that is older than some seed data"
         )
       )
     )
-  /** As a release that had no views left it. */
+  /** As a release without views left it. */
   const forgetViews = (app: ServerApp) =>
     app.run(
       Effect.gen(function* () {
@@ -110,7 +110,7 @@ describe.each(both_engines)("a database on %s that is older than some seed data"
     const first = await start()
     const names = (await rows(first, "custom_views")).map((view) => view.name)
     await forgetViews(first)
-    // Three made by people or leased to devices.
+    // Three ids used by users or leased to devices.
     await first.run(advanceIdSequence("custom_views", 4))
     await stop()
     const second = await start()
@@ -130,7 +130,7 @@ describe.each(both_engines)("a database on %s that is older than some seed data"
       (await rows(both[0]!, "cost_groups")).filter((group) => ["Insurance", "Storage"].includes(group.name))
     expect((await added()).map((group) => group.name)).toEqual(["Insurance", "Storage"])
     const [insurance] = await added()
-    // Ids that are free, not those the seed would take in an empty database.
+    // Free ids, not those of the seed in an empty database.
     expect(insurance.id).toBeLessThan(900)
     const deleted = await both[0]!.ask({
       method: "DELETE",

@@ -1,4 +1,4 @@
-/** Lists as clients ask for them: names of values, other names of fields and paths, what is embedded, what is left out. */
+/** Lists over the API: values by name, aliases of fields and paths, includes, and deleted rows. */
 import { beforeAll, describe, expect, it } from "vitest"
 import { catalogue } from "../../../core/catalogue.ts"
 import { statusLabelOf, statuses } from "../../../core/orders/opportunities/tables/statuses.ts"
@@ -84,7 +84,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
       await w.remove(`/opportunities/${id}`)
       for (const query of ["", "archived=only", "archived=with"]) expect(await found(query)).not.toContain("deleted")
       expect(await found("archived=only")).toHaveLength(ids.size)
-      // Where a deleted one is looked for: the action log knows its id, by which it is restored.
+      // Deleted rows are found by the action log's id, by which they can be restored.
       const { actions } = await get("/actions?q[action_eq]=opportunity.deleted")
       expect(actions.map((one) => one.auditable_id)).toEqual([id])
       expect((await post(`/opportunities/${id}/restore`)).opportunity.subject).toBe("deleted")

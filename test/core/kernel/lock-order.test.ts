@@ -7,7 +7,7 @@ import { lockFirst, lockIfFree } from "../../../core/kernel/runtime/locks.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { openShop, type Shop } from "./lamp-shop.ts"
 
-/** Runs it in a shop on Postgres that is there for it alone. */
+/** Runs an effect in its own shop on Postgres. */
 const inShop = async (work: Parameters<Shop["run"]>[0]): Promise<void> => {
   const shop = await openShop("pg")
   try {
@@ -18,7 +18,7 @@ const inShop = async (work: Parameters<Shop["run"]>[0]): Promise<void> => {
 }
 const inTransaction = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.flatMap(Store, (store) => store.transaction(effect))
-/** Goes on once somebody has taken the locks in a transaction; they are held until they are let go. */
+/** Takes locks in a transaction and holds them until released; resolves once they are taken. */
 const holding = <E, R>(taking: Effect.Effect<unknown, E, R>) =>
   Effect.gen(function* () {
     const [held, done] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
@@ -32,7 +32,7 @@ const holding = <E, R>(taking: Effect.Effect<unknown, E, R>) =>
   })
 const rows = <Row extends object>(text: string, values: ReadonlyArray<unknown> = []) =>
   Effect.flatMap(Store, (store) => store.run<Row>(text, values))
-/** Until somebody waits for a lock in this database: other suites have theirs on the same server. */
+/** Resolves once a connection of this database waits for a lock; other suites use the same server. */
 const somebodyWaits = Effect.gen(function* () {
   const waiting = rows(
     "select 1 from pg_locks where locktype = 'advisory' and not granted " +
@@ -70,7 +70,7 @@ it("two writers that need each other's locks do not deadlock: one restarts and w
           Effect.gen(function* () {
             yield* lockFirst([own])
             begun.set(own, (begun.get(own) ?? 0) + 1)
-            // The first attempts meet: each holds its own by then.
+            // The first attempts meet: each holds its own lock by then.
             if (begun.size === 2) yield* Deferred.succeed(both, undefined)
             yield* Deferred.await(both)
             yield* lockIfFree([late])

@@ -1,5 +1,5 @@
 /**
- * Everything lists offer exists and works: documented names are declared, and every filter, sort, alias and include of
+ * All that lists offer exists and works: documented names are declared, and every filter, sort, alias and include of
  * every resource is tried on two rows that differ in every column.
  */
 import { Effect } from "effect"
@@ -64,9 +64,9 @@ describe("documented list parameters", () => {
   })
 })
 
-/** Two rows cannot differ in it. */
+/** Kinds of fields with one possible value, in which two rows cannot differ. */
 const hasOneValue = ({ type }: Field): boolean => type.kind === "choice" && Object.keys(type.labels).length === 1
-/** A value of a field: `nth` 0 lies before 1 in every order. */
+/** A value of a field: with `nth` 0 it sorts before that with 1. */
 const valueOf = ({ type }: Field, column: string, nth: 0 | 1, seed: number): unknown => {
   switch (type.kind) {
     case "text":
@@ -101,7 +101,7 @@ const valueOf = ({ type }: Field, column: string, nth: 0 | 1, seed: number): unk
       return {}
   }
 }
-/** As a filter is written. */
+/** A value as written in a filter. */
 const written = ({ type: shape }: Field, value: unknown): string =>
   shape.kind === "money"
     ? formatMoney(value as number, "GBP")
@@ -109,7 +109,7 @@ const written = ({ type: shape }: Field, value: unknown): string =>
       ? (value as ReadonlyArray<string>)[0]!
       : String(value)
 
-/** Columns that mean nothing to their answers but together, or by a form of their own. */
+/** Columns whose values only mean something together, or in their own format. */
 const meaningful: { readonly [table: string]: readonly [AnyRow, AnyRow] } = {
   opportunities: [
     { state: 0, status: 0 },
@@ -127,7 +127,7 @@ const rowOf = (table: Table, id: number, nth: 0 | 1, more: AnyRow = {}): AnyRow 
   ])
   return { ...Object.fromEntries(filled), ...meaningful[table.name]?.[nth], [table.key]: id, ...more }
 }
-/** Another product for a further stock level, as a bulk product has one level at a store. */
+/** Another product for the second stock level, as a bulk product has one level per store. */
 const elsewhere = ({ name }: Table): AnyRow => (name === "stock_levels" ? { product_id: 910_000 + ++seeds } : {})
 const insert = (table: Table, row: AnyRow): RowChange => ({ op: "insert", table, row })
 
@@ -151,7 +151,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
   const first = new Map<Table, AnyRow>(),
     second = new Map<Table, AnyRow>()
   for (const { table } of resources) {
-    // Columns that name two rows of one table differ from what is unique in the other row anyway.
+    // References to two rows of one table differ from the other row's in any case.
     first.set(table, rowOf(table, 800_001, 0))
     second.set(table, rowOf(table, 800_002, 1))
   }

@@ -4,7 +4,7 @@ export interface Offered {
   readonly filters: ReadonlyArray<string>
   readonly sorts?: ReadonlyArray<string>
   readonly includes?: ReadonlyArray<string>
-  /** Other name → the field it stands for, in filters and sorts. */
+  /** Alias → field, in filters and sorts. */
   readonly aliases?: { readonly [name: string]: string }
   readonly related?: ReadonlyArray<string>
   readonly archived?: boolean

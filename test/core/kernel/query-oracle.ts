@@ -1,4 +1,4 @@
-/** Filters and sorts by the conventions, over rows in memory: without SQL or code of the kernel. */
+/** Filters and sorts by the conventions over rows in memory, without SQL or the kernel's code. */
 import type { LampRow } from "./lamp-shop.ts"
 
 export type Kind =
@@ -55,12 +55,12 @@ export const columns: { readonly [name: string]: Column } = {
 
 const folded = (text: string): string => text.normalize("NFC").toLowerCase()
 const bytewise = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
-/** Numbers with up to 30 digits before and after the point, as whole numbers that compare. */
+/** Numbers with up to 30 digits before and after the point, scaled to integers that can be compared. */
 const scaled = (text: string): bigint => {
   const [, sign, whole, fraction = ""] = /^([+-]?)(\d+)(?:\.(\d+))?$/.exec(text)!
   return BigInt(`${whole}${fraction.padEnd(30, "0")}`) * (sign === "-" ? -1n : 1n)
 }
-/** Minor units of two decimals; what is between two of them as the middle, which compares like it. */
+/** Minor units of two decimals; values between two of them become their middle, which compares equally. */
 const betweenUnits = (value: bigint): number => {
   const unit = 10n ** 28n
   return Number(value / unit) + (value % unit === 0n ? 0 : value < 0n ? -0.5 : 0.5)
@@ -73,7 +73,7 @@ const listed = new Map([
 const plainCase = (text: string): string => text.toLowerCase().replace(/[^a-z0-9]/g, "")
 const whole = (text: string): number | undefined => (/^-?\d{1,15}$/.test(text) ? Number(text) + 0 : undefined)
 
-/** A filter's value as the column would hold it; undefined when it cannot be one. */
+/** A filter's value as the column would hold it; undefined if invalid. */
 const operand = (kind: Kind, text: string): unknown => {
   if (text.includes("\u0000")) return undefined
   switch (kind) {

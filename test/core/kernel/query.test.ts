@@ -5,7 +5,7 @@ import { openShop, type Shop } from "./lamp-shop.ts"
 import { everyone, moreCustomFields, record, shelf } from "./lamp-stock.ts"
 
 const without = (...ids: ReadonlyArray<number>): ReadonlyArray<number> => everyone.filter((id) => !ids.includes(id))
-/** field_predicate=value → the lamps it leaves. Of several values each travels as `[]`. */
+/** field_predicate=value → matching lamps. Several values are sent as `[]` each. */
 type Case = readonly [key: string, value: string | ReadonlyArray<string>, expected: ReadonlyArray<number>]
 
 /** Values of each key, and the lamps each matches. */
@@ -175,7 +175,7 @@ const numbers: ReadonlyArray<Case> = [
   }),
   ["count_in", ["5", "10"], [1, 2, 10]]
 ]
-// A bare date is its midnight UTC: later times that day are not within it.
+// A plain date is its midnight UTC, so later times of the day do not match.
 const times: ReadonlyArray<Case> = casesOf({
   bought_on_eq: { "2026-01-01": [1], "2026-01-01T10:00:00Z": [1], "2026-02-30": [], tomorrow: [], "0000-01-01": [] },
   bought_on_lteq: { "2026-01-01": [1, 4] },
@@ -277,7 +277,7 @@ const custom: ReadonlyArray<Case> = [
     "cf.serviced_at_gt": { "2026-02-01": [1] },
     "cf.109_lteq": { "2026-02-01": [] }
   }),
-  // Not searchable, not active, of another module, unknown: passed over.
+  // Not searchable, inactive, of another module or unknown fields are ignored.
   ...passedOver(
     "cf.secret_eq cf.106_eq cf.old_eq cf.107_eq cf.foreign_eq cf.999_eq cf._eq cf.__proto___eq cf.constructor_eq"
   )
@@ -367,18 +367,18 @@ describe.each(both_engines)("lists on %s", (engine) => {
     ["q[s][]=name desc&q[s][]=count", byNameBack],
     ["sort=name&q[s]=count desc", byName],
     ["sort=-id", [...everyone].reverse()],
-    // One field only; what is not offered is passed over.
+    // One field only; unsupported sorts are ignored.
     ..."name,count|secret||-|--name|constructor|__proto__|cf.power|name_folded|tag_list|name;drop table lamps"
       .split("|")
       .map((sort) => [`sort=${sort}`, everyone] as const),
-    // Nothing comes after everything, and before everything backwards; the id decides between equals.
+    // Nulls come last, descending first; equal values are sorted by id.
     ["sort=count", [4, 5, 1, 2, 10, 6, 3, 7, 8, 9]],
     ["sort=-count", [3, 7, 8, 9, 6, 2, 10, 1, 5, 4]],
     ["sort=weight", [4, 5, 1, 2, 3, 6, 7, 8, 9, 10]],
     ["sort=-is_active", [3, 6, 7, 8, 9, 10, 1, 4, 2, 5]],
     ["sort=type", [4, 1, 5, 2, 3, 6, 7, 8, 9, 10]],
     ["sort=-seen_at", [3, 5, 6, 7, 8, 9, 10, 2, 1, 4]],
-    // Folded, then byte by byte: İ folds to an i with a dot above it, and ä comes after z.
+    // Lower-cased, then byte by byte: İ becomes an i with a dot above, and ä follows z.
     ["sort=label", [7, 6, 8, 5, 4, 9, 10, 1, 2, 3]]
   ])("are ordered by %s", async (query, expected) => {
     expect(await shop.found(query)).toEqual(expected)

@@ -12,10 +12,10 @@ import { both_engines, owner } from "../../app.ts"
 import { lamps, openShop, racks, type Shop, shopSlices } from "./lamp-shop.ts"
 import { words } from "../../words.ts"
 
-/** How often facts were read: [for new lamps, for new racks]. */
+/** Number of reads of facts: [for new lamps, for new racks]. */
 const reads = { lamps: 0, racks: 0 }
 
-/** Every new lamp gets a rack, numbered after the lamps there were before the command. */
+/** Every new lamp gets a rack, numbered after the lamps that existed before the command. */
 const racksOfLamps: Slice = {
   name: "racks_of_lamps",
   react: [
@@ -40,7 +40,9 @@ const racksOfLamps: Slice = {
   ]
 }
 const rackCreated = rowCreated(racks)
-/** New racks are put on a floor: a reaction to a reaction. It refuses racks of lamps called "heavy", and of more than three. */
+/**
+ * New racks are put on a floor: a reaction to a reaction. Refuses racks of lamps called "heavy", and more than three.
+ */
 const floorsOfRacks: Slice = {
   name: "floors_of_racks",
   react: [
@@ -58,7 +60,7 @@ const floorsOfRacks: Slice = {
     })
   ]
 }
-/** Reacts to what it makes, for ever. */
+/** Reacts to its own events without end. */
 const endless: Slice = {
   name: "endless",
   react: [

@@ -1,4 +1,4 @@
-/** An event cut to what its reader sees: what was withheld from it stays as it is when a person is erased. */
+/** Events redacted for a reader: withheld values stay withheld when a person is erased. */
 import { describe, expect, it } from "vitest"
 import { catalogue } from "../../../core/catalogue.ts"
 import { foldStored } from "../../../core/kernel/endpoints/endpoint.ts"
@@ -13,7 +13,7 @@ const members = catalogue.table("members"),
   users = catalogue.table("users")
 const scrub = { placeholders: { name: anonymous_name, email: "erased@invalid", description: null } }
 const isWithheld = isWithheldIn(catalogue.tables)
-/** A change after scrubbing. */
+/** The change after an erasure. */
 const left = (change: Parameters<typeof redactedEventData>[1][number], ...rest: [typeof isWithheld] | []): JsonObject =>
   (scrubbed(redactedEventData("member.created", [change], undefined), scrub, ...rest)["changes"] as [JsonObject])[0]
 
@@ -30,7 +30,7 @@ describe("erasure in a partly visible event", () => {
     const row = { id: 7, ...withheld }
     expect(left(insert(members, row), isWithheld)).toMatchObject({ row })
     expect(left(update(members, 7, withheld), isWithheld)).toMatchObject({ set: withheld })
-    // On the server nothing is withheld: a value that looks the same is somebody's own.
+    // The server withholds nothing, so an equal-looking value is a user's own.
     expect(left(insert(members, row))).toMatchObject({ row: { name: anonymous_name } })
   })
   it("recognises a withheld unique value by the key of its row", () => {

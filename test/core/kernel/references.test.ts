@@ -26,7 +26,7 @@ describe("references", () => {
         )
         .map(([name]) => `${table.name}.${name}`)
     )
-    // Price list codes, sources of ledger entries, and the current version, which is 0 for none.
+    // Price list codes, sources of ledger entries, and the current version, which is 0 if there is none.
     const others = [
       "members.price_category_id",
       "members.discount_category_id",
@@ -62,8 +62,8 @@ describe("references", () => {
         ({ rule, target }) => deleted.has(target) && !catalogue.table(target).soft_delete && rule?.on_delete === "keep"
       )
       .map(named)
-    // Users are deactivated and their rows stay; what a surcharge came to, the line it was taken from and where stock ever was are
-    // history, and so is what an invoice, a document, an order to a supplier or a count says.
+    // Users are deactivated and their rows stay; amounts of surcharges, split lines and past stock locations are
+    // history, and so are the contents of invoices, documents, purchase orders and counts.
     expect(
       kept.filter(
         (name) =>

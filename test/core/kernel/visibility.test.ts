@@ -40,7 +40,7 @@ describe("visibility of a table's rows", () => {
         [all_columns, ...granted_columns.map(({ to }) => to)].flatMap(named).filter((one) => !isKnown(one))
       ).toEqual([])
       expect(granted_columns.flatMap((one) => one.columns).filter((name) => columns[name] === undefined)).toEqual([])
-      // A row that is for somebody or not cannot be lent in parts.
+      // A row withheld as a whole cannot be granted by column.
       if (by_row !== undefined) expect(granted_columns).toEqual([])
     }
   )
@@ -52,7 +52,7 @@ describe("visibility of a table's rows", () => {
     expect(shown.length).toBeGreaterThan(20)
     const narrow = shown.flatMap((one) => {
       const [of] = Object.values(one.params as Params).slice(-1)
-      // Rows that say themselves for whom they are have tests of their own.
+      // Rows that name their own readers have other tests.
       return of === undefined || !one.path.endsWith("}") || of.table.visibility?.by_row !== undefined
         ? []
         : [one.permission]

@@ -63,7 +63,7 @@ export const product = (set: Partial<ProductRow> = {}): ProductRow => ({
   ...stamps,
   ...set
 })
-/** One rate of 20 % for class 1 of suppliers and class 1 of products. */
+/** One rate of 20 % for class 1 of suppliers and of products. */
 export const itemFacts = {
   products: new Map<number, ProductRow>(),
   opportunity_of: new Map<number, number>(),
@@ -98,7 +98,7 @@ export const sendFacts = (facts: Facts, set: Partial<SendFacts> = {}): SendFacts
   known: undefined,
   ...set
 })
-/** A line as a request says it: what it leaves out is null. */
+/** A line as a request sends it: omitted values are null. */
 export const sent = (set: Partial<SentItem>): SentItem => ({
   id: null,
   product_id: null,

@@ -1,4 +1,4 @@
-/** Making, changing, deleting, sending and cancelling orders to suppliers (rules/billing 2.1, 2.3). */
+/** Creating, changing, deleting, sending and cancelling purchase orders (rules/billing 2.1, 2.3). */
 import { describe, expect, it } from "vitest"
 import type { JsonObject } from "../../../core/kernel/fields/field.ts"
 import {

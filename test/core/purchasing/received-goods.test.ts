@@ -1,4 +1,4 @@
-/** Deliveries from suppliers, returns to them, and hire windows. */
+/** Deliveries from suppliers, returns to them, and hire periods. */
 import fc from "fast-check"
 import { beforeAll, describe, expect, it } from "vitest"
 import { engines, viewerWith } from "../../app.ts"

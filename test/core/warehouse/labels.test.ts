@@ -1,4 +1,4 @@
-/** Labels: which code each bears, pages, and ZPL. `UPDATE_GOLDEN=1` updates the stored ZPL. */
+/** Labels: the code on each, pages, and ZPL. `UPDATE_GOLDEN=1` updates the stored ZPL. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { describe, expect, it } from "vitest"

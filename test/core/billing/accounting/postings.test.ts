@@ -1,4 +1,4 @@
-/** That what is posted balances, and what the files of accounting programs say. */
+/** Postings balance, and files for accounting programs contain them. */
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import {

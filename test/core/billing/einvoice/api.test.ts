@@ -1,4 +1,4 @@
-/** E-invoices over the API, and the same from a device without a network (rules/billing 1.7). */
+/** E-invoices over the API, equal on an offline device (rules/billing 1.7). */
 import { beforeAll, describe, expect, it } from "vitest"
 import { engines } from "../../../app.ts"
 import { refused } from "../../../app-house.ts"

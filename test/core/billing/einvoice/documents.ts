@@ -1,4 +1,4 @@
-/** Invoices of every kind that an electronic invoice is made from, and how their money comes about. */
+/** Sample invoices for electronic invoices, with their calculated amounts. */
 import type { RateReport, Source, SourceRow } from "../../../../core/billing/einvoice/amounts.ts"
 import type { NamedParty } from "../../../../core/billing/state/tables.ts"
 import { allocateMoney, percentOfMoney, timesMoney, withoutPercent } from "../../../../core/values/money.ts"
@@ -51,7 +51,7 @@ const percents: { readonly [rate: number]: string } = {
 export interface Sold {
   readonly name: string
   readonly quantity?: string
-  /** Minor units; with tax where prices include it. */
+  /** Minor units; includes tax where prices do. */
   readonly price: number
   readonly percent?: string
   readonly rate?: number
@@ -60,7 +60,7 @@ export interface Sold {
 }
 type Given = Partial<Omit<Source, "rows">> & { readonly sold: ReadonlyArray<Sold> }
 
-/** An invoice with the money of its rows: one rounding of tax for each rate, shared out over its rows. */
+/** An invoice with the amounts of its rows: tax is rounded once per rate and distributed over its rows. */
 export const invoiceOf = ({ sold, ...given }: Given): Source => {
   const inclusive = given.prices_include_tax === true
   const rows = sold.map((one, at) => rowOf(one, at))
@@ -128,7 +128,7 @@ const withTax = (rows: ReadonlyArray<SourceRow>, inclusive: boolean): ReadonlyAr
     return { ...row, tax_total, subtotal: inclusive ? row.subtotal - tax_total : row.subtotal }
   })
 }
-/** Each row's tax in proportion, the last takes what is left: rows below zero have their part, too. */
+/** Each row's proportional tax, the last takes the remainder; negative rows get negative tax. */
 const signedShares = (tax: number, rows: ReadonlyArray<SourceRow>): ReadonlyArray<number> => {
   if (rows.every(({ subtotal }) => subtotal >= 0))
     return allocateMoney(
@@ -140,7 +140,7 @@ const signedShares = (tax: number, rows: ReadonlyArray<SourceRow>): ReadonlyArra
   return parts.map((part, at) => (at === parts.length - 1 ? part + left : part))
 }
 
-/** The credit of all of an invoice: its rows with all signs turned. */
+/** Credit note for all of an invoice: its rows with opposite signs. */
 export const creditOf = (invoice: Source): Source => ({
   ...invoice,
   kind: "credit_note",

@@ -33,7 +33,7 @@ const stylesheet = (form: Form): string => `EN16931-${form.toUpperCase()}-valida
 
 const tools = await installedTools(here)
 
-/** The stylesheet of a form, fetched once; undefined where it cannot be had. */
+/** The stylesheet of a form, fetched once; undefined if it is unavailable. */
 const fetchedStylesheet = async (form: Form, folder: string): Promise<string | undefined> => {
   const given = process.env["FLIGHTCASE_EN16931_XSLT"]
   if (given !== undefined) return join(given, stylesheet(form))

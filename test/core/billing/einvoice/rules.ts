@@ -1,7 +1,6 @@
 /**
- * The business rules of EN 16931-1 that our invoices can meet or break, and those of Peppol BIS Billing 3 for UBL,
- * written from the standards' text over what was read back from the XML. This is a check of our own, not the official
- * one (official.long.test.ts runs that where it can be had).
+ * Business rules of EN 16931-1 that our invoices can meet or break, and those of Peppol BIS Billing 3 for UBL, written
+ * from the standards' text over the parsed XML. official.long.test.ts runs the official checks where available.
  */
 import { Decimal } from "decimal.js"
 import type { ReadInvoice, ReadLine, ReadParty } from "./semantic.ts"
@@ -121,7 +120,7 @@ interface Grouped {
   readonly rate: string | undefined
 }
 const groupOf = ({ category, rate }: Grouped): string => `${category} ${rate === undefined ? "" : num(rate).toFixed()}`
-/** How far a group's tax is from its net times its rate; the official check takes less than 1. */
+/** Difference between a group's tax and its net times its rate; the official check allows less than 1. */
 export const missedBy = (vat: ReadInvoice["vat"][number]): Decimal =>
   num(vat.net).times(num(vat.rate)).dividedBy(100).toDecimalPlaces(2, Decimal.ROUND_HALF_UP).minus(num(vat.tax)).abs()
 
@@ -172,7 +171,7 @@ const categoryRules = (category: string, one: ReadInvoice): ReadonlyArray<Broken
   }
 }
 
-/** Amounts have two decimals at most; prices may have more. */
+/** Amounts have at most two decimals; prices may have more. */
 const decimalRules = (one: ReadInvoice): ReadonlyArray<Broken> => {
   const amounts = [
     one.line_total,

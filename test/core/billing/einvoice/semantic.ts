@@ -1,4 +1,4 @@
-/** Reads both written forms back into the terms of EN 16931, apart from the program that writes them. */
+/** Parses both XML forms into the terms of EN 16931, independent of the code that writes them. */
 import { at, readXml, textAt, type XmlNode } from "./xml-reader.ts"
 
 type Text = string | undefined

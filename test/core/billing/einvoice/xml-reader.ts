@@ -1,4 +1,6 @@
-/** A strict reader of XML for tests: throws on what is not well-formed, knows elements, attributes and texts. */
+/**
+ * A strict XML parser for tests: throws for documents that are not well-formed; reads elements, attributes and text.
+ */
 import { Data } from "effect"
 
 export class NotWellFormed extends Data.TaggedError("NotWellFormed")<{ readonly message: string }> {}

@@ -1,4 +1,4 @@
-/** A warehouse job with all kinds of goods, and one with any number of lines. */
+/** A warehouse job with goods of all kinds, and one with any number of lines. */
 import { Effect } from "effect"
 import { warehousePaper } from "../../../../core/documents/content/warehouse.ts"
 import type { DocumentSource } from "../../../../core/documents/content/invoices.ts"
@@ -37,8 +37,8 @@ export const callsTo = (app: App) => {
 }
 
 /**
- * Heads in a case and on two shelves, one of them hired in, cables counted on a shelf, clamps as their accessories, a rig
- * of parts, a kit in its case, a pipe without place or weight, and work, which is no goods.
+ * Heads in a case and on two shelves, one of them sub-hired, cables in bulk, clamps as their accessories, a rig with
+ * components, a kit in its case, a pipe without location or weight, and a service.
  */
 export const openHouse = async (app: App): Promise<House> => {
   const { made, patch, post, put } = callsTo(app)
@@ -130,7 +130,7 @@ export const openHouse = async (app: App): Promise<House> => {
   return { order, lines, post, patch, assignmentOf }
 }
 
-/** The paper as it is made now. */
+/** The document as it would be generated now. */
 export const paperOf = (
   app: App,
   order: number,
@@ -149,7 +149,7 @@ export const paperOf = (
     })
   )
 
-/** An order with a number of lines, written to the tables: half single units on shelves, half bulk. */
+/** Inserts an order with a number of lines: half serialised units on shelves, half bulk. */
 export const orderOfLines = async (app: App, count: number): Promise<number> => {
   const { made, post } = callsTo(app)
   const counted = await made("/products", { name: `Cable ${count}`, sku: `CAB-${count}`, weight: "1.25" })
@@ -228,7 +228,7 @@ export const said = (cell: Row["cells"][number]): string =>
     cell.note === undefined ? "" : ` (${cell.note.replaceAll("\n", " / ")})`,
     cell.code === undefined ? "" : `|${cell.code.value}|`
   ].join("")
-/** The tables of a paper as lines of text, to be read by people. */
+/** Tables of a document as readable lines of text. */
 export const sketch = (document: PrintDocument): string =>
   document.blocks
     .flatMap((block: Block) =>

@@ -75,7 +75,7 @@ const change: fc.Arbitrary<RowChange> = fc
     )
   )
 
-/** Without inserts of a key that is there: those are refused either way. */
+/** Changes without inserts of an existing key, which are always refused. */
 const possible = (changes: ReadonlyArray<RowChange>): ReadonlyArray<RowChange> => {
   const there = new Map<Table, Set<unknown>>(tables.map((table) => [table, new Set()]))
   return changes.filter((one) => {
@@ -152,7 +152,7 @@ describe.each(both_engines)("batched row changes on %s", (engine) => {
         yield* store.apply(
           [1, 2].map((id): RowChange => ({ op: "insert", table: seats, row: { id, place: id, name: "" } }))
         )
-        // Each takes the place the one before has left.
+        // Each takes the position the one before has left.
         yield* store.apply([
           named(1, "Ann"),
           seated(1, 3),

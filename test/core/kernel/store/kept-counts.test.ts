@@ -1,4 +1,4 @@
-/** Counts that triggers keep: equal to a count of the rows after any changes, whoever makes them at once. */
+/** Counts kept by triggers equal a count of the rows after any changes, also concurrent ones. */
 import { Data, Effect } from "effect"
 import fc from "fast-check"
 import { afterAll, describe, expect, it } from "vitest"
@@ -43,7 +43,7 @@ const change: fc.Arbitrary<RowChange> = fc.oneof(
   where.map((one): RowChange => ({ op: "delete_where", table: cells, where: one }))
 )
 class TakenBack extends Data.TaggedError("TakenBack") {}
-/** The changes in one transaction, which may be rolled back in the end. */
+/** Applies the changes in one transaction, which may be rolled back. */
 const written = (changes: ReadonlyArray<RowChange>, is_taken_back = false) =>
   Store.transaction(
     Effect.andThen(

@@ -1,4 +1,4 @@
-/** Tables outside the journal that change from one release to the next, with the rows in them. */
+/** Tables outside the journal that change between releases, with their rows. */
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -124,7 +124,7 @@ describe.each(both_engines)("a table outside the journal on %s", (engine) => {
       (all) => all.map(({ id, name }) => `${Number(id)} ${name}`)
     )
   )
-  /** A table's description by the database, in any column order. */
+  /** The database's description of a table, with columns in any order. */
   const form = (table: string) =>
     Effect.flatMap(Store, (store) =>
       store.dialect === "pg"

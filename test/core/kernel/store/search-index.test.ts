@@ -1,4 +1,4 @@
-/** Which letters the index of SQLite finds: all that people write names with, also where Postgres would. */
+/** Letters that SQLite's search index finds: all that names are written with, as on Postgres. */
 import { DatabaseSync } from "node:sqlite"
 import { describe, expect, it } from "vitest"
 import { integer, text } from "../../../../core/kernel/fields/field.ts"
@@ -6,7 +6,7 @@ import { foldForSearch, keptWords, matchSql, searchIndex } from "../../../../cor
 import { foldCase, plainTable } from "../../../../core/kernel/tables/table.ts"
 
 const european = /[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]/u
-/** Every letter of these scripts, with capitals. */
+/** All letters of these scripts, upper and lower case. */
 const letters = Array.from({ length: 0x2000 }, (_, at) => String.fromCodePoint(at)).filter(
   (sign) => sign > "\u00bf" && european.test(sign) && /\p{L}/u.test(sign)
 )

@@ -1,4 +1,4 @@
-/** Which attachments a device is sent: no more than its person is shown. */
+/** Devices receive only the attachments their user may see. */
 import { expect, it } from "vitest"
 import { attachables, mayRead, mayWrite, seesAttachments } from "../../../../core/office/attachments/attachables.ts"
 import { catalogue } from "../../../../core/catalogue.ts"
@@ -11,7 +11,7 @@ it.each(catalogue.permissions.map(({ key }) => key).filter((key) => key !== "act
     for (const kind of attachables) {
       const is_sent = seesAttachments({ attachable_type: kind.type }, viewer)
       expect([kind.type, is_sent && !mayRead(kind, viewer) && !mayWrite(kind, viewer)]).toEqual([kind.type, false])
-      // Whoever may read them has them, too.
+      // Users who may read them receive them.
       if (mayRead(kind, viewer)) expect([kind.type, is_sent]).toEqual([kind.type, true])
     }
   }

@@ -1,4 +1,4 @@
-/** Attachments over HTTP: cases F of the specification, who may, and what becomes of them with what they hang on. */
+/** Attachments over the API (cases F): permissions, and what happens to them with their record. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { danglingReferences } from "../../../../core/kernel/runtime/reference-checks.ts"
 import { upload_bytes_max } from "../../../../core/kernel/fields/input.ts"

@@ -26,7 +26,7 @@ const preferences: ReadonlyArray<TypePreference | undefined> = [
   undefined,
   ...subsets.flatMap((channels) => [true, false].map((is_muted) => ({ channels, is_muted })))
 ]
-/** The rule once more, as a list of cases: the first that applies decides. */
+/** The rule written as a list of cases, of which the first that applies decides. */
 const expected = (type: NotificationType, setting: TypeSetting | undefined, preference: TypePreference | undefined) => {
   const levels: ReadonlyArray<readonly [boolean, Channels]> = [
     [type.is_system, type.default_channels],
@@ -58,7 +58,7 @@ const on = (switches: { readonly [channel: string]: boolean }): ReadonlyArray<st
   every.filter((one) => switches[one] === true)
 
 describe("the effective channels of a user", () => {
-  // A type without broadcast, whatever settings and preferences of another release say.
+  // A type without broadcast, even if settings and preferences of another release allow it.
   const narrow: NotificationType = { ...typeOf("invoice.overdue"), available_channels: ["database", "email"] }
   for (const type of [...notificationTypes, narrow])
     it(`combine setting and preference for ${type.key} with ${type.available_channels.length} channels, in ${settings.length * preferences.length} combinations`, () => {

@@ -1,4 +1,4 @@
-/** What each line of an order may have where several want the same goods. */
+/** Quantities that each line of an order can have when several need the same goods. */
 import { expect, it } from "vitest"
 import { type AskFacts, shortLines } from "../../../../core/offline/conflicts/short-lines.ts"
 import type { JsonObject } from "../../../../core/kernel/fields/field.ts"

@@ -1,4 +1,4 @@
-/** Dates and days as ways out of a conflict say them. */
+/** Dates and days in the texts of resolutions. */
 import { describe, expect, it } from "vitest"
 import { daysInWords } from "../../../../core/offline/conflicts/intent.ts"
 import { type AskFacts, tradeWays } from "../../../../core/offline/conflicts/ways.ts"
@@ -20,7 +20,7 @@ describe("other dates for a short order", () => {
       const starts_at = new Date(Math.max(free_from, Date.parse(sent.from))).toISOString()
       return { status: 200, body: { earliest_fit: { window: { starts_at } } } }
     }
-    // Three whole days in New York, where the night to 14 March 2027 has an hour less.
+    // Three whole days in New York; the night to 14 March 2027 is an hour shorter.
     const dates = { starts_at: "2027-03-11T05:00:00.000Z", ends_at: "2027-03-14T04:59:59.000Z" }
     const opportunity = { id: 1, store_id: 1, ...dates, items: [{ item_id: 7, quantity: "1", ...dates }] }
     const order = { id: 1, name: "Fest", number: null, store_id: 1, state_name: "Quotation", ...dates }

@@ -1,4 +1,4 @@
-/** Compensating commands, as a function of a command and its changes (rules/undo 3). */
+/** Compensating commands as a function of a command and its changes (rules/undo 3). */
 import { describe, expect, it } from "vitest"
 import { catalogue } from "../../../../core/catalogue.ts"
 import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
@@ -24,7 +24,7 @@ const takenBack = (
   const called: Done["called"] = (table, key) => `${table} ${String(key)}`
   return compensation({ endpoint, params, body, rows, called }, catalogue)
 }
-/** The requests, by name, path and body. */
+/** The requests as name, path and body. */
 const asked = (undoing: Undoing): unknown =>
   undoing.kind === "cannot"
     ? undoing

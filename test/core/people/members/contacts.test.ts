@@ -161,7 +161,7 @@ describe.each(engines)("contact records on %s", (engine) => {
     expect((await become("venue")).status).toBe(422)
     expect(await w.show(`/members/${ann}`)).toMatchObject({ membership_type: "contact", description: "" })
     expect((await become("contact")).status).toBe(200)
-    // With only contacts on the other side, it may become anything but a user.
+    // With only contacts on the other side, it may become any type but a user.
     expect((await become("venue", company)).status).toBe(200)
     expect((await become("contact", hall)).status).toBe(200)
     await w.remove(path(ann, "relationships", related[0]!))

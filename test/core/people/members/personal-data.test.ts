@@ -78,7 +78,7 @@ describe.each(engines)("personal data on %s", (engine) => {
     const after = await journal()
     for (const trace of traces) expect(after).not.toContain(trace)
     expect(after).toContain("Bystander")
-    // That it happened stays on record.
+    // The journal keeps that these events happened.
     for (const type of ["member.created", "address.created", "email.updated", "member.merged", "member.anonymised"])
       expect(after).toContain(type)
     const archived = await w.show("/members?archived=only")
@@ -135,7 +135,7 @@ describe.each(engines)("personal data on %s", (engine) => {
     expect((await post(`users/${user.id}/activate`)).body.errors).toEqual({
       user: ["This user was anonymised; invite the person anew."]
     })
-    // Users who never accepted their invitation have no account in use.
+    // The account of a user who never accepted the invitation is not in use.
     const invited = (await post("users", { name: "Leaver too", email: `leaver-${engine}@example.org` })).body.user
     expect((await post(`members/${invited.member_id}/anonymise`)).status).toBe(200)
     expect(await w.show(`/users/${user.id}`)).toMatchObject({
@@ -164,7 +164,7 @@ describe.each(engines)("personal data on %s", (engine) => {
     })
     for (const gone of ["Agatha", "Dahlia", "Bertram"]) expect(await journal()).not.toContain(gone)
     expect(await journal()).toMatch(/"member\.created".*XL.*Cyril|XL.*Cyril.*"member\.created"/)
-    // Marked later, its values go when the person is anonymised again.
+    // If marked later, its values are erased when the person is anonymised again.
     await w.put(`/custom_fields/${late.custom_field.id}`, { is_personal: true })
     expect((await post(`members/${id}/anonymise`)).body.member.custom_fields).toMatchObject({
       shirt_size: "XL",

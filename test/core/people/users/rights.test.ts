@@ -1,5 +1,5 @@
 /**
- * No user grants, removes or edits a role, user, token or device with a permission they lack: for all relations of
+ * No user grants, removes or edits a role, user, token or device with a permission they lack, for all relations of
  * permission sets.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -8,10 +8,10 @@ import { newSeed, publicKeyOf } from "../../../../sync/protocol/bundle-format.ts
 import { serve, type Serving } from "../../../server/serving.ts"
 import { words } from "../../../words.ts"
 
-/** Permissions of every actor, so that only the rule itself can refuse. */
+/** Permissions every acting user has, so that only this rule can refuse. */
 const tools = words("users.view users.invite users.edit users.deactivate users.activate roles.view roles.manage")
 const others = ["members.view", "stock.adjust", "settings.manage"]
-/** One contains the other, or they are disjoint, or they overlap. */
+/** Sets of permissions that contain each other, are disjoint, or overlap. */
 const sets: ReadonlyArray<ReadonlyArray<string>> = [[], [others[0]!], others.slice(0, 2), others.slice(1), others]
 interface Actor {
   readonly secret: string
@@ -66,7 +66,7 @@ describe("a user who manages users and roles", () => {
     const body = { name: "van", public_key: publicKeyOf(newSeed()) }
     return `sync/replicas/${(await create("sync/replicas", body, "replica", token)).id}`
   }
-  /** Requests on a holder of `theirs`, each on its own rows. */
+  /** Requests on a user or role with `theirs`, each on its own rows. */
   type Asked = readonly [method: string, path: string, json?: object]
   const acts: ReadonlyArray<readonly [string, (theirs: ReadonlyArray<string>, actor: Actor) => Promise<Asked>]> = [
     ["change somebody's e-mail address", async (theirs) => ["PUT", await holder(theirs), { email: email() }]],

@@ -96,7 +96,7 @@ describe.each(engines)("users on %s", (engine) => {
       { name: "Pat", email: `pat${++next}@example.com`, roles: ["Sales"], active: true, ...body },
       viewer
     )
-  /** Somebody who can log in, as the server would see them. */
+  /** A user with these roles, as the server sees them after login. */
   const viewerFor = async (...names: ReadonlyArray<string>): Promise<Viewer> => {
     const { id } = (await invite({ roles: names })).body.user
     return await w.app.run(

@@ -1,11 +1,11 @@
-/** Custom fields of the kind "Auto Number": numbered when something is made, by the server alone. */
+/** Custom fields of kind "Auto Number": only the server numbers, when a record is created. */
 import { beforeAll, describe, expect, it } from "vitest"
 import { catalogue } from "../../../../core/catalogue.ts"
 import { serverOfSuite } from "../../../sync/opening.ts"
 import { engines } from "../../../app.ts"
 import { appHouse, itFoldsAgain } from "../../../app-house.ts"
 
-/** One of each module that has rows, and where it is shown. */
+/** For each module with rows, the path that creates one and the one that shows it. */
 const makers: { readonly [module: string]: readonly [path: string, key: string, body: object] } = {
   Member: ["members", "member", { name: "M", membership_type: "organisation" }],
   Product: ["products", "product", { name: "P", stock_method: 2 }],
@@ -61,7 +61,7 @@ describe.each(engines)("auto numbers on %s", (engine) => {
       settings: { pad: 2, start: 100 }
     })
     expect((await make("Product")).custom_fields).toMatchObject({ asset_code: "101", serial: "5" })
-    // Counted from another start, some numbers would be given twice.
+    // With another start, some numbers would be assigned twice.
     for (const settings of [{ start: 99 }, null]) {
       const other = await w.put(`/custom_fields/${prefixed.id}`, { settings })
       expect([other.status, Object.keys(other.body.errors)]).toEqual([422, ["settings"]])

@@ -77,7 +77,7 @@ describe.each(engines)("reference data on %s", (engine) => {
       expect(await made()).toEqual([1, 1, 1])
       expect(await made({ sale_tax_class_id: null })).toEqual([null, 1, null])
       expect(await imported(2)).toEqual([1, 1, 1, 2])
-      // A row that is there already keeps what it has.
+      // An existing row keeps its values.
       await imported(1)
       expect((await list("members?q[name_eq]=M1")).members[0].sale_tax_class_id).toBe(null)
       await w.put("/settings/tax", { settings: { assign_default_classes: false } })

@@ -120,7 +120,7 @@ describe.each(engines)("saved views on %s", (engine) => {
     expect(names((await listed("members", view.id, "&q[is_active_eq]=true")).members)).toEqual(["Stage Hire"])
     // The same parameter given explicitly overrides the view's.
     expect(names((await listed("members", view.id, "&q[membership_type_eq]=venue")).members)).toEqual(["Town Hall"])
-    // Another predicate of the same field is another question.
+    // Another predicate of the same field is a separate filter.
     expect((await listed("members", view.id, "&q[membership_type_in]=venue")).members).toEqual([])
     // Columns outside the view stay out, requested or not.
     expect(Object.keys((await listed("members", view.id, "&include=emails")).members[0])).toEqual([

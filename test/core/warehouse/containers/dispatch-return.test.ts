@@ -13,14 +13,14 @@ describe.each(engines)("containers on orders on %s", (engine) => {
     (await w.opportunity({ subject: "Gala", store_id: w.S, ...dates, ...more })).id as number
   const addLine = async (id: number, item_id: number, quantity = 1) =>
     w.must("POST", `/opportunities/${id}/items`, { name: "Line", item_type: "product", item_id, quantity })
-  /** An order for the product, or for something else altogether. */
+  /** Creates an order of the product, or of another one. */
   const order = async (product?: number, more: object = {}) => {
     const id = await deal(more)
     await addLine(id, product ?? (await w.bulk(w.S, 1)).id)
     await w.confirm(id)
     return id
   }
-  /** A sealed kit with one unit inside. */
+  /** Creates a sealed kit with one unit inside. */
   const sealed = async (mode: "kit" | "hybrid" | "transport" = "kit", template: object = {}) => {
     const kit = await w.container(mode, { template })
     const inside = await w.gear()
@@ -97,7 +97,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
       await w.free(kit.product, "2026-06-20"),
       await w.free(kit.product, "2027-01-01")
     ]).toEqual([[], 0, 1])
-    // Late, it is away until it is back.
+    // Overdue, it is unavailable until it is back.
     w.app.setClock("2026-06-24T12:00:00.000Z")
     expect(await w.free(kit.product, "2027-01-01")).toBe(0)
     w.app.setClock("2026-06-18T12:00:00.000Z")

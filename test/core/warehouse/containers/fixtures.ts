@@ -1,4 +1,4 @@
-/** Cases and what goes in them, for tests of containers. */
+/** Cases and their contents for tests of containers. */
 import { beforeAll } from "vitest"
 import type { Engine } from "../../../app.ts"
 import { appHouse } from "../../../app-house.ts"
@@ -10,7 +10,7 @@ export const caseHouse = (engine: Engine) => {
     S = await w.store()
   })
   const act = (container: number, verb: string, body: object = {}) => w.post(`/containers/${container}/${verb}`, body)
-  /** A serialised case product with its template set. */
+  /** Creates a serialised case product with its template. */
   const caseProduct = async (template: object = {}): Promise<number> => {
     const id = await w.serialised()
     await w.update(`/products/${id}/container_template`, { is_containerable: true, ...template })
@@ -23,7 +23,7 @@ export const caseHouse = (engine: Engine) => {
     },
     act,
     caseProduct,
-    /** A container with a case of its own at S, of a new case product unless one is named. */
+    /** Creates a container with its own case at S, of a new case product by default. */
     container: async (
       mode: "kit" | "hybrid" | "transport",
       {
@@ -37,7 +37,7 @@ export const caseHouse = (engine: Engine) => {
       const { id } = await w.create("/containers", { name: "Case", serialised_item_id: housing, ...body })
       return { id: id as number, housing, product: of }
     },
-    /** One free unit at S of a new product. */
+    /** Creates one free unit at S of a new product. */
     gear: async (store = S) => {
       const { id, units } = await w.units(store, 1)
       return { unit: units[0]!, product: id }

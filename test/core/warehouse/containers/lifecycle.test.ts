@@ -1,4 +1,4 @@
-/** Rules of how containers are closed, opened and ended, as given, when and then: every event in full. */
+/** Rules for sealing, opening and ending containers, as given, when, then with full events. */
 import { describe, it } from "vitest"
 import type { ContainerFacts } from "../../../../core/warehouse/containers/facts.ts"
 import { containerEvents } from "../../../../core/warehouse/containers/events.ts"

@@ -195,7 +195,7 @@ describe.each(engines)("packing on %s", (engine) => {
       await w.act(outer.id, "unpack", { serialised_item_id: middle.housing })
       expect((await w.box(middle.id)).parent_container_id).toBe(null)
       expect((await w.pack(middle.id, inner.housing)).status).toBe(201)
-      // The subtree counts: middle now brings a level of its own.
+      // The contents count as well: middle already has a level of its own.
       await refused(w.pack(outer.id, middle.housing), "serialised_item_id")
     })
     it("allows three levels and not four with a limit of three", async () => {

@@ -1,6 +1,4 @@
-/**
- * Effects on containers of booking units, changing cases and moving units, as given, when and then, with all events.
- */
+/** Effects on containers of booking units, changing cases and moving units, as given, when, then with full events. */
 import { Result } from "effect"
 import { describe, it } from "vitest"
 import { unitsBooked } from "../../../../core/warehouse/containers/booking.ts"
@@ -265,7 +263,7 @@ describe("changing a case product", () => {
     source_id: item_id,
     container_id: 7
   })
-  /** Demand from the decision on, with the first free id. */
+  /** The new demand, with the first free id. */
   const nowHeld = (item_id: number, id = 1_001): NewEvent => ({
     ...held(item_id),
     data: {

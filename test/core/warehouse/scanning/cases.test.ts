@@ -1,4 +1,7 @@
-/** Cases and what is in them, scanned out and in: sealed, open, let as kits, out of service, back in part or once more. */
+/**
+ * Cases and their contents scanned out and in: sealed, open, rented as kits, out of service, partly returned, scanned
+ * twice.
+ */
 import { describe, expect, it } from "vitest"
 import { engines } from "../../../app.ts"
 import { appHouse } from "../../../app-house.ts"
@@ -29,7 +32,7 @@ describe.each(engines)("scanning cases on %s", (engine) => {
     })
     expect(left.unsealed_at).not.toBeNull()
     expect(left.items.map((one) => one.serialised_item_id)).toEqual([b!.id])
-    // Sealed again, nothing is broken any more.
+    // Sealed again, it reports no broken seal.
     expect((await w.create(`/containers/${packed.id}/seal`)).unsealed_reason).toBeNull()
   })
 
@@ -104,7 +107,7 @@ describe.each(engines)("scanning cases on %s", (engine) => {
     expect((await s.containerAt(packed)).status).toBe("returned")
   })
 
-  /** A sealed case of a product that is let as a kit, or that carries what is in it, with one unit in it. */
+  /** Creates a sealed case with one unit, of a product rented as a kit or used for transport. */
   const flightCase = async (availability_mode = "kit") => {
     const flight = await w.serialised()
     const template = { is_containerable: true, availability_mode }
@@ -205,7 +208,7 @@ describe.each(engines)("scanning cases on %s", (engine) => {
       const box = await s.box([a!, b!])
       await s.done(gig, "out", box.barcode)
       await s.done(gig, "in", a!.asset_number)
-      // Looked at by itself, too.
+      // Its condition is checked on its own as well.
       await s.done(gig, "in", a!.asset_number, { finalise: true })
       expect((await s.done(next ?? gig, "out", a!.asset_number)).taken_out_of).toMatchObject([
         { container_id: box.id, seal_broken: false, left: null }

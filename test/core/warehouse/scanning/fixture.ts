@@ -1,4 +1,4 @@
-/** Orders, units and cases that scans of tests are about. */
+/** Orders, units and cases for tests of scanning. */
 import { expect } from "vitest"
 import type { RentalHouse } from "../../../rental-house.ts"
 import { refused } from "../../../app-house.ts"
@@ -9,7 +9,7 @@ export const dates = (from = 1, to = 5) => ({ starts_at: `${day(from)}T09:00:00Z
 interface NewBox {
   readonly barcode?: string
   readonly name?: string
-  /** It is, unless told. */
+  /** Default: true. */
   readonly sealed?: boolean
 }
 export type ScanFixture = ReturnType<typeof scanFixture>
@@ -25,13 +25,13 @@ export const scanFixture = (w: RentalHouse) => {
   }
   const scan = (at: { id: number }, direction: "out" | "in", code: string, more: object = {}) =>
     w.post(`/opportunities/${at.id}/scan`, { direction, code, ...more })
-  /** What a scan that must succeed says. */
+  /** Result of a scan that must succeed. */
   const done = async (...asked: Parameters<typeof scan>) => {
     const { body, status } = await scan(...asked)
     expect(status, JSON.stringify(body)).toBe(200)
     return body.scan
   }
-  /** The first thing a scan says is wrong with its code. */
+  /** First error about the code of a scan. */
   const refusal = async (...asked: Parameters<typeof scan>): Promise<string> =>
     (await refused(scan(...asked), "code")).code[0]
   const units = async (at: { id: number }) =>
@@ -44,7 +44,7 @@ export const scanFixture = (w: RentalHouse) => {
     if (more.sealed !== false) expect((await w.post(`/containers/${container.id}/seal`)).status).toBe(200)
     return { id: container.id as number, barcode, name }
   }
-  /** Instants so many minutes from when an order was made, as scans give them. */
+  /** Instants a number of minutes after an order was created, as scans send them. */
   const clockOf = async ({ id }: { id: number }) => {
     const now = Date.parse((await w.show(`/opportunities/${id}`)).created_at)
     return (minutes: number) => ({ scanned_at: new Date(now + minutes * 60_000).toISOString() })

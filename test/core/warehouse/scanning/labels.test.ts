@@ -4,7 +4,7 @@ import { engines } from "../../../app.ts"
 import { appHouse } from "../../../app-house.ts"
 import { callsTo, type House, openHouse, paperOf } from "../../documents/content/house.ts"
 
-/** The values of all codes drawn in a paper. */
+/** Values of all codes in a document. */
 const codesIn = (part: unknown): ReadonlyArray<string> => {
   if (Array.isArray(part)) return part.flatMap(codesIn)
   if (typeof part !== "object" || part === null) return []
@@ -32,7 +32,7 @@ describe.each(engines)("codes on labels and documents on %s", (engine) => {
         .join(" ")
     }
   }
-  /** A refusal that says what the thing is or why it cannot go: not that there is no such thing. */
+  /** Refusals must say what the code identifies or why it cannot go, not that it is unknown. */
   const unknown = /no unit and no product has this code/
   const find = async (code: string): Promise<number> => {
     const { body, status } = await w.get(`/search?q=${encodeURIComponent(code)}`)
@@ -101,7 +101,7 @@ describe.each(engines)("codes on labels and documents on %s", (engine) => {
     for (const label of labels) {
       const { ok, says } = await scan("out", label)
       expect([label, ok]).toEqual([label, false])
-      // Not on the order, packed elsewhere, tracked unit by unit: each says what it is.
+      // Not on the order, packed elsewhere, or serialised: each error names what it is.
       expect(`${label}: ${says}`).toMatch(/Lamp|L-1|Box L/)
       expect(`${label}: ${says}`).not.toMatch(unknown)
     }

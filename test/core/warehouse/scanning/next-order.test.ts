@@ -1,4 +1,6 @@
-/** Units that go on to another order without coming home, on papers and at both scans (rules/opportunities 9.7). */
+/**
+ * Units that go to the next order without coming back first, on documents and at both scans (rules/opportunities 9.7).
+ */
 import { describe, expect, it } from "vitest"
 import { engines, viewerWith } from "../../../app.ts"
 import { appHouse } from "../../../app-house.ts"
@@ -9,7 +11,7 @@ const next_hire = { starts_at: "2026-09-04T09:00:00.000Z", ends_at: "2026-09-06T
 
 describe.each(engines)("a unit that goes from one order to the next on %s", (engine) => {
   const w = appHouse(engine, "2026-09-03T10:00:00.000Z")
-  /** Out on an order called Gala, and allocated to a later one called Fair. */
+  /** A unit dispatched with the order Gala and allocated to a later one, Fair. */
   const betweenOrders = async () => {
     const product = await w.units(1, 1, { name: "Head" })
     const [unit = 0] = product.units

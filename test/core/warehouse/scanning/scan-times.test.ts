@@ -1,4 +1,4 @@
-/** Parameters of a scan besides its code, on both engines: the time, and the unit that is meant. */
+/** Parameters of a scan besides its code, on both engines: the time, and the intended unit. */
 import { describe, expect, it } from "vitest"
 import { engines } from "../../../app.ts"
 import { appHouse, refused } from "../../../app-house.ts"
@@ -39,7 +39,7 @@ describe.each(engines)("times and units sent with a scan, on %s", (engine) => {
         ]
       })
     expect(await w.app.dump()).toEqual(out)
-    // Two clocks: the later one counts.
+    // Clocks of two scanners may differ a little: the later time is stored.
     await s.done(gig, "in", b!.asset_number, { scanned_at: minutes(-63) })
     const { assets } = (await w.get(`/opportunities/${gig.id}/assets`)).body
     expect(assets.map((one) => [one.dispatched_at, one.returned_at])).toEqual([
@@ -65,7 +65,7 @@ describe.each(engines)("times and units sent with a scan, on %s", (engine) => {
       expect(await refusal(s.scan(second, "out", unit!.asset_number, at(minutes)))).toContain(
         `came back at ${at(-60).scanned_at} and cannot go out before that`
       )
-    // Two clocks: the later one counts.
+    // Clocks of two scanners may differ a little: the later time is stored.
     await s.done(second, "out", unit!.asset_number, at(-64))
     const times = async (of: { id: number }) =>
       (await w.show(`/opportunities/${of.id}/assets`)).map((one) => [

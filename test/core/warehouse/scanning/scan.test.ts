@@ -1,4 +1,4 @@
-/** Scanning: one code, one verdict; which line and which unit it is for, and what a refused scan leaves: nothing. */
+/** Scanning: one verdict per code, the chosen line and unit, and no change after a refused scan. */
 import { describe, expect, it } from "vitest"
 import { engines } from "../../../app.ts"
 import { appHouse, refused } from "../../../app-house.ts"

@@ -1,4 +1,7 @@
-/** Rules of stocktakes by their events (rules/stocktakes 2 and 5), and lines of given facts (rules/stocktakes 3 and 4). */
+/**
+ * Rules of stocktakes by their events (rules/stocktakes 2 and 5), and lines from given facts (rules/stocktakes 3 and
+ * 4).
+ */
 import { describe, expect, it } from "vitest"
 import { cancel, close, type CloseFacts, type CodeFound, scan } from "../../../../core/warehouse/stocktakes/decide.ts"
 import type { NewEvent } from "../../../../core/kernel/events/event-type.ts"

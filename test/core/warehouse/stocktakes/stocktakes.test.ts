@@ -1,4 +1,4 @@
-/** Stocktakes by API, on both engines (rules/stocktakes): counting, lines, closing, and what moves meanwhile. */
+/** Stocktakes over the API, on both engines (rules/stocktakes): counting, lines, closing, and moves meanwhile. */
 import { beforeEach, describe, expect, it } from "vitest"
 import { engines, type Reply, viewerWith } from "../../../app.ts"
 import type { Order } from "../../../rental-house.ts"
@@ -9,7 +9,7 @@ const hire = { starts_at: "2026-06-18T09:00:00Z", ends_at: "2026-06-20T17:00:00Z
 describe.each(engines)("a stocktake on %s", (engine) => {
   const w = appHouse(engine)
   let minute = 0
-  /** Each step happens a minute after the one before. */
+  /** Each step is a minute after the one before. */
   const tick = () => w.app.setClock(new Date(Date.parse("2026-06-18T12:00:00Z") + ++minute * 60_000).toISOString())
   beforeEach(tick)
 
@@ -35,7 +35,7 @@ describe.each(engines)("a stocktake on %s", (engine) => {
       Number(one.quantity),
       one.source_type
     ])
-  /** A store with units that carry asset numbers. */
+  /** Creates a store with units that have asset numbers. */
   const shop = async (many: number) => {
     const store = await w.store()
     const product = await w.serialised()
@@ -46,7 +46,7 @@ describe.each(engines)("a stocktake on %s", (engine) => {
     }
     return { store, product, units }
   }
-  /** An order that has the unit out. */
+  /** Dispatches the unit with an order. */
   const sendOut = async (store_id: number, product: number, unit: number) => {
     const order = await w.order(product, 1, { store_id, ...hire })
     const [asset] = (await w.allocate(order, unit)).body.opportunity.items[0].assets

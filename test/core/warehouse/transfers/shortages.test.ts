@@ -10,7 +10,7 @@ describe.each(engines)("resolving a shortage by a transfer on %s", (engine) => {
   const w = appHouse(engine)
   beforeEach(() => w.app.setClock(at(10)))
 
-  /** A store with an order that is short of cables, and another store that has some. */
+  /** Creates a store with an order short of cables, and another store that has some. */
   const short = async (held: number, wanted: number) => {
     const [to, from, empty] = [await w.store(), await w.store(), await w.store()]
     const { id: cable } = await w.bulk(from, held)

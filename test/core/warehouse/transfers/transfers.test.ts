@@ -1,4 +1,6 @@
-/** Transfers by API, on both engines (rules/transfers): goods on their way, what stores offer meanwhile, and the ledger. */
+/**
+ * Transfers over the API, on both engines (rules/transfers): goods in transit, availability meanwhile, and the ledger.
+ */
 import { beforeEach, describe, expect, it } from "vitest"
 import { appHouse, itFoldsAgain, refused } from "../../../app-house.ts"
 import { engines } from "../../../app.ts"
@@ -12,7 +14,7 @@ describe.each(engines)("a transfer on %s", (engine) => {
 
   const freeOf = async (product_id: number, store_id: number, date: number): Promise<number> =>
     (await w.show(`/availability?product_id=${product_id}&store_id=${store_id}&date=${day(date)}`)).available
-  /** What both stores offer on these days. */
+  /** Availability at both stores on these days. */
   const offered = async (product_id: number, stores: ReadonlyArray<number>, ...dates: ReadonlyArray<number>) =>
     Promise.all(stores.map((store) => Promise.all(dates.map((date) => freeOf(product_id, store, date)))))
   const ledgerOf = async (product: number, level: number) =>
@@ -25,7 +27,7 @@ describe.each(engines)("a transfer on %s", (engine) => {
     const from = await w.store({ shortage_policy: policy })
     return { from, to: await w.store(), fromTo: { from_store_id: from, to_store_id: 0 } }
   }
-  /** Two stores, with units at the first that carry asset numbers. */
+  /** Creates two stores, the first with units that have asset numbers. */
   const shop = async (many: number, policy = "warn") => {
     const from = await w.store({ shortage_policy: policy })
     const to = await w.store()

@@ -17,7 +17,7 @@ describe.each(engines)("cases with stock out of service on %s", (engine) => {
     await move(gear.unit, "release")
     expect((await w.pack(box.id, gear.unit)).status).toBe(201)
     await move(gear.unit, "quarantine")
-    // The case has it anyway: it is counted once.
+    // It is already unavailable inside its case, and must be counted once.
     expect(await w.free(gear.product)).toBe(0)
     await refused(w.act(box.id, "seal"), "container")
     await move(gear.unit, "release")

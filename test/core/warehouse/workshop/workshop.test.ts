@@ -20,7 +20,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
   const assetsOf = (reply: Reply): ReadonlyArray<number> => reply.body.opportunity.items[0].assets.map(({ id }) => id)
   const headerOf = async (id: number) => await w.show(`/opportunities/${id}`)
   const shortage = async (id: number) => (await w.show(`/opportunities/${id}`)).has_shortage
-  /** A unit on hire with an order. */
+  /** Dispatches a unit with an order. */
   const out = async (condition?: number) => {
     const product = await w.serialised({ replacement_charge: "900.00" })
     const unit = await w.labelled(product)
@@ -85,7 +85,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
     expect((await point(product, "2026-07-20")).available).toBe(0)
     const why = await w.get(`/availability/why?product_id=${product}&store_id=1&date=2026-07-20`)
     expect(why.body.reasons.claims).toMatchObject([{ source_type: "in_repair", asset_id: unit, is_overdue: true }])
-    // Said again, it is the same record with another day.
+    // Repeated, it keeps the record and changes its date.
     await move(unit, "repair", { expected_back_at: "2026-07-15T00:00:00Z" })
     expect((await point(product, "2026-07-20")).available).toBe(1)
     expect(await recordsOf(unit)).toHaveLength(1)
