@@ -59,7 +59,7 @@ export const promise_mutants: ReadonlyArray<Mutant> = [
     "an extension leaves the charge's end unchanged",
     "headerDates",
     { find: "&& goes_along", replace: "&& !goes_along" },
-    "moves a charge end equal to the hire's end"
+    "moves a charge end only if it equals the hire's end"
   ),
   planned(
     "lines that should keep their dates are extended with the order",
@@ -77,7 +77,7 @@ export const promise_mutants: ReadonlyArray<Mutant> = [
     "a line may end before it begins",
     "inOrder",
     { find: "ends_at < starts_at", replace: "ends_at === null" },
-    "reports errors by field and changes nothing"
+    "is rejected for invalid values, a cancelled order or missing permission, and changes nothing"
   ),
   decide(
     "an extended hire keeps its former price",
@@ -96,7 +96,7 @@ export const promise_mutants: ReadonlyArray<Mutant> = [
     "an order is confirmed despite the customer's credit status",
     "requireStanding",
     { find: "blocked.length > 0", replace: "blocked.length > 1_000" },
-    "name a customer on stop at creation, quotation and change of customer; the policy may block it"
+    "name a customer on stop at creation, quotation and change of customer; the policy may block the order"
   ),
   split(
     "a part that came back early stays on its line, too",
@@ -108,7 +108,7 @@ export const promise_mutants: ReadonlyArray<Mutant> = [
     "a part that came back early is charged in full",
     "atDates",
     { find: "line.discounted_total === today ? then : ratio(line.discounted_total, then, today)", replace: "today" },
-    "four days at 10.00 a day"
+    "two days at 10.00 a day"
   ),
   split(
     "a part is charged at today's rate, not at the one agreed",
@@ -144,7 +144,7 @@ export const promise_mutants: ReadonlyArray<Mutant> = [
     "what was billed beyond is not credited",
     "draftRows",
     { find: "Math.min(net, left,", replace: "Math.min(0, left," },
-    "holds the amount billed beyond the order's total until it is issued, and nothing is billed or credited twice"
+    "holds the amount billed beyond the order's total until issued; then nothing is left to credit or bill"
   ),
   credit_draft(
     "more is credited than is billed beyond the total",

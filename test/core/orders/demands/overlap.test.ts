@@ -1,4 +1,4 @@
-/** The last line of defence: whatever the rules missed, the database lets no unit be claimed twice at a time (rules/availability 2). */
+/** The database rejects overlapping demands of one unit, even if the rules missed them (rules/availability 2). */
 import { beforeAll, describe, expect, it } from "vitest"
 import { Effect } from "effect"
 import { demands } from "../../../../core/orders/demands/schema.ts"

@@ -50,7 +50,7 @@ describe.each(engines)("opportunities on %s", (engine) => {
       owner: null
     })
   })
-  it("follow a new customer's tax at once, unless it is locked", async () => {
+  it("follow a new customer's tax at once, unless the price is locked", async () => {
     const [taxed, untaxed] = [await organisation({ sale_tax_class_id: 1 }), await organisation()]
     const product = await w.product({ tax_class_id: 1 })
     const { id } = await w.deal({ ...hire_dates, member_id: untaxed.id }, { ...fifty_each, item_id: product })
@@ -61,7 +61,7 @@ describe.each(engines)("opportunities on %s", (engine) => {
     await w.post(`/opportunities/${id}/lock_locks`)
     expect((await w.update(`/opportunities/${id}`, { member_id: untaxed.id })).tax_total).toBe("80.00")
   })
-  it("keep the exchange rate of a foreign currency, and are rejected if none is known (rules/rates 9.5)", async () => {
+  it("store a foreign currency's exchange rate, use its decimals, and require a rate (rules/rates 9.5)", async () => {
     await refused(w.post("/opportunities", { subject: "x", currency: "EUR" }), "currency")
     const yen = { source_currency_code: "JPY", target_currency_code: "GBP", rate: "0.0053" }
     await w.create("/exchange_rates", { ...yen, effective_at: "2020-01-01" })
@@ -94,7 +94,7 @@ describe.each(engines)("opportunities on %s", (engine) => {
       "quantity"
     )
   })
-  it("have each member as a participant once at most", async () => {
+  it("accept each member as a participant only once", async () => {
     const member_id = await w.contact()
     const { id } = await w.opportunity()
     const made = await w.create(`/opportunities/${id}/participants`, { member_id, role: "Rigger" })
@@ -189,7 +189,7 @@ describe.each(engines)("opportunities on %s", (engine) => {
     expect(activity[0]).toMatchObject({ old_values: {}, new_values: {}, user_id: 1, auditable_id: id })
     const { actions } = (await w.get(`/actions?q[auditable_type_eq]=opportunity&q[auditable_id_eq]=${id}`)).body
     expect(actions[0]).toMatchObject({ action: "opportunity.updated", old_values: {}, new_values: {} })
-    // A refused request is no entry of the activity.
+    // A rejected request adds no entry to the activity.
     await w.post(`/opportunities/${id}/convert_to_quotation`)
     await w.post(`/opportunities/${id}/change_status`, { status: 3 })
     await refused(w.put(`/opportunities/${id}`, {}), "state")
@@ -235,7 +235,7 @@ describe.each(engines)("opportunities on %s", (engine) => {
       new_values: { description: "Lorry", amount: 2500, is_optional: true }
     })
   })
-  it("list available actions with whether the status allows each", async () => {
+  it("list available actions, and whether status and permissions allow each", async () => {
     const draft = await w.opportunity()
     const shape = await w.show(`/opportunities/${draft.id}/available_actions`)
     expect(shape.map((one) => one.key)).toEqual(
@@ -277,7 +277,7 @@ describe.each(engines)("opportunities on %s", (engine) => {
       .available_actions
     expect(new Set(seen.map((one) => one.code))).toEqual(new Set(["permission_denied"]))
   })
-  it("have the kept member as customer after a merge of members", async () => {
+  it("have the kept member as customer and owner after a merge of members", async () => {
     const [primary, double] = [await organisation(), await organisation({ name: "Acme Ltd" })]
     const { id } = await w.opportunity({ member_id: double.id, owned_by: double.id })
     expect((await w.post(`/members/${primary.id}/merge`, { secondary_id: double.id })).status).toBe(200)

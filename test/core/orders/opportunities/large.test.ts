@@ -1,4 +1,4 @@
-/** Large opportunities: only lines of the active version are read, only what changed is written, in one event. */
+/** Large opportunities: commands read only the active version's lines, and write only changed rows, in one event. */
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { demands } from "../../../../core/orders/demands/schema.ts"

@@ -1,6 +1,6 @@
 /**
- * Status moves and the tree of lines against a small model, in many random steps: the answer's HTTP status, the
- * opportunity's status and the paths of its lines are always those of the model (rules/opportunities 1.1, 6, 7).
+ * Compares status moves and the tree of lines with a small model over random steps: HTTP status, opportunity status and
+ * line paths always match (rules/opportunities 1.1, 6, 7).
  */
 import * as fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
@@ -30,7 +30,7 @@ interface Real {
   steps: number
 }
 
-/** state.status → name, and which are closed; from the table in docs/rules, not from the code. */
+/** Numbers of state and status by name; from the table in docs/rules, not from the code. */
 const numbers: { readonly [name: string]: readonly [number, number] } = {
   open: [0, 0],
   provisional: [1, 0],
@@ -58,7 +58,7 @@ const fits = (kind: Kind, above: Node | undefined) =>
   kind === "accessory" ? above?.kind === "product" : above === undefined || above.kind === "group"
 const at = (parent: string, place: number) => parent + String(place).padStart(4, "0")
 
-/** One request: the HTTP status the model expects, and what it does to the model where it succeeds. */
+/** One request, the HTTP status the model expects, and its effect on the model. */
 class Step implements fc.AsyncCommand<Model, Real> {
   readonly text: string
   readonly ask: (m: Model) => readonly [method: string, path: string, body?: object]
@@ -103,7 +103,7 @@ class Step implements fc.AsyncCommand<Model, Real> {
   }
 }
 
-/** A move without a body: open where `from` says, to where `to` says. */
+/** A status move without a body: allowed if `from` is true, with the effect `does`. */
 const move = (name: string, from: (m: Model) => boolean, does: (m: Model) => void) =>
   fc.constant(
     new Step(
@@ -200,7 +200,7 @@ const deleting = fc.constant(
   )
 )
 
-/** The line an index means in this model; undefined is the root. */
+/** Line at an index, which wraps around; undefined is the root. */
 const lineAt = (m: Model, index: number): Node | undefined =>
   m.lines.length === 0 ? undefined : [undefined, ...m.lines][index % (m.lines.length + 1)]
 const adding = fc
@@ -257,7 +257,7 @@ const removing = fc.nat(60).map(
       }
     )
 )
-/** Every line in another order at other depths; where each comes to stand, or undefined where one would not fit. */
+/** Rotates the lines and changes their depths: the nodes to send, and their paths unless a line does not fit. */
 const replaced = (m: Model, shift: number, depths: ReadonlyArray<number>) => {
   const sorted = m.lines.toSorted((a, b) => (a.path < b.path ? -1 : 1))
   const order = sorted.map((_, index) => sorted[(index + shift) % sorted.length]!)

@@ -1,4 +1,4 @@
-/** Discount rules and surcharge groups as opportunities name them (rules/billing 4 and 5). */
+/** Discount rules and surcharge groups applied to opportunities (rules/billing 4 and 5). */
 import { describe, expect, it } from "vitest"
 import { engines } from "../../../app.ts"
 import { appHouse, itFoldsAgain, refused } from "../../../app-house.ts"
@@ -35,13 +35,12 @@ describe.each(engines)("discount rules and surcharge groups of an opportunity on
     ["discount_rule_ids", ["x"], "discount_rule_ids.0"],
     ["surcharge_group_ids", [1.5], "surcharge_group_ids.0"],
     ["discount_rule_ids", [-1], "discount_rule_ids.0"]
-  ])("are rejected: %s of %j at %s, on create and update", async (field, value, key) => {
+  ])("are rejected on create and update: %s of %j, with an error at %s", async (field, value, key) => {
     await refused(w.post("/opportunities", { subject: "X", [field]: value }), key)
     const { id } = await w.opportunity()
     await refused(w.put(`/opportunities/${id}`, { [field]: value }), key)
   })
-  // 2 × 50.00 × 4 days is 400.00; the lone rule that is best for the customer is taken, in its dates, store and
-  // currency only.
+  // 2 × 50.00 × 4 days is 400.00; of rules that do not stack, the best one for the customer applies.
   it("apply within their dates, store and currency, but only the best of the rules that do not stack", async () => {
     const [ten, twenty] = [
       await rule(),
@@ -64,7 +63,7 @@ describe.each(engines)("discount rules and surcharge groups of an opportunity on
   it.each([
     ["by name", (id: number) => ({ discount_rule_ids: [id] }), {}],
     ["automatically", () => ({}), { auto_apply: true, criteria: { product_id: 1 } }]
-  ] as const)("keep their reductions after deletion if they were applied %s", async (how, header, of_rule) => {
+  ] as const)("reduce only existing lines after deletion, if applied %s", async (how, header, of_rule) => {
     const product = how === "by name" ? undefined : await w.create("/products", { name: "Ruled" })
     const gone = await rule({ ...of_rule, ...(product === undefined ? {} : { criteria: { product_id: product.id } }) })
     const line = product === undefined ? fifty_each : { name: "Ruled", item_id: product.id, quantity: 2 }
@@ -77,14 +76,14 @@ describe.each(engines)("discount rules and surcharge groups of an opportunity on
     expect(before.items[0].total).toBe("360.00")
     expect((await w.remove(`/discount_rules/${gone.id}`)).status).toBe(204)
     expect((await shown()).opportunity).toMatchObject({ charge_total: "360.00", discount_rule_ids: [] })
-    // A cost, another line, the quantity: each works the totals out again. What is new is not discounted any more.
+    // A cost, a new line and a new quantity recompute the totals; the new line gets no discount.
     expect((await w.create(`/opportunities/${id}/costs`, { description: "Van", amount: "10" })).charge_total).toBe(
       "370.00"
     )
     expect((await w.create(`/opportunities/${id}/items`, line)).charge_total).toBe("770.00")
     expect((await w.amend(`/opportunities/${id}/items/${first.id}`, { quantity: 3 })).charge_total).toBe("950.00")
     expect((await w.amend(`/opportunities/${id}/items/${first.id}`, { quantity: 2 })).charge_total).toBe("770.00")
-    // Optional lines, a deal price and a lock are set and cleared, and leave it unchanged.
+    // Setting and clearing an optional line and a deal price leaves the total unchanged.
     await w.patch(`/opportunities/${id}/items/${first.id}`, { is_optional: true })
     expect((await w.amend(`/opportunities/${id}/items/${first.id}`, { is_optional: false })).charge_total).toBe(
       "770.00"
@@ -121,7 +120,7 @@ describe.each(engines)("discount rules and surcharge groups of an opportunity on
     expect(await total()).toBe("360.00")
     await w.post(`/opportunities/${id}/convert_to_order`)
     expect(await total()).toBe("360.00")
-    // Another deal is another deal.
+    // A clone is a new opportunity, to which a deleted rule does not apply.
     expect((await w.create(`/opportunities/${id}/clone`)).charge_total).toBe("400.00")
   })
   it("keep their order when one of the rules is deleted", async () => {
@@ -149,7 +148,7 @@ describe.each(engines)("discount rules and surcharge groups of an opportunity on
     expect([charge_total, service_charge_total]).toEqual(["455.00", "55.00"])
     await refused(w.patch(`/opportunities/${id}/costs/${costs[0].id}`, { amount: 1 }), "cost")
     await refused(w.remove(`/opportunities/${id}/costs/${costs[0].id}`), "cost")
-    // Out of use, a group charges nothing from the next change on; deleting it waits until it is switched off.
+    // An inactive group charges nothing from the next change on, but cannot be deleted while an opportunity uses it.
     await w.put(`/surcharge_groups/${extras.id}`, { is_active: false })
     await refused(w.remove(`/surcharge_groups/${extras.id}`), "surcharge_group")
     expect(await w.create(`/opportunities/${id}/items`, fifty_each)).toMatchObject({

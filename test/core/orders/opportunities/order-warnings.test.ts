@@ -18,7 +18,7 @@ describe.each(engines)("warnings before an order, on %s", (engine) => {
   const converted = (id: number) => w.post(`/opportunities/${id}/convert_to_order`, {})
   const policy = (set: object) => w.put("/settings/opportunities", { settings: set })
 
-  it("name a customer on stop at creation, quotation and change of customer; the policy may block it", async () => {
+  it("name a customer on stop at creation, quotation and change of customer; the policy may block the order", async () => {
     const { id: member_id } = await customer({ is_on_stop: true })
     const made = await w.post("/opportunities", { subject: "Gala", member_id })
     expect(made.body.meta).toEqual({ can_edit: true, can_destroy: true, warnings: [on_stop] })

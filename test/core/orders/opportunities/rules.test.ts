@@ -18,7 +18,7 @@ import { words } from "../../../words.ts"
 
 const names = Object.keys(statuses) as ReadonlyArray<StatusName>
 
-/** rules/opportunities 1 and 1.1, written down again by hand: where each move is open, and where it leads. */
+/** Status moves copied from rules/opportunities 1 and 1.1: the statuses that permit each move, and where it leads. */
 const expected: { readonly [M in Transition]?: { readonly [S in StatusName]?: StatusName } } = {
   convert_to_quotation: { open: "provisional" },
   convert_to_order: { provisional: "active", reserved: "active", postponed: "active" },
@@ -90,7 +90,7 @@ describe("an order's status (rules/opportunities 9.4)", () => {
     ["all are checked", opportunity([line(1)], [5, 5]), 4],
     ["some of a bulk line is out", opportunity([bulk("3.00", "0.00")]), 2],
     ["all of a bulk line is back", opportunity([bulk("3.00", "3.00")]), 4],
-    ["an untouched bulk line does not hold it back", opportunity([line(1), line(2)], [5]), 4],
+    ["an untouched bulk line does not count", opportunity([line(1), line(2)], [5]), 4],
     ["lines of other versions do not count", opportunity([line(1, { is_live: false })], [2]), undefined]
   ])("is derived from its units and bulk quantities: %s", (_words, given, status) =>
     expect(derivedStatus(given)).toBe(status)

@@ -1,4 +1,4 @@
-/** Rows of an opportunity for specifications of its rules, and the state that a rule decides on, made of such rows. */
+/** Rows of an opportunity for tests of its decisions, and the decision state built from them. */
 import type { StockedProduct } from "../../../../core/orders/availability/rules/snapshot.ts"
 import { demands, type DemandRow } from "../../../../core/orders/demands/schema.ts"
 import { initialRow } from "../../../../core/kernel/tables/field-schema.ts"
@@ -28,7 +28,7 @@ export const ends_at = "2026-09-05T17:00:00.000Z"
 
 const stamps = { created_at: given_at, updated_at: given_at, deleted_at: null }
 
-/** Opportunity 7, without lines; `set` says which status it has. */
+/** Opportunity 7 without lines; `set` gives its status. */
 export const opportunity = (set: Partial<OpportunityRow> = {}): GivenRow =>
   row(opportunities, {
     ...initialRow(opportunities, {}),
@@ -69,7 +69,7 @@ export const unit = (id: number, set: Partial<AssignmentRow> = {}): GivenRow =>
     allocated_at: given_at,
     ...set
   })
-/** Stock level `500 + id`: a lamp called `Lamp <id>` that is promised to one opportunity. */
+/** Stock level `500 + id`: a lamp named `Lamp <id>` that is allocated to one opportunity. */
 export const lamp = (id: number, set: Partial<StockLevelRow> = {}): GivenRow =>
   row(stock_levels, {
     ...initialRow(stock_levels, {}),
@@ -84,10 +84,10 @@ export const lamp = (id: number, set: Partial<StockLevelRow> = {}): GivenRow =>
     ...set
   })
 
-/** Demand of line 70 for one unit, as a draft or quotation; `id` is the demand's. */
+/** Demand `id` of line 70 for one unit, as of a draft. */
 export const demand = (id: number, set: Partial<DemandRow> = {}): GivenRow =>
   row(demands, { ...stamps, reaches_to: null, ...demandOf(id, set) })
-/** The same as events record it. */
+/** Data of such a demand, as events record it. */
 export const demandOf = (id: number, set: Partial<DemandRow> = {}) => ({
   product_id: lamp_id,
   store_id,
@@ -128,7 +128,7 @@ const only = <T>(found: T | undefined, what: string): T => {
 }
 export const unitIn = ({ get }: Facts, id: number): AssignmentRow => only(get(asset_assignments, id), `unit ${id}`)
 
-/** Facts of the rules: opportunity 7 with the given rows. No other demands, and stock is not checked. */
+/** Decision state of opportunity 7 with the given rows, without other demands and without a check of stock. */
 export const stateOf = ({ find, get }: Facts, more: Partial<DecisionState> = {}): DecisionState => {
   const of = { opportunity_id }
   const opportunity: Opportunity = {

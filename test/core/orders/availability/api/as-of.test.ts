@@ -13,7 +13,7 @@ import { stock_levels } from "../../../../../core/products/stock/schema.ts"
 import { engines } from "../../../../app.ts"
 import { appHouse, itFoldsAgain } from "../../../../app-house.ts"
 
-/** Past availability equals what was returned then: each step of a history is queried at once and again at the end. */
+/** Queries after each step of a history, and again at the end `as_of` that step, get equal answers. */
 describe.each(engines)("availability as of an earlier time, on %s", (engine) => {
   const w = appHouse(engine, "2026-03-01T00:00:00.000Z", "2026-03-01T00:00:00.000Z")
   let S: number
@@ -28,7 +28,7 @@ describe.each(engines)("availability as of an earlier time, on %s", (engine) => 
         const { body, status } = await w.get(`/availability?product_id=${product}&store_id=${S}&${when}${then}`)
         if (as_of !== undefined && status === 200) expect(body.availability.as_of).toBe(as_of)
         const { as_of: _past, ...rest } = body.availability ?? {}
-        // Deleted products have no present availability, but a past one.
+        // A deleted product still has an answer, with zeros.
         answers.push(status === 200 ? rest : "gone")
       }
     }
@@ -49,7 +49,7 @@ describe.each(engines)("availability as of an earlier time, on %s", (engine) => 
     return { id: id as number, items }
   }
 
-  it("reproduces the availability after every step of a history", async () => {
+  it("equals what was returned at the time, after every step of a history", async () => {
     const [A, B, U] = [await w.bulk(S, 10, { post_rent_unavailability: 600 }), await w.bulk(S, 8), await w.units(S, 3)]
     const [twin, lone] = [await w.bulk(S, 4), await w.units(S, 1)]
     const K = (await w.create("/products", { name: "Kit" })).id as number
@@ -106,7 +106,6 @@ describe.each(engines)("availability as of an earlier time, on %s", (engine) => 
     for (const [what, at, answers] of told) {
       const again = await asked(products, at)
       answers.forEach((answer, index) => {
-        // Deleted rows count nothing, then and later.
         if (answer !== "gone") expect([what, index, again[index]]).toEqual([what, index, answer])
       })
     }
@@ -126,7 +125,7 @@ describe.each(engines)("availability as of an earlier time, on %s", (engine) => 
     expect(await believed("2026-06-11")).toEqual(["2026-06-10T23:00:00.000Z", 1])
     expect(await believed("2026-06-11T00:30:00%2B01:00")).toEqual(["2026-06-10T23:30:00.000Z", 2])
   })
-  it("is rejected before the journal begins and in the future", async () => {
+  it("is rejected for a time before the journal begins, in the future or invalid", async () => {
     const P = await w.bulk(S, 1)
     const refused = async (as_of: string) => {
       const { body, status } = await w.get(
@@ -141,7 +140,7 @@ describe.each(engines)("availability as of an earlier time, on %s", (engine) => 
     expect(await refused("2099-01-01")).toEqual([422, { as_of: ["The as of field must not be in the future."] }])
     expect((await refused("yesterday"))[0]).toBe(422)
   })
-  it("reads every event that its tables depend on", async () => {
+  it("reads every type of event that its tables depend on", async () => {
     const tables = [products, product_components, stock_levels, demands, containers, container_items]
     const [events, there] = await w.app.run(
       Effect.gen(function* () {

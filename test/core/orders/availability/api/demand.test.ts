@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from "vitest"
 import { engines } from "../../../../app.ts"
 import { appHouse, itFoldsAgain } from "../../../../app-house.ts"
 
-/** Rules of demand seen from outside: what a deal does to stock as it goes its way (rules/availability 2.3 to 2.8). */
+/** Demands of an opportunity by its status, and the availability they leave (rules/availability 2.3 to 2.8). */
 describe.each(engines)("demands of opportunities on %s", (engine) => {
   const w = appHouse(engine, "2026-03-01T12:00:00.000Z")
   let S: number
@@ -43,7 +43,7 @@ describe.each(engines)("demands of opportunities on %s", (engine) => {
   const demands = async (product: number, from: string, to: string) =>
     (await w.show(`/availability/${product}/gantt?store_id=${S}&from=${from}&to=${to}`)).demands
 
-  it("hold stock without buffers if the quotation is postponed, with them if reserved, none if lost", async () => {
+  it("hold no stock if the quotation is provisional or lost, stock if postponed, and buffers too if reserved", async () => {
     const P = await w.bulk(S, 5, { buffer_before_minutes: 1440, post_rent_unavailability: 1440 })
     const { id } = await quotation("2026-04-10", "2026-04-12", P.id, 2)
     const days = async () => Promise.all(["2026-04-09", "2026-04-10", "2026-04-12"].map((day) => free(P.id, day)))

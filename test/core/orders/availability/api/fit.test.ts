@@ -37,7 +37,7 @@ describe("the first window in which a list of products is free", () => {
     expect(earliestFit(given, asked("07-01", "07-20", 2))).toEqual(window("07-04", "07-06"))
     expect(earliestFit(given, asked("07-01", "07-20", 3))).toEqual(window("07-09", "07-12"))
   })
-  it("includes each product's preparation and turnaround", () => {
+  it("leaves room for each product's preparation and turnaround", () => {
     const given = snapshot({
       stock: [bulk(1)],
       products: [product(P, { before_minutes: 1440, after_minutes: 2880 })],
@@ -57,7 +57,7 @@ describe("the first window in which a list of products is free", () => {
       bottleneck: { product_id: P, product_name: "Product 100", needed_quantity: 6, most_available: 5, lines: [0, 1] }
     })
   })
-  it("has all products free at the same time; if there is none, the product taken the longest is named", () => {
+  it("has all products free at once; if there is none, the product booked longest is named", () => {
     const Q = 101
     const given = snapshot({
       stock: [bulk(1), bulk(1, { product_id: Q })],
@@ -118,7 +118,7 @@ describe("the first window in which a list of products is free", () => {
       )
     ).toEqual(window("07-01T08:20", "07-01T09:05"))
   })
-  it("counts days by the store's clock", () => {
+  it("counts days in the store's time zone", () => {
     const given = snapshot({ zone: "Europe/London", stock: [bulk(1)] })
     expect(earliestFit(given, asked("03-28", "04-09", 2))).toEqual(window("03-28", "03-29T23:00"))
   })
@@ -202,7 +202,7 @@ describe("the first window in which a list of products is free", () => {
     )
   })
 })
-/** The same wall time a number of days later, found by trying every minute. */
+/** End of a hire; for days, the same wall time that many days later, found by trying every minute. */
 const endOf = (start: number, duration: FitRequest["duration"], zone: string): number => {
   if ("minutes" in duration) return start + duration.minutes * 60_000
   const wall = wallOf(start, zone) + duration.days * day
@@ -219,7 +219,7 @@ describe.each(engines)("the first free window on %s", (engine) => {
   })
   const ask = (body: object, viewer?: Parameters<App["call"]>[3]) => w.post("/availability/earliest_fit", body, viewer)
 
-  it("is found by the store's calendar, and planning it shows no shortage", async () => {
+  it("is found in the store's time zone, and planning it shows no shortage", async () => {
     const [P, Q] = [await w.bulk(S, 2), await w.bulk(S, 1)]
     await demandOver(w.app, P.id, S, 1, "07-01T04:00", "07-03T04:00")
     await demandOver(w.app, Q.id, S, 1, "07-04T04:00", "07-06T04:00")
@@ -241,12 +241,12 @@ describe.each(engines)("the first free window on %s", (engine) => {
       lines: lines.map((line) => ({ ...line, ...body.earliest_fit.window }))
     })
     expect(plan.body.what_if.has_shortage).toBe(false)
-    // A plain date to end by counts whole.
+    // `until` as a plain date includes that day.
     expect((await until("2026-07-07")).body.earliest_fit.window.ends_at).toBe("2026-07-08T04:00:00.000Z")
     const { bottleneck, reason, window } = (await until("2026-07-06")).body.earliest_fit
     expect([window, reason, bottleneck.product_id]).toEqual([null, "no_common_window", P.id])
   })
-  it("cannot be requested with invalid values, which are named by field", async () => {
+  it("cannot be requested with invalid values, named by field, or without permission", async () => {
     const P = await w.bulk(S, 1)
     const good = {
       store_id: S,

@@ -1,4 +1,4 @@
-/** Builders for availability tests: a claim, a stock level or a product with only what matters written down. */
+/** Builders for availability tests: demands, stock levels and products with defaults for what a test leaves out. */
 import {
   type AvailabilitySnapshot,
   type SnapshotEntries,
@@ -22,7 +22,7 @@ export const S = 1
 export const P = 100
 export const resolutions: ReadonlyArray<Resolution> = ["daily", "half_daily", "hourly"]
 
-/** `06-18`, `06-18T12:00` of 2026, or a full instant, as an instant. */
+/** ISO instant of `06-18`, `06-18T12:00` (in 2026) or a text with its year. */
 export const at = (text: string): string => {
   const full = /^\d\d-\d\d/.test(text) ? `2026-${text}` : text
   return full.length === 10 ? `${full}T00:00:00.000Z` : full.length === 16 ? `${full}:00.000Z` : full
@@ -37,7 +37,7 @@ export const moment = (text: string, zone = "UTC"): LocalMoment => {
 
 let lastId = 0
 
-/** "Claim n over [from, to)": an active order line, phase reserved, no buffers, unless said otherwise. */
+/** Demand for a quantity over [from, to): by default an order line's, reserved, without buffers. */
 export const demand = (
   quantity: number,
   from: string,
@@ -123,7 +123,7 @@ export interface SnapshotFixture extends Partial<Omit<SnapshotEntries, "store" |
   readonly store_id?: number
 }
 
-/** A book of store S in UTC, daily, on 18 June 2026. */
+/** Snapshot of store S: by default in UTC, with daily slots, on 18 June 2026. */
 export const snapshot = ({
   now = "06-18T12:00",
   resolution = "daily",

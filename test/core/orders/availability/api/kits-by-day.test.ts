@@ -10,7 +10,7 @@ describe.each(engines)("kits in calendars and charts on %s", (engine) => {
     await w.show(`/availability/calendar?store_id=${store}&from=2026-07-01&to=2026-07-03${more}`)
   const figures = (grid: Body["calendar"]) =>
     grid.products.map((one) => [one.product_id, one.is_kit, ...one.days.map((day) => day.available)])
-  /** A kit with a quantity of each component. */
+  /** Creates a kit with a quantity of each component and returns its id. */
   const kitOf = async (...parts: ReadonlyArray<readonly [part: number, quantity: number]>) => {
     const K = (await w.create("/products", { name: "Kit" })).id as number
     for (const [component_product_id, quantity] of parts)
@@ -81,7 +81,7 @@ describe.each(engines)("kits in calendars and charts on %s", (engine) => {
     )
   })
 
-  it("show on request what their parts allow each day, and the demands on them", async () => {
+  it("show on request the quantity their parts allow each day, with each part's demands and shortages", async () => {
     const T = await w.store()
     const [A, B] = [await w.bulk(T, 6, { name: "Lamp" }), await w.bulk(T, 4, { name: "Stand" })]
     const inner = await kitOf([B.id, 1])

@@ -54,7 +54,7 @@ describe("a catalogue kit", () => {
     })
   })
 
-  it("divides through nested kits: 9 parts at 2 each make 4", () => {
+  it("divides its parts' stock through nested kits: 9 parts at 2 each make 4", () => {
     const given = snapshot({
       products: [
         product(kit, { is_kit: true, parts: [pool(inner, 1)] }),
@@ -85,7 +85,7 @@ describe("a catalogue kit", () => {
     expect(pointAvailability(given, kit, ms("07-01")).available).toBe(expected[0] ?? 0)
   })
 
-  it("may be nested three levels deep, not four unless set so, and never in itself", () => {
+  it("nests three levels deep, or as deep as the setting allows, and never contains itself", () => {
     const chain = (ids: ReadonlyArray<number>) =>
       ids.slice(0, -1).map((id, place) => product(id, { is_kit: true, parts: [pool(ids[place + 1]!, 1)] }))
     const stock = [bulk(5, { product_id: A })]
@@ -110,7 +110,7 @@ describe("a catalogue kit", () => {
 describe("a case hired with its contents", () => {
   const caseOf = (mode: "kit" | "hybrid", parts: StockedProduct["parts"]) =>
     product(H, { is_serialised: true, is_kit: true, container_mode: mode, parts })
-  /** Case 20x holds the given units, packed on 1 June; each has its container claim, as packing writes it. */
+  /** Container of case `housing_id` with the given units, packed on 1 June by default. */
   const packed = (housing_id: number, contents: ReadonlyArray<number>, since = "06-01"): PackedContainer => ({
     id: housing_id + 1000,
     product_id: H,
@@ -141,7 +141,7 @@ describe("a case hired with its contents", () => {
     expect([free(full, H), free(half, H), free(snapshot({ products, stock }), H)]).toEqual([[1], [0], [0]])
   })
 
-  /** Cases with one fixed component, some with units in them, and other demands. */
+  /** Snapshot of `count` cases with one fixed part: the first hold `contents`; `claims` are other demands. */
   const filled = (count: number, contents: ReadonlyArray<ReadonlyArray<number>>, ...claims: ReadonlyArray<Demand>) =>
     snapshot({
       products: [caseOf("kit", [fixed(F, 1)])],
@@ -154,7 +154,7 @@ describe("a case hired with its contents", () => {
   it.each<[string, ReturnType<typeof snapshot>, ReadonlyArray<number>]>([
     ["is not free once its own housing is booked", filled(2, [[301], [302]], booked(1)), [1, 2]],
     ["is counted by its own contents", filled(3, [[301, 302], []]), [1, 1]],
-    ["is not deducted twice if unfilled and out", filled(2, [[301]], booked(1, { asset_id: 202 })), [1, 1]],
+    ["is not deducted twice if unfilled and booked", filled(2, [[301]], booked(1, { asset_id: 202 })), [1, 1]],
     ["is overbooked if more are booked than are filled", filled(2, [[301]], booked(2)), [-1, 1]]
   ])("is available by its housings and contents: it %s", (_, given, expected) =>
     expect(free(given, H, "07-01", "07-03")).toEqual(expected)
@@ -186,7 +186,7 @@ describe("a case hired with its contents", () => {
       demand(1, from, to, { product_id: F, asset_id: 301, source_id })
     const both = [packingDemand(301), taken("07-01", "07-04"), taken("07-02", "07-03")]
     expect(free(snapshot({ ...base, demands: both }), H, "06-30", "07-06")).toEqual([1, 0, 0, 0, 1, 1])
-    // A line may bear the same number as the packing; it is still somebody else's claim.
+    // A line with the same id as the packing is another demand.
     expect(free(snapshot({ ...base, demands: [packingDemand(301), taken("07-01", "07-02", 5301)] }), H)).toEqual([0])
   })
 
@@ -200,7 +200,7 @@ describe("a case hired with its contents", () => {
     expect(free(given, H, "07-01", "07-04")).toEqual([0, 1, 1])
   })
 
-  it("is limited by its pool parts as well, as a hybrid", () => {
+  it("is limited by its pool parts as well if it is a hybrid", () => {
     const five = { stock: cases(5), containers: [201, 202, 203, 204, 205].map((id) => packed(id, [id + 100])) }
     const contents = units(301, 302, 303, 304, 305)
     const demands = [301, 302, 303, 304, 305].map((id) => packingDemand(id))
@@ -225,7 +225,7 @@ describe("a case hired with its contents", () => {
   it("counts as a plain product if it is a transport box", () => {
     const given = snapshot({ products: [product(H, { container_mode: "transport" })], stock: cases(2) })
     expect(range(given, H, "07-01", "07-02").slots).toMatchObject([{ total_stock: 2, available: 2 }])
-    // Whatever it is meant to be filled with: what goes into it are units of their own.
+    // Parts change nothing: the contents of a transport box are reserved separately.
     const listed = snapshot({
       products: [product(H, { container_mode: "transport", is_kit: true, parts: [pool(A, 1)] })],
       stock: cases(2)

@@ -10,7 +10,7 @@ import { wallOf } from "../../../../../core/values/time.ts"
 import { P, snapshot, bulk, demand, fixed, pool, product, resolutions, unit } from "./fixtures.ts"
 import { words } from "../../../../words.ts"
 
-/** Laws for any demands on any stock in any zone: plain products, catalogue kits, cases and hybrids. */
+/** Laws for random demands and sub-hired goods in any zone: plain products, catalogue kits, cases and hybrids. */
 const zones = words(`
   Australia/Lord_Howe Asia/Kathmandu America/Sao_Paulo America/New_York Europe/London Pacific/Auckland
   Africa/Casablanca Pacific/Apia
@@ -259,7 +259,7 @@ describe("laws of availability, kits and cases included", () => {
     law(fc.tuple(someDemands, someHired), ([demands, hired], where) => {
       const bounds = slotBounds(start, end, where.resolution, where.zone)
       const at = iso(bounds[Math.floor(bounds.length / 2)]!)
-      // A unit is one piece: only goods in bulk can be two levels, one after the other.
+      // Units cannot be split: only bulk stock can be two levels, one after the other.
       const bulks = hired.filter(({ product_id }) => product_id === P || product_id === Q)
       const cut = bulks.flatMap((one) =>
         one.starts_at < at && at < one.ends_at

@@ -67,7 +67,7 @@ const demands = (asked: LineFacts, of = opportunity(), products = [bulkProduct],
   demandsOfLine(asked, of, new Map(products.map((one) => [one.id, one])), { ...settings, ...given })
 
 describe("the phase of an opportunity", () => {
-  //  state status  deal       claim      active buffers
+  //  state status  phase      demands    active buffers
   it.each<[number, number, string, string, boolean, boolean]>([
     [0, 0, "draft", "draft", false, false],
     [1, 0, "draft", "draft", false, false],
@@ -91,7 +91,7 @@ describe("the phase of an opportunity", () => {
     }
   )
 
-  it("is on hire for the demands of a returned order only if the check releases stock", () => {
+  it("keeps a returned order's demands on hire only if stock is released at the check", () => {
     expect((["off_hired", "returned", "checked"] as const).map((point) => demandPhaseOf(2, 3, point))).toEqual([
       "closed",
       "closed",
@@ -106,7 +106,7 @@ describe("the phase of an opportunity", () => {
 })
 
 describe("the demands of a line", () => {
-  it("are one quantity for bulk stock, with the hire's dates and store and the product's buffers", () => {
+  it("are one demand for bulk stock, with the hire's dates and store and the product's buffers", () => {
     const buffered = product(P, { before_minutes: 120, after_minutes: 240 })
     expect(demands(line(4), opportunity(), [buffered])).toEqual([
       {
@@ -226,7 +226,7 @@ describe("the demands of a line", () => {
     expect(rest).toEqual([])
   })
 
-  it("keep a returned unit until its check, if the check releases stock", () => {
+  it("hold a returned unit until its check if stock is released at the check", () => {
     const back = line(1, { units: [allocated(1, 4, { returned_at: at("08-02") })] })
     const [found] = demands(back, opportunity({ status: 3 }), [serialised], { release_point: "checked" })
     expect(found).toMatchObject({ phase: "on_hire", is_active: true, out: true, pending_checkin: true })
@@ -298,7 +298,7 @@ describe("the demands of a line", () => {
     ])
   })
 
-  /** Levels of kits, each made of all those of the next level, two of each; the last is made of the leaves. */
+  /** Levels of kits, each with two of every kit of the next level; those of the last level contain one leaf. */
   const woven = (levels: number, width: number, leaf = product(9_000)) => [
     product(P, { is_kit: true, parts: Array.from({ length: width }, (_, at) => pool(1_000 + at, 2)) }),
     ...Array.from({ length: levels - 1 }, (_, level) =>
@@ -316,11 +316,11 @@ describe("the demands of a line", () => {
   ]
 
   it("add up a product's quantity over all paths to it through nested kits", () => {
-    // 30 kits of 30 kits: 900 ways to the leaf, two of each on either level.
+    // 30 kits of 30 kits: 900 paths to the leaf, with a quantity of two at each level.
     expect(demands(line(1), opportunity(), woven(3, 30)).map((one) => [one.product_id, one.quantity])).toEqual([
       [9_000, 3_600]
     ])
-    // 30 to the power of 7 ways are not walked one by one.
+    // 30 to the power of 7 paths are not walked one by one.
     expect(
       demands(line(1), opportunity(), woven(8, 30), { kit_nesting_max_depth: 20 }).map((one) => one.quantity)
     ).toEqual([60 ** 7])

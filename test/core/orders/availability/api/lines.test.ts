@@ -13,7 +13,7 @@ const line = (quantity: number, from: string, to: string, more: { id?: number; p
 })
 
 describe("availability for a line", () => {
-  it("excludes the line's own demand: 4 of 5 booked leave a line of 3 short of 2", () => {
+  it("excludes the line's own demand: with 4 of 5 booked, a line of 3 is short by 2", () => {
     const given = snapshot({
       stock: [bulk(5)],
       demands: [demand(4, "08-01T09:00", "08-03T17:00"), demand(3, "08-01T09:00", "08-03T17:00", { source_id: 900 })]
@@ -40,7 +40,7 @@ describe("availability for a line", () => {
 
   //  case                                   stock claimed                quantity  from     to            requested free short
   it.each<[string, number, ReturnType<typeof demand>, number, string, string, number, number, number]>([
-    ["is that of the slot with the least", 5, demand(4, "07-03", "07-04"), 2, "07-01", "07-06", 2, 1, 1],
+    ["is the lowest of all slots", 5, demand(4, "07-03", "07-04"), 2, "07-01", "07-06", 2, 1, 1],
     ["may be negative", 5, demand(7, "07-03", "07-04"), 2, "07-01", "07-06", 2, -2, 4],
     ["swaps dates in the wrong order", 5, demand(4, "07-03", "07-04"), 2, "07-06", "07-01", 2, 1, 1],
     ["is requested for at least one", 5, demand(5, "07-03", "07-04"), 0, "07-03", "07-04", 1, 0, 1],
@@ -101,7 +101,7 @@ describe("availability for a line", () => {
     })
   })
 
-  it("reports a shortage's shortfall and severity, and what goods on order leave of it", () => {
+  it("reports a shortage's shortfall and severity, and the rest that goods on order do not cover", () => {
     const given = snapshot({
       products: [product(P, { name: "Wedge", is_serialised: true })],
       stock: [unit(1), unit(2)],
@@ -137,7 +137,7 @@ describe("free units", () => {
   const listed = (given: ReturnType<typeof snapshot>, from: string, to: string) =>
     availableAssets(given, P, window(from, to)).map((asset) => asset.id)
 
-  it("are this store's units of the product without demands in the window, by id", () => {
+  it("are this store's units of the product without demands in the window, sorted by id", () => {
     const given = snapshot({
       stock: [
         unit(3, { item_name: "Blue", barcode: "B3", asset_number: "A3", location: "Rack 2" }),

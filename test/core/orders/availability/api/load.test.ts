@@ -18,7 +18,7 @@ describe.each(both_engines)("availability snapshots loaded on %s", (engine) => {
   })
   const window = { from: ms("07-01"), to: ms("07-08") }
 
-  /** How many statements an effect sends. */
+  /** Counts the statements that an effect sends. */
   const statements = <A, E>(effect: Effect.Effect<A, E, Store>): Promise<number> =>
     w.app.run(
       Effect.gen(function* () {
@@ -44,7 +44,7 @@ describe.each(both_engines)("availability snapshots loaded on %s", (engine) => {
       })
     )
 
-  it("contain the demands in the window, overdue ones and returns awaiting a check", async () => {
+  it("contain the demands in the window, overdue ones, and returns unchecked when it starts", async () => {
     const P = await w.units(S, 3)
     const source = async (from: string, to: string | null, more = {}) => demandOver(w.app, P.id, S, 1, from, to, more)
     const [asset, late, back] = P.units as [number, number, number]

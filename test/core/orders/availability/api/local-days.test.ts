@@ -6,7 +6,7 @@ import { words } from "../../../../words.ts"
 
 const iso = (instant: number): string => new Date(instant).toISOString().slice(0, 16)
 
-/** The clock of a zone read straight from the platform, as if it were UTC. */
+/** Converts instants to a zone's wall time with `Intl`; the result is that wall time as UTC. */
 const clockIn = (zone: string) => {
   const clock = new Intl.DateTimeFormat("sv-SE", {
     timeZone: zone,
@@ -48,12 +48,12 @@ describe("the local time of a zone", () => {
     )
   })
 
-  it("reads a repeated hour as the first of the two, and jumps over a skipped hour", () => {
+  it("refers to the first of two instants when repeated, and to the end of the gap when skipped", () => {
     expect(iso(instantOfWall(Date.parse("2026-10-25T01:30Z"), "Europe/London"))).toBe("2026-10-25T00:30")
     expect(iso(instantOfWall(Date.parse("2026-03-29T01:30Z"), "Europe/London"))).toBe("2026-03-29T01:00")
   })
 
-  it("exists for each known zone name, and is that of UTC for a blank one", () => {
+  it("exists for each known zone name, and is UTC for a missing or blank one", () => {
     expect([isZone("Europe/London"), isZone("Mars/Olympus")]).toEqual([true, false])
     expect([zoneOf(null), zoneOf(" "), zoneOf("Asia/Tokyo")]).toEqual(["UTC", "UTC", "Asia/Tokyo"])
   })

@@ -10,7 +10,7 @@ import { demandOver } from "../../../stock-demands.ts"
 import { P, snapshot, bulk, demand, resolutions, unit } from "./fixtures.ts"
 import { countByMinutes, type CountedClaim } from "./minute-count.ts"
 
-/** Windows that begin some hours before a change of each zone's clock, forward, then back; the last have no other. */
+/** Window starts some hours before each zone's clock changes, forward and back; the last zones have one start. */
 const changes: ReadonlyArray<readonly [zone: string, forward: string, back?: string]> = [
   ["Australia/Lord_Howe", "2026-10-03T06:20Z", "2026-04-04T04:20Z"],
   ["Asia/Kathmandu", "1985-12-31T10:00Z", "2026-07-01T10:00Z"], // by a quarter of an hour in 1986, never again
@@ -20,7 +20,7 @@ const changes: ReadonlyArray<readonly [zone: string, forward: string, back?: str
   ["Pacific/Auckland", "2026-09-26T02:00Z", "2026-04-04T01:00Z"],
   ["Africa/Casablanca", "2026-03-21T14:00Z", "2026-02-14T14:00Z"],
   ["Pacific/Apia", "2020-09-26T02:00Z", "2021-04-03T01:00Z"],
-  ["Pacific/Apia", "2011-12-29T20:00Z", "2011-12-30T05:00Z"], // over a day that was left out
+  ["Pacific/Apia", "2011-12-29T20:00Z", "2011-12-30T05:00Z"], // over the skipped day
   ["America/Havana", "2026-10-31T16:00Z"],
   ["Asia/Kolkata", "2026-06-29T18:30Z"],
   ["UTC", "2026-06-29T00:00Z"]
@@ -30,7 +30,7 @@ const window_minutes = 36 * 60
 const openEnd = Date.parse("2199-01-01T00:00:00.000Z")
 const iso = (instant: number): string => new Date(instant).toISOString()
 
-/** Minutes after the window's beginning. */
+/** Minutes from the window's start. */
 const stretch = fc.record({
   from: fc.integer({ min: -1_500, max: window_minutes }),
   length: fc.integer({ min: 1, max: 1_600 })
@@ -86,7 +86,7 @@ const rowsOf = (start: number, { claims, levels }: Drawn) => {
     })
   }
 }
-/** The same as plain instants, for the count by hand: what claims, what waits for its check, what there is. */
+/** The same rows as instants for the count by minutes: active demands, returns awaiting a check, and stock levels. */
 const countedOf = (now: number, { demands, stock }: ReturnType<typeof rowsOf>) => ({
   claims: demands
     .filter((row) => row.is_active)
@@ -217,7 +217,7 @@ describe.each<Resolution>([...resolutions])("availability through the API, %s", 
         await w.show(`/products/${product.id}/availability?store_id=${store}&date=${middle.slot_start}`)
       ).toMatchObject({ total_demanded: middle.total_demanded, available: middle.available })
       const { calendar } = (await w.get(`/availability/calendar?${asked}`)).body
-      // Days are judged whole, so only those wholly inside the window can be read off its slots.
+      // The calendar judges whole days, so only days entirely inside the window are compared.
       const days = countByMinutes(zone, "daily", start, to, demands, []).map(
         (day, at, all) => [day.slot_start, all[at + 1]?.slot_start ?? iso(to + 86_400_000)] as const
       )

@@ -1,6 +1,6 @@
 /**
- * Availability counted by hand, minute by minute: the platform's own calendar says which slot a minute lies in, every
- * claim and every stock level is held against every minute. Slow, plain, and shares nothing with what it is held against.
+ * Counts availability minute by minute: `Intl` gives the slot of each minute, and every demand and stock level is
+ * checked at every minute. Slow, and shares no code with the rules it checks.
  */
 export interface CountedClaim {
   readonly from: number
@@ -18,10 +18,10 @@ interface CountedSlot {
 }
 
 const minute = 60_000
-/** Longer than any slot, so that the first slot of a window is seen from its beginning. */
+/** Longer than any slot, so that the window's first slot is counted from its start. */
 const lead = 26 * 60
 
-/** The clock of a zone, each instant looked up once. */
+/** Wall clocks by zone; each caches the instants it formatted. */
 const clocks = new Map<string, (instant: number) => string>()
 const clockOf = (zone: string) => {
   const clock = new Intl.DateTimeFormat("sv-SE", {
@@ -38,7 +38,7 @@ const clockOf = (zone: string) => {
     return text
   }
 }
-/** Wall time of an instant, which identifies a slot. */
+/** Label of an instant's slot: its UTC hour, or the zone's day or quarter of a day. */
 const labelOf = (instant: number, zone: string, resolution: string): string => {
   if (resolution === "hourly") return new Date(instant).toISOString().slice(0, 13)
   const clock = clocks.get(zone) ?? clockOf(zone)
@@ -47,7 +47,7 @@ const labelOf = (instant: number, zone: string, resolution: string): string => {
   return resolution === "daily" ? day : `${day} ${Math.floor(Number(hour) / 6)}`
 }
 
-/** The slots that [from, to) touches, each with all that touches any of its minutes. Whole minutes only. */
+/** Slots that overlap [from, to), each with all demands and stock in any of its minutes. Whole minutes only. */
 export const countByMinutes = (
   zone: string,
   resolution: string,
@@ -66,7 +66,7 @@ export const countByMinutes = (
   for (let instant = from - lead * minute; ; instant += minute) {
     const label = labelOf(instant, zone, resolution)
     const last = slots.at(-1)
-    // A slot once begun goes on where the clock goes back over its beginning.
+    // A slot continues if the clock goes back to before its start.
     if (last === undefined || label > last.label) {
       if (instant >= to) break
       slots.push({ label, start: instant, claims: new Set(), stock: new Set(), isAsked: false })

@@ -85,7 +85,7 @@ describe.each(engines)("availability over many days on %s", (engine) => {
       }
     })
   })
-  it("has its span limited by a setting in calendars, charts, shortages and plans, effective at once", async () => {
+  it("is limited to span_max_days in calendars, charts, shortages, plans and searches, but not in ranges", async () => {
     const P = await w.units(S, 1)
     const set = (span_max_days: unknown) => w.put("/settings/availability", { settings: { span_max_days } })
     const line = { product_id: P.id }

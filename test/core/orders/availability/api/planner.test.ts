@@ -94,7 +94,7 @@ describe("the calendar grid", () => {
     ])
   })
 
-  it("hides kits, untracked products and products without stock at this store", () => {
+  it("hides kits, kit cases, untracked products and products without stock at this store", () => {
     const stock = [11, 12, 13, 14, 15].map((product_id) => bulk(1, { product_id }))
     const given = snapshot({
       stock,

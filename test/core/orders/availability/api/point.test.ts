@@ -24,7 +24,7 @@ describe("availability on a day", () => {
   const hired = { starts_at: at("07-01"), ends_at: at("07-03") }
   const away = { phase: "on_hire", out: true } as const
   const past = ["06-25", "06-18T12:00"] as const
-  // total, demanded and free; rows; quantity and day (default: 2 July and 18 June)
+  // total, demanded and free; stock; demands; date asked for (default: 2 July); now (default: 18 June)
   it.each<[string, number[], StockLevel[], Demand[], string?, string?]>([
     ["counts four units without demands (A9)", [4, 0, 4], [unit(1), unit(2), unit(3), unit(4)], []],
     ["ignores a demand on another day (A11)", [10, 0, 10], [bulk(10)], [demand(5, "04-10", "04-11")], "04-20"],
@@ -39,7 +39,7 @@ describe("availability on a day", () => {
     ["deducts an open end years ahead (A15)", [10, 3, 7], [bulk(10)], [demand(3, "06-18", null)], "2030-01-01"],
     ["is not reduced on the day a demand ends", [10, 0, 10], [bulk(10)], [demand(4, ...july)], "07-04"],
     [
-      "ignores drafts and dead quotations",
+      "ignores drafts and void quotations",
       [3, 0, 3],
       [bulk(3)],
       [demand(2, ...july, { phase: "draft" }), demand(2, ...july, { phase: "void" })]

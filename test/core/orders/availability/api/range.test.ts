@@ -8,7 +8,7 @@ const range = (given: ReturnType<typeof snapshot>, from: string, to: string) =>
   rangeAvailability(given, P, { from: ms(from), to: ms(to) })
 
 describe("availability over a range", () => {
-  it("has a slot for each day, the first equal to the availability in the morning", () => {
+  it("has a slot for each day, the first equal to the availability on its morning", () => {
     const given = snapshot({ stock: [bulk(7)], demands: [demand(2, "08-10", "08-12")] })
     const found = range(given, "08-10", "08-12")
     expect(found).toEqual({

@@ -20,7 +20,7 @@ describe.each(engines)("availability requests on %s", (engine) => {
     (await ask({ product_id, store_id, from, to })).body.availability
 
   describe("at one moment", () => {
-    it("read a plain date as the store's day, and an instant as an instant", async () => {
+    it("read a plain date as the store's day, and return the store's day of an instant", async () => {
       const york = await w.store({ timezone: "America/New_York" })
       const P = await w.bulk(york, 10)
       await demandOver(w.app, P.id, york, 4, "2026-07-02T04:00:00.000Z", "2026-07-03T04:00:00.000Z")
@@ -29,7 +29,7 @@ describe.each(engines)("availability requests on %s", (engine) => {
       expect(await point(P.id, "2026-07-03T03:59:00Z", york)).toMatchObject({ date: "2026-07-02", available: 6 })
       expect(await point(P.id, "2026-07-02T03:59:00Z", york)).toMatchObject({ date: "2026-07-01", available: 10 })
     })
-    it("count nothing for a deleted product by id, and are 404 on its own path", async () => {
+    it("return zeros for a deleted product by id, and are 404 on its path", async () => {
       const P = await w.bulk(S, 10)
       await w.remove(`/products/${P.id}`)
       expect(await point(P.id, "2026-07-02")).toMatchObject({ total_stock: 0, total_demanded: 0, available: 0 })
@@ -38,7 +38,7 @@ describe.each(engines)("availability requests on %s", (engine) => {
   })
 
   describe("over a range", () => {
-    it("find a product that this store once reserved, although the demand is outside the range", async () => {
+    it("return slots for a product that this store once reserved, even if the demand is outside the range", async () => {
       const T = await w.store()
       const P = await w.bulk(S, 5)
       await demandOver(w.app, P.id, T, 1, "06-20", "06-21")

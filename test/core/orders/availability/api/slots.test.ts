@@ -17,7 +17,7 @@ describe("the slot of an instant", () => {
     ["hourly", "Asia/Kolkata", "2026-03-02T14:37:12Z", "2026-03-02T14:00"], // the UTC hour, whatever the zone
     ["half_daily", "America/New_York", "2026-03-08T08:30Z", "2026-03-08T05:00"], // the 5 hours before 06:00
     ["half_daily", "America/New_York", "2026-03-08T10:00Z", "2026-03-08T10:00"],
-    ["half_daily", "Australia/Lord_Howe", "2026-04-04T19:15Z", "2026-04-04T13:00"], // 05:45 on the wall
+    ["half_daily", "Australia/Lord_Howe", "2026-04-04T19:15Z", "2026-04-04T13:00"], // 05:45 local time
     ["daily", "America/Sao_Paulo", "2018-11-04T02:59Z", "2018-11-03T03:00"],
     ["daily", "America/Sao_Paulo", "2018-11-04T03:00Z", "2018-11-04T03:00"],
     ["daily", "UTC", "1969-12-31T23:59Z", "1969-12-31T00:00"]

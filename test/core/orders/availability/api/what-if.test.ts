@@ -18,7 +18,7 @@ describe.each(engines)("planning without an order, on %s", (engine) => {
     ...more
   })
 
-  it("adds the list to existing bookings, and writes nothing", async () => {
+  it("adds the planned lines to existing bookings, and writes nothing", async () => {
     const P = await w.bulk(S, 10, { name: "Lamp" })
     await demandOver(w.app, P.id, S, 4, "07-01", "07-03")
     const before = await w.app.dump()
@@ -93,7 +93,7 @@ describe.each(engines)("planning without an order, on %s", (engine) => {
       expect(timeline.slots.map((slot) => slot.available)).toEqual(range.slots.map((slot) => slot.available))
     }
   })
-  it("checks lines of several stores each at its own store, with dates by that store's clock", async () => {
+  it("checks each line at its own store, with dates in that store's zone", async () => {
     const NY = await w.store({ timezone: "America/New_York" })
     const P = await w.bulk(S, 1)
     await w.create("/stock_levels", { product_id: P.id, store_id: NY, quantity_held: 3 })
@@ -114,7 +114,7 @@ describe.each(engines)("planning without an order, on %s", (engine) => {
     })
     expect([body.what_if.lines[0].shortage_quantity, body.what_if.timelines[0].slots]).toEqual([1, []])
   })
-  it("rejects invalid values at their position", async () => {
+  it("rejects invalid values, naming the line and the field", async () => {
     const P = await w.bulk(S, 1)
     const good = line(P.id, 1, "07-01", "07-02")
     await refused(ask({}), "lines")

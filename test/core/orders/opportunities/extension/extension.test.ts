@@ -11,7 +11,7 @@ const later = "2026-09-08T09:00:00.000Z"
 describe.each(engines)("extending a hire on %s", (engine) => {
   const w = appHouse(engine)
 
-  /** Bulk stock of a product with a quantity. */
+  /** Creates a product with a quantity of bulk stock and returns its id. */
   const stocked = async (quantity: number, name = "PAR 64"): Promise<number> => {
     const id = await w.product({ name })
     await w.hold(id, quantity)
@@ -81,7 +81,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     expect(kept.body.opportunity.items.map((one) => one.ends_at)).toEqual([a.ends_at, later, later])
     expect(kept.body.extension.after.charge_total).toBe(kept.body.extension.before.charge_total)
   })
-  it("reports errors by field and changes nothing", async () => {
+  it("is rejected for invalid values, a cancelled order or missing permission, and changes nothing", async () => {
     const order = await ordered([{ name: "A" }, { name: "B", starts_at: "2026-09-03T09:00:00Z" }])
     const other = await ordered([{ name: "Elsewhere" }])
     await refused(extend(order.id, {}), "ends_at")

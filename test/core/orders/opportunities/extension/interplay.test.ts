@@ -113,7 +113,7 @@ describe.each(engines)("extensions on %s", (engine) => {
     expect(after.total).toBe(invoice.total)
   })
 
-  // A line's charge counts whole elapsed days of 24 hours, at least one (rules/rates): clocks that change are no matter.
+  // A line is charged for full periods of 24 hours, at least one (rules/rates), so clock changes do not matter.
   it.each([
     ["25 hours in autumn", "2026-10-24T07:00:00Z", "2026-10-25T08:00:00Z", "2026-10-26T08:00:00.000Z", "20.00"],
     ["23 hours in spring", "2027-03-27T08:00:00Z", "2027-03-28T07:00:00Z", "2027-03-29T07:00:00.000Z", "10.00"],

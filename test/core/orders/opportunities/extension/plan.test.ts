@@ -1,4 +1,4 @@
-/** The rule of extending a hire: given a hire with its lines, when it gets other dates, then exactly these events. */
+/** Events of extending a hire, given its lines and the new dates. */
 import { describe, it } from "vitest"
 import type { JsonObject } from "../../../../../core/kernel/fields/field.ts"
 import { extendHire } from "../../../../../core/orders/opportunities/extension/facts.ts"
@@ -46,7 +46,7 @@ describe("a hire with a new end", () => {
         dated(line_id, { ends_at: later }, { ends_at })
       )
   })
-  it("moves a charge end equal to the hire's end", () => {
+  it("moves a charge end only if it equals the hire's end", () => {
     given(hire({ charge_ends_at: ends_at }))
       .when(extended({ ends_at: later }))
       .thenEvents(header({ charge_ends_at: later, ends_at: later }, { charge_ends_at: ends_at, ends_at }, []))
@@ -82,7 +82,7 @@ describe("a hire with a new end", () => {
   it("changes nothing if the hire has that end already", () => {
     given(hire(), line(plain)).when(extended({ ends_at })).thenNothing()
   })
-  it("is rejected for a closed order, for a group, and without a date", () => {
+  it("is rejected for a cancelled order, for a group, and without a date", () => {
     given(opportunity({ state: 2, status: 6 }))
       .when(extended({ ends_at: later }))
       .thenRefused({ state: ["This order is cancelled. It can no longer be changed."] })

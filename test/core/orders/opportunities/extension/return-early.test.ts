@@ -1,4 +1,4 @@
-/** Goods that come back before their end: check-in, split, price, availability and credit (rules/opportunities 4.5). */
+/** Early returns and extensions of part of a line: check-in, split, price, stock, credit (rules/opportunities 4.5). */
 import { describe, expect, it } from "vitest"
 import { both_engines, engines, viewerWith } from "../../../../app.ts"
 import { type AppHouse, appHouse, refused } from "../../../../app-house.ts"
@@ -15,7 +15,7 @@ const hire = { starts_at: "2026-09-01T09:00:00.000Z", ends_at: "2026-09-05T09:00
 const wednesday = "2026-09-03T09:00:00.000Z"
 const now = "2026-09-04T12:00:00.000Z"
 
-/** Orders of ten, counted or tracked, that are out. */
+/** Builders of dispatched orders: ten pieces of a bulk product (`counted`) or three units (`tracked`). */
 const orders = (w: AppHouse) => {
   const shown = (id: number) => w.show(`/opportunities/${id}?include=items,items.assets`)
   const counted = async (line: object = {}, header: object = {}) => {
@@ -40,7 +40,7 @@ const orders = (w: AppHouse) => {
   const early = (id: number, body: object) => w.post(`/opportunities/${id}/return_early`, body)
   return { counted, early, shown, tracked }
 }
-/** Quantity, dates, totals and returns of the lines. */
+/** Quantity, end, returned quantity and total of each line. */
 const linesOf = (order: Pick<Listed<"opportunities">, "items">) =>
   order.items.map((line) => [line.quantity, line.ends_at?.slice(5, 16), line.returned_quantity, line.total])
 
@@ -70,7 +70,7 @@ describe("one of two lamps that comes back before its line ends", () => {
     type: `opportunity.${type}`,
     data: { id: opportunity_id, ...data }
   })
-  /** Demands are left out: the product is not known to stock. */
+  /** Returns a lamp early without stocked products, so that no demand events follow. */
   const early =
     (more: Partial<typeof asked> = {}) =>
     (facts: Facts) =>
@@ -189,12 +189,12 @@ describe.each(engines)("an early return of part of a line on %s", (engine) => {
 
   it.each(
     tableRows(`
-      four days at 10.00 a day         | 4  | 09-03T09:00 |          | 80.00  | 240.00
+      two days at 10.00 a day          | 4  | 09-03T09:00 |          | 80.00  | 240.00
       less than a day is one day       | 4  | 09-01T15:00 |          | 40.00  | 240.00
-      before it begins is one day      | 4  | 08-31T15:00 |          | 40.00  | 240.00
+      before the hire is one day       | 4  | 08-31T15:00 |          | 40.00  | 240.00
       a discount of 10 %               | 4  | 09-03T09:00 | discount | 72.00  | 216.00
-      a price for the whole line stays | 3  | 09-03T09:00 | whole    | 30.00  | 70.01
-      charged once, it stays           | 4  | 09-03T09:00 | once     | 40.00  | 60.00`)
+      a price for the line is divided  | 3  | 09-03T09:00 | whole    | 30.00  | 70.01
+      a price charged once stays       | 4  | 09-03T09:00 | once     | 40.00  | 60.00`)
   )(
     "charges the part until its return by the line's price: %s (%s back at %s %s cost %s, the rest of the line %s)",
     async (_title, quantity, at, kind, part, rest) => {
@@ -317,7 +317,7 @@ describe.each(engines)("the credit draft on %s", (engine) => {
   }
   const draftOf = (id: number) => w.show(`/opportunities/${id}/credit_draft`)
 
-  it("holds the amount billed beyond the order's total until it is issued, and nothing is billed or credited twice", async () => {
+  it("holds the amount billed beyond the order's total until issued; then nothing is left to credit or bill", async () => {
     const { id, invoice_id, line } = await billed()
     expect(await draftOf(id)).toMatchObject({ subtotal: "0.00", items: [] })
     const back = { items: [{ opportunity_item_id: line, quantity: 4 }], returned_at: wednesday }
@@ -371,7 +371,7 @@ describe.each(engines)("the credit draft on %s", (engine) => {
     })
     expect((await shown(id)).charge_total).toBe("380.00")
     expect(await draftOf(id)).toMatchObject({ subtotal: "20.00", items: [{ amount: "20.00" }] })
-    // A line added since is paid by what was billed beyond, too.
+    // A line added later also reduces the credit.
     const van = { name: "Van", item_type: "service", quantity: 1, unit_price: "15.00", charge_period: 4 }
     await w.must("POST", `/opportunities/${id}/items`, van)
     expect(await draftOf(id)).toMatchObject({ subtotal: "5.00", items: [{ amount: "5.00" }] })

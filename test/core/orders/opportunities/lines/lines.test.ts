@@ -60,14 +60,14 @@ describe.each(engines)("lines of opportunities on %s", (engine) => {
     expect((await w.remove(`/opportunities/${id}/items/${items[0].id}`)).body.opportunity.items).toEqual([])
   })
   describe("the kind of a line", () => {
-    /** A product of this type with one rate for its kind of line, charged once. */
+    /** Creates a product of a type with a fixed rate for lines of that type. */
     const rated = async (product_type: string, price: string, more: object = {}) => {
       const product = await w.product({ product_type, ...more })
       const [fixed] = await w.show("/rate_definitions?q[preset_slug_eq]=fixed-rate")
       await rate(product, { rate_definition_id: fixed.id, transaction_type: product_type, price })
       return product
     }
-    it("follows the product's type, and goods for sale and services have rates of their own", async () => {
+    it("follows the product's type, with rates for sales and services", async () => {
       const { id } = await w.opportunity(hire_dates)
       await w.create(`/opportunities/${id}/items`, { name: "Tape", item_id: await rated("sale", "3.00"), quantity: 4 })
       const opportunity = await w.create(`/opportunities/${id}/items`, {
@@ -86,7 +86,7 @@ describe.each(engines)("lines of opportunities on %s", (engine) => {
         (await w.deal(hire_dates, { name: "Tape", item_id, transaction_type })).line.transaction_type
       expect([await sent(0), await sent("rental"), await sent("Sub-rental"), await sent(null)]).toEqual([0, 0, 3, 1])
     })
-    it("follows the product when it is replaced, unless it was set by hand", async () => {
+    it("follows a new product, unless the kind was set by hand", async () => {
       const [fog, fluid] = [await dailyRate("10.00", null), await rated("sale", "3.00")]
       const { id, line } = await w.deal(hire_dates, { name: "Fog", item_id: fog })
       const path = `/opportunities/${id}/items/${line.id}`
@@ -94,7 +94,7 @@ describe.each(engines)("lines of opportunities on %s", (engine) => {
       expect((await w.amend(path, { transaction_type: "service" })).items[0]).toMatchObject({ transaction_type: 2 })
       expect((await w.amend(path, { item_id: fog })).items[0]).toMatchObject({ transaction_type: 2 })
     })
-    it("follows the accessory's own product if the accessory is added by hired goods", async () => {
+    it("is that of the accessory's own product, even if hired goods add the accessory", async () => {
       const [fog, fluid] = [await dailyRate("10.00", null), await rated("sale", "3.00")]
       await w.create(`/products/${fog}/accessories`, { accessory_product_id: fluid, quantity: "1", included: true })
       const { items } = await w.deal(hire_dates, { name: "Fog", item_id: fog })

@@ -1,6 +1,4 @@
-/**
- * The totals of an opportunity always follow from its lines, costs and rules, whatever was done to it in whatever order.
- */
+/** An opportunity's totals follow from its lines, costs and rules after any sequence of changes. */
 import fc from "fast-check"
 import { beforeAll, describe, expect, it } from "vitest"
 import { journal } from "../../../../../core/kernel/events/journal.ts"
@@ -12,11 +10,11 @@ import { bodyRead, type Listed } from "../../../../answers.ts"
 import { type Answer, hire_dates } from "../../../../rental-house.ts"
 import { words } from "../../../../words.ts"
 
-/** Minor units a major one has, and what 1 of the currency is worth in GBP. */
+/** Decimal places of each currency, and the value of one unit in GBP. */
 const scales = { GBP: [2, "1"], JPY: [0, "0.005"], KWD: [3, "2.5"] } as const
 type Code = keyof typeof scales
 
-/** Division half away from zero, of amounts that are not negative. */
+/** Divides non-negative amounts, rounding halves up. */
 const half = (numerator: bigint, denominator: bigint): bigint => (2n * numerator + denominator) / (2n * denominator)
 const sum = (parts: ReadonlyArray<bigint>): bigint => parts.reduce((a, b) => a + b, 0n)
 const minorOf = (text: string, scale: number): bigint => {
@@ -24,7 +22,7 @@ const minorOf = (text: string, scale: number): bigint => {
   expect(fraction.length).toBe(scale)
   return BigInt(whole + fraction)
 }
-/** "2.50" → 3, as quantities are charged. */
+/** Quantity rounded to the whole number that is charged: "2.50" → 3. */
 const wholeOf = (text: string): bigint => half(BigInt(text.replace(".", "")), 100n)
 const spread = (total: bigint, weights: ReadonlyArray<bigint>): ReadonlyArray<bigint> => {
   const all = sum(weights)
@@ -106,7 +104,7 @@ describe("the totals of an opportunity", () => {
   let customer: number, group: number, named: number
   /** Tax classes of customers: taxed, and at 0 %. */
   let classes: readonly [number, number]
-  /** Tax percentages times ten by product id: 20, 5.5 and none; prices are 10.00, 3.33 and 0.05 GBP a day. */
+  /** Products with tax in tenths of a percent (20 %, 5.5 % and none), and price a day in minor units by currency. */
   let products: ReadonlyArray<{
     readonly id: number
     readonly tax: bigint
@@ -219,7 +217,7 @@ describe("the totals of an opportunity", () => {
   }
 
   /**
-   * Computes lines, rules, surcharges, costs and tax again from the input, in whole numbers; each line's tax at its own
+   * Recomputes lines, rules, surcharges, costs and tax from the input in whole numbers: each line's tax at its own
    * rate, that of surcharges and deals at `default_tax`.
    */
   const expected = (opportunity: Listed<"opportunities">, code: Code, include_tax: boolean, default_tax: bigint) => {
@@ -233,7 +231,7 @@ describe("the totals of an opportunity", () => {
       const by_rate = line.name === "Hire"
       const quantity = wholeOf(line.quantity)
       const product = products.find(({ id }) => id === line.item_id)
-      // 4 days and 8 hours: five for a rate, four by hand, once for a sale.
+      // 4 days and 8 hours: a rate charges five days, a manual price four, a sale once.
       const subtotal = by_rate
         ? product!.price[code] * 5n * (quantity === 0n ? 1n : quantity)
         : minor(line.unit_price) * quantity * (line.transaction_type === 1 ? 1n : 4n)
@@ -348,7 +346,7 @@ describe("the totals of an opportunity", () => {
               expect(totalsOf(opportunity, scale)).toEqual(totalsOf(before, scale))
               continue
             }
-            // No change of a line, and none of the customer's class, takes the tax of another line along.
+            // Changing a line or the customer's tax class leaves the tax rates of other lines unchanged.
             if (!locked && step.kind !== "reprice")
               for (const [index, line] of opportunity.items.entries())
                 if (step.kind !== "change" || index !== step.at % before.items.length)
@@ -383,8 +381,8 @@ describe("the totals of an opportunity", () => {
                 ? sum(shown) + sum(surcharged) + costs
                 : minorOf(opportunity.deal_total, scale)
             )
-            // From the first lock on rules and surcharges are kept, and the release leaves them until the next change.
-            // Tax follows the nets, at the rates locked.
+            // From the first lock on, rules and surcharges stay fixed; unlocking keeps them until the next change. Tax
+            // is computed from the net amounts at the locked rates.
             if (!locked) {
               expect(opportunity.items.map((line) => minorOf(line.total, scale))).toEqual(lines)
               expect(surcharged).toEqual(surcharges)
@@ -408,7 +406,7 @@ describe("the totals of an opportunity", () => {
       ),
       {
         numRuns: plays_everything ? 40 : 20,
-        // Found once: a capped rule was spread over parts already rounded.
+        // Regression: a capped rule was spread over parts already rounded.
         examples: [
           [
             "GBP",

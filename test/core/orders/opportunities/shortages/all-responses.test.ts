@@ -1,6 +1,6 @@
 /**
- * One answer about shortages, from one place, in worlds of random steps: the flag of an opportunity, its list, the list
- * of all and what is free for its lines say the same, after every step (rules/availability 9).
+ * After every random step, an opportunity's shortage flag, its shortages, the list of all shortages and the
+ * availability of its lines agree (rules/availability 9).
  */
 import { describe, expect, it, vi } from "vitest"
 import { engines } from "../../../../app.ts"
@@ -67,13 +67,13 @@ describe.each(engines)("shortages in all responses on %s", (engine) => {
         { stock_level_id: broken.id, state: "quarantine", free: [{ id: free.id, name: free.asset_number }], says }
       ]
     })
-    // The offered quantity is available.
+    // The offered unit can be allocated.
     const [{ asset_id, opportunity_item_id, free: offered }] = (await said()).to_replace
     const instead = `${mine}/items/${opportunity_item_id}/assets`
     expect((await w.remove(`${instead}/${asset_id}`)).status).toBeLessThan(300)
     await w.create(instead, { stock_level_id: offered[0].id })
     expect(await said()).toEqual({ has_shortage: false, shortages: [], to_replace: [] })
-    // With none left both are short.
+    // With no unit left, the order is short and no replacement is offered.
     await w.create(`/stock_levels/${free.id}/quarantine`, { reason: "cracked" })
     expect(await said()).toMatchObject({
       has_shortage: true,
@@ -133,7 +133,7 @@ describe.each(engines)("shortages in all responses on %s", (engine) => {
     expect(await listed()).toEqual([[id, none, 1]])
   })
 
-  /** Compares all answers about the world's opportunities; the number of shortages. */
+  /** Compares all responses about the world's opportunities, and returns the number of shortages. */
   const compared = async (deals: ReadonlyArray<number>, done: ReadonlyArray<string>): Promise<number> => {
     let short = 0
     const { shortages: all, meta } = (await w.get("/shortages?from=2026-06-01&to=2026-08-01&per_page=200")).body

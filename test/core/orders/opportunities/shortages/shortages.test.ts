@@ -7,7 +7,7 @@ const june = { starts_at: "2031-06-01T09:00:00Z", ends_at: "2031-06-05T17:00:00Z
 describe.each(engines)("shortages of one opportunity on %s", (engine) => {
   const w = appHouse(engine)
 
-  /** 5 held, 4 committed elsewhere, a line wants 3. */
+  /** Opportunity with a line for 3 of a product with 5 held, of which another order reserves 4. */
   const shortOpportunity = async () => {
     const product = await w.create("/products", { name: "Cable" })
     await w.hold(product.id, 5)
@@ -17,7 +17,7 @@ describe.each(engines)("shortages of one opportunity on %s", (engine) => {
     return { ...opportunity, product }
   }
 
-  it("are reported for drafts and orders, and there are none with enough stock", async () => {
+  it("are reported for drafts and orders, and are empty for an opportunity without lines", async () => {
     const { id, product, line } = await shortOpportunity()
     const draft = (await w.get(`/opportunities/${id}/shortages`)).body
     expect(draft).toEqual({
@@ -98,7 +98,7 @@ describe.each(engines)("shortages of one opportunity on %s", (engine) => {
       { product_id: product.id, shortfall: 2 }
     ])
     expect((await w.create(`/opportunities/${(await w.deal()).id}/clone`)).has_shortage).toBe(false)
-    // A deal that is over asks for nothing; its copy does.
+    // A closed quotation needs no stock, but its clone does.
     await w.post(`/opportunities/${id}/convert_to_quotation`)
     const lost = await w.create(`/opportunities/${id}/change_status`, { status: 3 })
     expect(lost.has_shortage).toBe(false)

@@ -1,9 +1,9 @@
-/** Worlds of random steps with orders that may be short, and what each place says of them. */
+/** Random worlds of orders that may be short, and the responses about their shortages. */
 import { expect } from "vitest"
 import type { RentalHouse } from "../../../../rental-house.ts"
 import type { Body } from "../../../../answers.ts"
 
-/** Numbers from 0 up to 1 that follow from a seed. */
+/** Seeded random numbers from 0 up to, but not including, 1. */
 export const randomFrom = (seed: number) => {
   let state = seed
   return (): number => {
@@ -18,7 +18,7 @@ export interface World {
   readonly deals: Array<number>
 }
 
-/** Two products in bulk, one of single units, and a kit of the first two. */
+/** Creates two bulk products, a serialised one, and a kit of the first two. */
 export const buildWorld = async (w: RentalHouse): Promise<World> => {
   const bulk = async (quantity_held: number) => {
     const id = await w.product()
@@ -44,7 +44,7 @@ export const windowOf = (choose: Choose) => {
   return { starts_at: `${day(from)}T09:00:00Z`, ends_at: `${day(from + choose([0, 1, 3]))}T17:00:00Z` }
 }
 
-/** One request, likely to be allowed; what is refused changes nothing. Gives its words. */
+/** Sends one random request, which is likely to be allowed, and returns its description. */
 export const step = async (
   w: RentalHouse,
   world: World,
@@ -63,7 +63,7 @@ export const step = async (
   const product = choose(world.products)
   const line = { name: "Line", item_id: product.id, quantity: choose([1, 2, 3, 5]) }
   const shown = (await w.get(`${at}?include=items`)).body.opportunity
-  // Deleted: it may come back.
+  // A deleted opportunity can only be restored.
   if (shown === undefined) return call("post", `${at}/restore`)
   const item = shown.items.length === 0 ? undefined : choose(shown.items)
   const assets = (await w.get(`${at}/assets`)).body.assets
@@ -114,7 +114,7 @@ export const step = async (
   return choose(steps)()
 }
 
-/** A request about transfers between the first store and another, likely to be allowed. Gives its words. */
+/** Sends one random request about transfers between store 1 and the other store, and returns its description. */
 export const transferStep = async (
   w: RentalHouse,
   world: World & { readonly transfers: Array<number>; readonly other_store: number },
@@ -152,7 +152,7 @@ export const transferStep = async (
   ])()
 }
 
-/** Answers of all sources about one opportunity, in one form. */
+/** Shortages of one opportunity by every source, in comparable form. */
 export const answersOf = async (w: RentalHouse, id: number, all: Body["shortages"]) => {
   const { has_shortage } = (await w.get(`/opportunities/${id}`)).body.opportunity
   const own = (await w.get(`/opportunities/${id}/shortages`)).body.shortages

@@ -1,7 +1,4 @@
-/**
- * The moves of an opportunity from status to status, as given, when and then: every event in full (rules/opportunities
- * 1.1, 6).
- */
+/** Status moves of an opportunity, with every event in full (rules/opportunities 1.1, 6). */
 import { describe, it } from "vitest"
 import type { DecisionState } from "../../../../../core/orders/opportunities/state/aggregate.ts"
 import { opportunityEvents } from "../../../../../core/orders/opportunities/events/participants.ts"
@@ -38,7 +35,7 @@ const changed = (type: string, set: JsonObject, was: JsonObject, also: JsonObjec
   type: `opportunity.${type}`,
   data: { id: opportunity_id, set, was, also }
 })
-/** The customer's percentages with every product tax class; without a customer there is none. */
+/** Event that locks the tax percentages; without a customer that is only No Tax. */
 const ratesKept: NewEvent = {
   stream,
   type: "opportunity.priced",
@@ -55,7 +52,7 @@ const demandsSet = (...claims: ReadonlyArray<JsonObject>): NewEvent => ({
   data: { source_type: "opportunity_item", source_id: line_id, claims }
 })
 
-/** A line of services: nothing of it comes from stock. */
+/** A service line, which takes nothing from stock. */
 const service = line({ item_type: "service", item_id: null })
 type Move = (state: DecisionState, reason: string | null, context: DecideContext) => Decided
 const asked =
@@ -119,7 +116,7 @@ describe("a quotation", () => {
         state: ["This quotation is reserved. Only a provisional quotation can go back to being a draft."]
       })
   })
-  it("is reinstated as Provisional from Lost, Dead and Postponed, with its locks", () => {
+  it("is reinstated as Provisional from Lost, Dead and Postponed, keeping its locks", () => {
     for (const from of [2, 3, 4]) {
       given(quotation(from, locked))
         .when(asked(reinstate))
@@ -187,7 +184,7 @@ describe("a change to another status of the same state", () => {
       .when(status(4))
       .thenEvents(changed("status_changed", { status: 4 }, { status: 0 }))
   })
-  it("records nothing for the present status", () => given(order(2)).when(status(2)).thenNothing())
+  it("records nothing for the current status", () => given(order(2)).when(status(2)).thenNothing())
   it("requires a status of the state, and an open opportunity", () => {
     given(quotation())
       .when(status(6))

@@ -17,7 +17,7 @@ describe.each(engines)("opportunities on %s", (engine) => {
     expect((await move(id, "convert_to_order")).status).toBe(200)
     return id
   }
-  /** Status, state.status afterwards, or the keys of the refusal. */
+  /** Sends a move and returns `state.status` afterwards, or the error keys. */
   const outcome = async (id: number, name: string, body: object = {}) => {
     const reply = await move(id, name, body)
     return reply.status === 200

@@ -5,7 +5,7 @@ import { Effect } from "effect"
 import { both_engines, engines, viewerWith } from "../../../../app.ts"
 import { appHouse, itFoldsAgain, refused } from "../../../../app-house.ts"
 
-/** Ahead of any clock this runs under. */
+/** In the future for any clock that the tests use. */
 const may = { starts_at: "2031-05-01T09:00:00Z", ends_at: "2031-05-05T17:00:00Z" }
 
 describe.each(engines)("allocating units on %s", (engine) => {
@@ -116,7 +116,7 @@ describe.each(engines)("allocating units on %s", (engine) => {
     expect((await w.allocate({ id: opportunity.id, line: opportunity.items[0] }, unit)).status).toBe(200)
     expect(await demandsOf(opportunity)).toMatchObject([{ asset_id: unit, store_id: 1 }])
   })
-  it("a short order is rejected if its store's policy is to block, except with shortages.ignore", async () => {
+  it("is not needed for an order, but a blocking store rejects a short order without shortages.ignore", async () => {
     const store = await w.create("/stores", { name: "Strict", shortage_policy: "block" })
     const product = await w.product()
     await w.create("/stock_levels", { product_id: product, store_id: store.id, quantity_held: 5 })

@@ -68,7 +68,7 @@ describe.each(engines)("dispatch and return on %s", (engine) => {
     })
     expect((await w.post(`/opportunities/${id}/change_status`, { status: 5 })).status).toBe(200)
   })
-  it("a unit can be replaced by a free one, put in a case, and deallocated until it is dispatched", async () => {
+  it("begin with units that can be replaced by free ones, put in a case, and deallocated until dispatch", async () => {
     const { id, ids, asset_ids, at } = await orderWith(2, 3)
     const act = (body: object) => w.patch(`${at}/assets/${asset_ids[0]}`, body)
     await refused(act({ action: "substitute" }), "stock_level_id")
@@ -93,13 +93,13 @@ describe.each(engines)("dispatch and return on %s", (engine) => {
     const other = await orderWith(1)
     expect((await w.patch(`${at}/assets/${other.asset_ids[0]}`, { action: "prepare" })).status).toBe(404)
   })
-  it("a line with units rejects removal, another product and a quantity below its units", async () => {
+  it("start from lines with units, which reject removal, another product and a quantity below the units", async () => {
     const { at } = await orderWith(2)
     await refused(w.patch(at, { quantity: 1 }), "quantity")
     await refused(w.patch(at, { item_id: null }), "item_id")
     await refused(w.remove(at), "item")
   })
-  it("are limited to a bulk line's quantity, and changing that changes the price", async () => {
+  it("are limited to a bulk line's quantity, which can be adjusted and then changes the price", async () => {
     const { fulfil } = await bulkOrder(50)
     await fulfil({ action: "dispatch", quantity: 30 })
     await refused(fulfil({ action: "dispatch", quantity: 21 }), "quantity")

@@ -1,4 +1,4 @@
-/** The steps of single units, as given, when and then: every event in full (rules/opportunities 9.1, 9.2, 9.4). */
+/** Steps of single units, with every event in full (rules/opportunities 9.1, 9.2, 9.4). */
 import { describe, it } from "vitest"
 import type { DecisionState } from "../../../../../core/orders/opportunities/state/aggregate.ts"
 import { opportunityEvents } from "../../../../../core/orders/opportunities/events/participants.ts"
@@ -36,7 +36,7 @@ const finalised = unit(1, {
   condition_on_return: 1
 })
 
-/** Demands are left out where a specification is about units alone: the product is not known to stock. */
+/** Decision state without stocked products, so that no demand events follow. */
 const withoutDemands = (facts: Facts): DecisionState => stateOf(facts, { stocked: new Map() })
 type Step = Parameters<typeof moveUnits>[2][number]
 const moved =
@@ -63,7 +63,7 @@ const unitEvent = (
 ): NewEvent => event(`opportunity.${type}`, { assignment_id, set, was, also })
 const promoted = (was: number, status: number): NewEvent =>
   event("opportunity.status_promoted", { set: { status }, was: { status: was }, also: {} })
-/** How many opportunities a unit is promised to: one or none. */
+/** Event that sets the unit's allocated quantity: 1.00 while an order holds it, else 0.00. */
 const promised = (quantity_allocated: "0.00" | "1.00"): NewEvent => ({
   stream: "stock_level:501",
   type: "stock_level.updated",
@@ -248,7 +248,7 @@ describe("a unit's demand", () => {
       )
   })
 
-  it("stays unchanged while the unit is prepared, and so does that of the unallocated quantity", () =>
+  it("stays unchanged while the unit is prepared, as does the demand for the unallocated quantity", () =>
     given(order(), line(), lamp(1), allocated, demand(9, reserved), demand(10, { ...reserved, asset_id: null }))
       .when(moved(stateOf, [1], preparing(at)))
       .thenEvents(unitEvent("asset_prepared", { status: 1, prepared_at: at }, { status: 0, prepared_at: null })))
@@ -299,7 +299,7 @@ describe("a unit reverted to an earlier status", () => {
         promoted(4, 3)
       ))
 
-  it("cannot be reverted to its present status, or after deletion", () => {
+  it("cannot be reverted to its current status, or after deletion", () => {
     given(order(2), line(), lamp(1), dispatched)
       .when(reverted(2))
       .thenRefused({ status: ["Lamp 1 is dispatched; it can only go back to an earlier status."] })

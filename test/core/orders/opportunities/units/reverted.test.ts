@@ -1,4 +1,4 @@
-/** A check-in is taken back where the unit can be out again, on both engines. */
+/** A check-in can be reverted only if the unit can be out again. */
 import { describe, expect, it } from "vitest"
 import { engines } from "../../../../app.ts"
 import { appHouse } from "../../../../app-house.ts"
@@ -57,7 +57,7 @@ describe.each(engines)("reverting a check-in, on %s", (engine) => {
         [`${a!.asset_number} came back damaged or missing, and another one went in its place.`]
       ])
     }
-    // The check alone may have been the mistake.
+    // Reverting only the check is allowed.
     await done(revert(gig, a!.id, 4))
   })
 })

@@ -95,7 +95,7 @@ describe.each(engines)("versions of a quote on %s", (engine) => {
       { status: 0, parent_version_id: v1.id }
     ])
   })
-  it("keep their own lines and totals; activation restores lines, totals and demands", async () => {
+  it("keep their own lines and totals, which activation restores with demands and a diff compares", async () => {
     const product = await w.product()
     const { id } = await quote({ name: "Cable", item_id: product, quantity: 2, unit_price: "50.00" })
     await w.post(`/opportunities/${id}/change_status`, { status: 1 })
@@ -236,7 +236,7 @@ describe.each(engines)("versions of a quote on %s", (engine) => {
     for (let at = 6; at < 20; at++) await make(id)
     await refused(w.post(`/opportunities/${id}/versions`), "version")
   })
-  it("can be created for open quotations only, and only from a version of the same quotation", async () => {
+  it("are created only for open quotations, from a version of the same one, and with permission to edit", async () => {
     const opportunity = await w.deal(hire_dates)
     await refused(w.post(`/opportunities/${opportunity.id}/versions`), "state")
     const [one, other] = [await quote(), await quote()]
@@ -256,7 +256,7 @@ describe.each(engines)("versions of a quote on %s", (engine) => {
     await w.post(`/opportunities/${one.id}/change_status`, { status: 2 })
     await refused(w.post(`/opportunities/${one.id}/versions`), "state")
   })
-  it("are not cloned, except the lines of the active one", async () => {
+  it("are not cloned; a clone has the active version's lines", async () => {
     const { id } = await quote()
     await make(id)
     await make(id, { version_type: 1 })

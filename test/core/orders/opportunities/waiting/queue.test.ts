@@ -1,4 +1,4 @@
-/** The table of rules/availability 9, row by row: which waiting line is notified. */
+/** Rows of the table in rules/availability 9: which waiting line is notified. */
 import { describe, expect, it } from "vitest"
 import type { Demand } from "../../../../../core/orders/availability/rules/demand.ts"
 import { lookAtQueue, type Queued, settleQueue } from "../../../../../core/orders/opportunities/waiting/decide.ts"
@@ -62,7 +62,7 @@ const look = (stock: number, others: number, all: ReadonlyArray<Asked>) => {
   })
   return lookAtQueue(new Map([[1, given]]), queue)
 }
-/** Ids of lines and what became of each. */
+/** Type of the event for each line, by id. */
 const outcome = (stock: number, others: number, all: ReadonlyArray<Asked>): { readonly [id: number]: string } =>
   Object.fromEntries(
     settleQueue(look(stock, others, all), now).map(({ event, opportunity_id }) => [
@@ -86,7 +86,7 @@ const cases: ReadonlyArray<readonly [number, number, ReadonlyArray<Asked>, objec
   [3, 2, [line(3, "order", { when: july }), line(1)], { 1: "matched", 2: "matched" }],
   [3, 2, [line(3, "quote"), line(1, "quote")], {}],
   [1, 1, [line(1)], {}],
-  // Changes while it waited.
+  // Lines that were changed or removed while waiting.
   [2, 0, [line(1, "order", { wanted: 3 })], { 1: "left" }],
   [2, 2, [line(1, "order", { wanted: 3 })], { 1: "changed" }],
   [2, 0, [line(9, "order", { gone: true }), line(2)], { 1: "left", 2: "matched" }]
@@ -99,7 +99,7 @@ describe("lines that wait for stock", () => {
       expect(outcome(stock, others, all)).toEqual(expected)
     }
   )
-  it("wait for no more than they ask for after a change of the line, although more is overbooked", () => {
+  it("wait for no more than the changed line requests, although more is overbooked", () => {
     const [changed] = settleQueue(look(2, 7, [line(2, "order", { wanted: 3 })]), now)
     expect(changed?.event.data).toMatchObject({ set: { requested_quantity: 2, quantity: 2 } })
   })
