@@ -20,7 +20,7 @@ describe("decimals", () => {
     [0.1, 1, "0.1"],
     ["2.5", 0, "3"],
     ["1e2", 2, "100.00"]
-  ])("write %j at %d decimals as %s", (value, scale, text) => {
+  ])("are written by scale: %j at %d decimals is %s", (value, scale, text) => {
     expect(formatDecimal(value, scale)).toBe(text)
   })
 
@@ -30,7 +30,7 @@ describe("decimals", () => {
     ["2.5", 3],
     ["-1.5", -2],
     ["7", 7]
-  ])("count %s as %d whole units", (value, whole) => {
+  ])("are rounded to whole units: %s is %d", (value, whole) => {
     expect(wholeUnits(value)).toBe(whole)
   })
 
@@ -61,7 +61,7 @@ describe("decimals", () => {
     ["1.234", "must have at most 2 decimals."],
     ["a", "must be a number."],
     [null, "must be a number."]
-  ])("read %j as a percentage as %j", (value, expected) => {
+  ])("are read as percentages: %j is %j", (value, expected) => {
     expect(Result.merge(parseDecimal(value, { scale: 2, min: "0", max: "100" }))).toBe(expected)
   })
 

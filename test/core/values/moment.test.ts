@@ -59,7 +59,7 @@ describe("a moment", () => {
     expect(plainDateOf(startOfDay(moment))).toBe("1969-12-31")
   })
 
-  it("distinguishes plain dates from longer texts", () => {
+  it("is a plain date only as an existing day without a time", () => {
     expect([isPlainDate("2026-06-30"), isPlainDate("2026-06-31"), isPlainDate("2026-06-30T00:00")]).toEqual([
       true,
       false,

@@ -14,7 +14,7 @@ import {
 } from "../../../core/values/money.ts"
 
 describe("money in a body", () => {
-  // JSON value, currency, minor units or why not (rules/rates 7)
+  // JSON value, currency, minor units or error (rules/rates 7)
   it.each<[unknown, string, number | string]>([
     [12550, "GBP", 12550],
     [0, "GBP", 0],
@@ -98,7 +98,7 @@ describe("rounding", () => {
     [-10, "4.9", 0],
     [100, "33.335", 33],
     [1, "50", 1]
-  ])("goes half away from zero: %d at %s percent is %d", (minor, percent, expected) => {
+  ])("is half away from zero: %d at %s percent is %d", (minor, percent, expected) => {
     expect(percentOfMoney(minor, percent)).toBe(expected)
   })
 
@@ -122,7 +122,7 @@ describe("splitting an amount by largest remainder", () => {
   })
 
   const amount = fc.integer({ min: 0, max: MAX_MONEY_MINOR })
-  it("adds up to the amount, within one unit of the exact share", () => {
+  it("adds up to the amount, with each part within one unit of its exact share", () => {
     fc.assert(
       fc.property(amount, fc.array(amount, { minLength: 1, maxLength: 30 }), (total, weights) => {
         const parts = allocateMoney(total, weights)

@@ -1,4 +1,4 @@
-/** Plain integers and exact decimals give the same, digit for digit, wherever the former answer at all. */
+/** Integer arithmetic gives the same results as exact decimals wherever it applies. */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import {
@@ -61,7 +61,7 @@ describe("a plain decimal", () => {
 
 describe("plain and exact arithmetic", () => {
   const rounded = (value: ReturnType<typeof exact>): number => roundHalfAway(value).toNumber() + 0
-  it("agree on a percentage of an amount, and on the amount without it", () => {
+  it("agree on a percentage of an amount, and on an amount without an included percentage", () => {
     fc.assert(
       fc.property(minor, decimal, positive, (amount, percent, rate) => {
         expect(percentOfMoney(amount, percent)).toBe(rounded(exact(amount).times(exact(percent)).dividedBy(100)))

@@ -1,4 +1,4 @@
-/** The address of the mail server, and how a connection to it is guarded. */
+/** SMTP URLs: host, port, TLS and login. */
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { parseSmtpUrl } from "../../../core/values/mail-address.ts"

@@ -1,4 +1,4 @@
-/** What pricing is tried on: the facts of an ordinary line, a rule that takes a tenth off each, a daily rate. */
+/** Builders for pricing tests: facts of an ordinary line, a discount rule of 10 %, and a rental rate. */
 import type { DiscountRule, meetsCriteria } from "../../../../core/pricing/pricing/discounts.ts"
 import { noRateMethod, type PricedRate } from "../../../../core/pricing/pricing/engine.ts"
 

@@ -27,7 +27,7 @@ describe("calculate_rate", () => {
     })
   })
 
-  it("returns zero in the base currency if no rate matches", () => {
+  it("returns zero in the base currency if no rate matches, and in the rate's currency for a free rate", () => {
     const answer = Result.getOrThrow(ask({ transaction_type: "sale" }))
     expect(answer.meta.resolved).toBe(false)
     expect(answer.rate_breakdown).toMatchObject({ currency: "EUR", total: "0.00", units: 3 })
@@ -71,9 +71,9 @@ describe("calculate_rate", () => {
 
 describe("the winning rate", () => {
   const day = "2026-06-15"
-  // Rates by age with the ids 1, 2…, and the id of the one that wins.
+  // Rates from oldest to newest with the ids 1, 2…; the request; the id of the winning rate.
   it.each<[string, ReadonlyArray<Partial<PricedRate>>, JsonObject, number | null]>([
-    ["a negative priority yields to none", [{ priority: -1 }, {}, { priority: -5 }], {}, 2],
+    ["a negative priority yields to zero", [{ priority: -1 }, {}, { priority: -5 }], {}, 2],
     ["a negative one of the store yields to all stores' zero", [{}, { store_id: 7, priority: -1 }], { store_id: 7 }, 1],
     ["only negative priorities: the nearest to zero", [{ priority: -1 }, { priority: -2 }], {}, 1],
     ["the newest of the store's ties", [{ store_id: 7 }, { store_id: 7 }, {}], { store_id: 7 }, 2],

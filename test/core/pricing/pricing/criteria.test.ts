@@ -93,7 +93,7 @@ describe("criteria", () => {
   const yes = { field: "store_id", operator: "eq", value: 1 }
   const no = { field: "store_id", operator: "eq", value: 2 }
 
-  it("require all conditions unless they match any", () => {
+  it("require all conditions, or one of them if match is any", () => {
     expect([
       meets({ conditions: [yes, no] }),
       meets({ match: "any", conditions: [yes, no] }),

@@ -1,4 +1,4 @@
-/** Prices as tables: every boundary of rules/rates 4 with its figure worked out by hand. */
+/** Tables of prices at every boundary of rules/rates 4, calculated by hand. */
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import type { RateBreakdown } from "../../../../core/pricing/pricing/modifiers.ts"
@@ -31,9 +31,9 @@ const options = (text: string): { [key: string]: string | number } =>
         return [key, /^\d+$/.test(value) ? Number(value) : value]
       })
   )
-/** `2026-01-12 09:00` is so in UTC; dates alone and other offsets are as they are. */
+/** Reads `2026-01-12 09:00` as UTC; dates alone and times with an offset stay unchanged. */
 const at = (text: string): string => (text.includes(" ") ? `${text.replace(" ", "T")}Z` : text)
-/** `1-2 x1.0 @100.00 = 200.00`, one after the other. */
+/** Writes line items as `1-2 x1.0 @100.00 = 200.00`, joined by semicolons. */
 const drawn = (lines: RateBreakdown["line_items"]): string =>
   lines
     .map((one) => `${one.period_from}-${one.period_to} x${one.multiplier} @${one.unit_price} = ${one.line_total}`)
@@ -48,7 +48,7 @@ describe("units of a hire (rules/rates 4.1)", () => {
     a minute more than leeway starts the second day            | daily       | leeway_minutes=1440                                | 2026-01-12 00:00          | 2026-01-14 00:01          | 2
     one day and leeway and a minute                            | daily       | leeway_minutes=30                                  | 2026-01-12 08:00          | 2026-01-13 08:31          | 2
     a day and the leeway exactly                               | daily       | leeway_minutes=30                                  | 2026-01-12 08:00          | 2026-01-13 08:30          | 1
-    no leeway unless told                                      | daily       |                                                    | 2026-01-12 08:00          | 2026-01-13 08:01          | 2
+    no leeway by default                                       | daily       |                                                    | 2026-01-12 08:00          | 2026-01-13 08:01          | 2
     the seconds of a minute not full are dropped               | daily       |                                                    | 2026-01-12 09:00:59       | 2026-01-13 09:01:58       | 1
     the last second makes the minute full                      | daily       |                                                    | 2026-01-12 09:00:59       | 2026-01-13 09:01:59       | 2
     first day cut-off at midnight, collected at midnight       | daily       | first_day_cutoff=00:00                             | 2026-01-12 00:00          | 2026-01-13 00:00          | 1
@@ -88,14 +88,14 @@ describe("units of a hire (rules/rates 4.1)", () => {
     back at opening time: nothing of that day                  | hourly      | day_type=business business_hours_start=09:00 business_hours_end=17:00 | 2026-01-12 09:00 | 2026-01-13 09:00 | 8
     out at closing time: nothing of that day                   | half_hourly | day_type=business business_hours_start=09:00 business_hours_end=17:00 | 2026-01-12 17:00 | 2026-01-13 09:31 | 2
     whole minutes of each day, then added                      | half_hourly | day_type=business business_hours_start=09:00 business_hours_end=17:00 | 2026-01-12 16:44:30 | 2026-01-13 09:15:45 | 1
-    open and close at once: no hours at all                    | hourly      | day_type=business business_hours_start=09:00 business_hours_end=09:00 | 2026-01-12 00:00 | 2026-01-15 00:00 | 1
+    equal opening and closing times: no hours                  | hourly      | day_type=business business_hours_start=09:00 business_hours_end=09:00 | 2026-01-12 00:00 | 2026-01-15 00:00 | 1
     the first day cut-off gives back the morning's hours       | daily       | day_type=business business_hours_start=09:00 business_hours_end=17:00 first_day_cutoff=11:00 | 2026-01-12 12:00 | 2026-01-15 09:01 | 2
-    without it, the afternoon alone counts                     | daily       | day_type=business business_hours_start=09:00 business_hours_end=17:00 | 2026-01-12 12:00 | 2026-01-15 09:01 | 1
+    with no cut-off only the afternoon counts                  | daily       | day_type=business business_hours_start=09:00 business_hours_end=17:00 | 2026-01-12 12:00 | 2026-01-15 09:01 | 1
     a five day week of working hours is fifteen working days   | weekly      | day_type=business business_hours_start=09:00 business_hours_end=17:00 rental_days_per_week=5 | 2026-01-05 09:00 | 2026-01-19 17:00 | 1
-    and a minute                                               | weekly      | day_type=business business_hours_start=09:00 business_hours_end=17:00 rental_days_per_week=5 | 2026-01-05 09:00 | 2026-01-20 09:01 | 2
+    fifteen working days and a minute                          | weekly      | day_type=business business_hours_start=09:00 business_hours_end=17:00 rental_days_per_week=5 | 2026-01-05 09:00 | 2026-01-20 09:01 | 2
     hours of a clock rate are not narrowed by business hours   | hourly      | day_type=clock business_hours_start=09:00 business_hours_end=17:00 | 2026-01-12 00:00 | 2026-01-13 00:00 | 24
     dates alone are midnights of UTC                           | daily       |                                                    | 2026-01-12                | 2026-01-15                | 3
-    start and end at once                                      | daily       |                                                    | 2026-01-12 09:00          | 2026-01-12 09:00          | 1
+    start and end at the same time                             | daily       |                                                    | 2026-01-12 09:00          | 2026-01-12 09:00          | 1
     the night the clocks go forward, with offsets              | daily       |                                                    | 2026-03-28T09:00:00+00:00 | 2026-03-29T10:00:00+01:00 | 1
     the night the clocks go back, with offsets                 | daily       |                                                    | 2026-10-24T09:00:00+01:00 | 2026-10-25T09:00:00+00:00 | 2
     the night the clocks go back, with an hour of leeway       | daily       | leeway_minutes=60                                  | 2026-10-24T09:00:00+01:00 | 2026-10-25T09:00:00+00:00 | 1
@@ -107,9 +107,9 @@ describe("units of a hire (rules/rates 4.1)", () => {
     the same instants in UTC touch less of the day             | hourly      | day_type=business business_hours_start=09:00 business_hours_end=17:00 | 2026-07-01T06:00:00Z | 2026-07-01T10:00:00Z | 1
     business hours when the clocks go forward on Sunday        | hourly      | day_type=business business_hours_start=09:00 business_hours_end=17:00 | 2026-03-27T09:00:00+00:00 | 2026-03-30T17:00:00+01:00 | 32
     business hours when the clocks go back on Sunday           | hourly      | day_type=business business_hours_start=09:00 business_hours_end=17:00 | 2026-10-23T09:00:00+01:00 | 2026-10-26T10:00:00+00:00 | 25
-    without an offset it is UTC                                | daily       | last_day_cutoff=09:00                              | 2026-01-12T00:00:00       | 2026-01-13T08:59:00       | 1
+    a time without an offset is UTC                            | daily       | last_day_cutoff=09:00                              | 2026-01-12T00:00:00       | 2026-01-13T08:59:00       | 1
     a year that has a leap day                                 | weekly      |                                                    | 2028-01-01 00:00          | 2029-01-01 00:00          | 53
-    an end before the start is one                             | daily       |                                                    | 2026-01-07 09:00          | 2026-01-05 09:00          | 1
+    an end before the start counts as one                      | daily       |                                                    | 2026-01-07 09:00          | 2026-01-05 09:00          | 1
     ten years by the day                                       | daily       |                                                    | 2016-01-01                | 2026-01-01                | 3653
     ten years by the hour                                      | hourly      |                                                    | 2016-01-01                | 2026-01-01                | 87672
     two days less an hour                                      | daily       |                                                    | 2026-01-05 14:00          | 2026-01-07 13:00          | 2
@@ -129,7 +129,7 @@ describe("units of a hire (rules/rates 4.1)", () => {
     half an hour at each end of the night                      | hourly      | day_type=business business_hours_start=09:00 business_hours_end=17:00 | 2026-01-05 16:30 | 2026-01-06 09:31 | 2
     opening hours until midnight                               | hourly      | day_type=business business_hours_start=09:00       | 2026-01-05                | 2026-01-07                | 30
     opening hours from midnight                                | hourly      | day_type=business business_hours_end=17:00         | 2026-01-05                | 2026-01-07                | 34
-    hours over midnight are none                               | hourly      | day_type=business business_hours_start=22:00 business_hours_end=06:00 | 2026-01-05 | 2026-01-12 | 1
+    hours across midnight count as none                        | hourly      | day_type=business business_hours_start=22:00 business_hours_end=06:00 | 2026-01-05 | 2026-01-12 | 1
     opening hours of ends in two offsets                       | hourly      | day_type=business business_hours_start=09:00 business_hours_end=17:00 | 2026-01-05T09:00:00+05:00 | 2026-01-05 12:00 | 8
     ten years of opening hours                                 | hourly      | day_type=business business_hours_start=09:00 business_hours_end=17:00 | 2016-01-01 | 2026-01-01 | 29224
   `)
@@ -164,12 +164,12 @@ describe("modifiers (rules/rates 4.4, 4.5)", () => {
     0.49 of a penny is nothing                                       | 1     | 0.49      |                    | 2 | 1    | 0.00   | 0.00      | 1-2 x0.49 @0.00 = 0.00
     1.005 of a pound is 1.01, no binary fraction                     | 100   | 1.005     |                    | 1 | 1    | 1.01   | 1.01      | 1-1 x1.005 @1.01 = 1.01
     tiers beyond the hire are not used                               | 10000 | 2,0.1     |                    | 1 | 1    | 200.00 | 200.00    | 1-1 x2 @200.00 = 200.00
-    the last tier goes on                                            | 10000 | 1.0,1.0,0.5 |                  | 5 | 1    | 350.00 | 350.00    | 1-2 x1.0 @100.00 = 200.00; 3-5 x0.5 @50.00 = 150.00
+    the last tier continues                                          | 10000 | 1.0,1.0,0.5 |                  | 5 | 1    | 350.00 | 350.00    | 1-2 x1.0 @100.00 = 200.00; 3-5 x0.5 @50.00 = 150.00
     equal tiers that are apart have lines of their own               | 10000 | 0.5,1.0,0.5 |                  | 4 | 1    | 250.00 | 250.00    | 1-1 x0.5 @50.00 = 50.00; 2-2 x1.0 @100.00 = 100.00; 3-4 x0.5 @50.00 = 100.00
     a free day in the middle                                         | 10000 | 1,0,1     |                    | 4 | 1    | 300.00 | 300.00    | 1-1 x1 @100.00 = 100.00; 2-2 x0 @0.00 = 0.00; 3-4 x1 @100.00 = 200.00
     free from the second day on                                      | 10000 | 1,0       |                    | 9 | 1    | 100.00 | 100.00    | 1-1 x1 @100.00 = 100.00; 2-9 x0 @0.00 = 0.00
     all free                                                         | 10000 | 0         |                    | 2 | 3    | 0.00   | 0.00      | 1-2 x0 @0.00 = 0.00
-    a price of nothing stays nothing                                 | 0     | 3         |                    | 2 | 3    | 0.00   | 0.00      | 1-2 x3 @0.00 = 0.00
+    a price of zero stays zero                                       | 0     | 3         |                    | 2 | 3    | 0.00   | 0.00      | 1-2 x3 @0.00 = 0.00
     no tiers at all                                                  | 10000 | none      |                    | 3 | 1    | 300.00 | 300.00    | 1-3 x1.0 @100.00 = 300.00
     the last range is open                                           | 10000 |           | 1-9:1,10-:0.5      | 2 | 1000 | 100.00 | 100000.00 | 1-2 x1.0 @100.00 = 200.00
     a range of one quantity                                          | 10000 |           | 3-3:0.5            | 1 | 3    | 50.00  | 150.00    | 1-1 x1.0 @100.00 = 100.00
@@ -180,7 +180,7 @@ describe("modifiers (rules/rates 4.4, 4.5)", () => {
     the same range twice: the first in the list                      | 10000 |           | 1-5:0.7,1-5:0.1    | 1 | 3    | 70.00  | 210.00    | 1-1 x1.0 @100.00 = 100.00
     a factor rounds the sum of one item once, before the quantity    | 333   |           | 1-:0.5             | 1 | 3    | 1.67   | 5.01      | 1-1 x1.0 @3.33 = 3.33
     a tenth of 0.15 rounds up                                        | 15    |           | 1-:0.1             | 1 | 2    | 0.02   | 0.04      | 1-1 x1.0 @0.15 = 0.15
-    a factor of nothing                                              | 10000 |           | 1-:0               | 1 | 3    | 0.00   | 0.00      | 1-1 x1.0 @100.00 = 100.00
+    a factor of zero                                                 | 10000 |           | 1-:0               | 1 | 3    | 0.00   | 0.00      | 1-1 x1.0 @100.00 = 100.00
     a factor above one                                               | 10000 |           | 1-:1.25            | 2 | 1    | 250.00 | 250.00    | 1-2 x1.0 @100.00 = 200.00
     1.005 as a factor                                                | 100   |           | 1-:1.005           | 1 | 1    | 1.01   | 1.01      | 1-1 x1.0 @1.00 = 1.00
     multiplier first, then factor on its sum: 0.17 x 2 = 0.34, x 0.5 | 33    | 0.5       | 1-:0.5             | 2 | 2    | 0.17   | 0.34      | 1-2 x0.5 @0.17 = 0.34
@@ -274,8 +274,8 @@ describe("a hybrid's block and its remainder (rules/rates 4.3)", () => {
     business hours of nine days             | daily   | fixed_charge=20000 fixed_period_units=2 day_type=business business_hours_start=09:00 business_hours_end=17:00 | 2026-01-05 09:00 | 2026-01-13 17:00 | 1 | 3 | 240.00 | 240.00 | 1-2 x1.0 @200.00 = 200.00; 3-3 x1.0 @40.00 = 40.00
     shorter than the block                  | daily   | fixed_charge=20000 fixed_period_units=3                        | 2026-01-01 | 2026-01-03 | 1 | 2 | 200.00 | 200.00 | 1-2 x1.0 @200.00 = 200.00
     longer than the block                   | daily   | fixed_charge=20000 fixed_period_units=3                        | 2026-01-01 | 2026-01-08 | 1 | 7 | 360.00 | 360.00 | 1-3 x1.0 @200.00 = 200.00; 4-7 x1.0 @40.00 = 160.00
-    a charge and a block of nothing         | daily   | fixed_charge=20000 fixed_period_units=0                        | 2026-01-01 | 2026-01-04 | 1 | 3 | 320.00 | 320.00 | 1-3 x1.0 @40.00 = 120.00
-    nothing and a block of nothing          | daily   | fixed_charge=0 fixed_period_units=0                            | 2026-01-01 | 2026-01-04 | 1 | 3 | 120.00 | 120.00 | 1-3 x1.0 @40.00 = 120.00
+    a charge and a block of zero units      | daily   | fixed_charge=20000 fixed_period_units=0                        | 2026-01-01 | 2026-01-04 | 1 | 3 | 320.00 | 320.00 | 1-3 x1.0 @40.00 = 120.00
+    no charge and a block of zero units     | daily   | fixed_charge=0 fixed_period_units=0                            | 2026-01-01 | 2026-01-04 | 1 | 3 | 120.00 | 120.00 | 1-3 x1.0 @40.00 = 120.00
   `)
   it.each(table)(
     "add up to the price: %s",
@@ -333,7 +333,7 @@ describe("limits of the rate engine", () => {
     })
   })
 
-  it("an invalid start, end, currency or period is rejected at its field", () => {
+  it("require a valid start, end, currency and period, and name the invalid field", () => {
     expect(Result.merge(calculateRate(request({ start: "tomorrow" })))).toHaveProperty("start")
     expect(Result.merge(calculateRate(request({ end: "2026-02-30" })))).toHaveProperty("end")
     expect(Result.merge(calculateRate(request({ currency: "XXZ" })))).toHaveProperty("currency")

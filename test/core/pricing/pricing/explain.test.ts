@@ -1,4 +1,4 @@
-/** Explanations lead to the price they explain. */
+/** Explanations end at the price they explain. */
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import type { PricedRate, RateRequest } from "../../../../core/pricing/pricing/engine.ts"
@@ -121,7 +121,7 @@ describe("the steps of a calculation", () => {
       "total quantity 60.06"
     ])
   })
-  it("are empty for a hire longer than rates can measure", () => {
+  it("are empty for a hire beyond the limit of units", () => {
     expect(explainCalculation({ ...request, base_period: "hourly", end: "2056-01-01T00:00:00Z" })).toEqual([])
   })
 })

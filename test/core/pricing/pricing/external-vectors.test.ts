@@ -1,25 +1,25 @@
 /**
- * The worked examples Current RMS publishes for its rental charging engines, worked through by hand and kept here, so
- * that whoever moves over knows where the same figures come out and where they do not. Addresses are of the articles the
- * examples stand in, read as stored copies; "…" is https://help.current-rms.com.
+ * The worked examples that Current RMS publishes for its rental charging engines, calculated by hand, to show where an
+ * import gives the same figures and where it does not. Addresses are of the articles with the examples, read as stored
+ * copies; "…" is https://help.current-rms.com.
  *
  *   D  …/en/articles/1043441-daily-rate-engine                          H  …/en/articles/1043664-hourly-rate-engine
  *   M  …/en/articles/1041187-daily-multiplier-and-factor-rate-engine    X  …/en/articles/1043658-hourly-multiplier-and-factor-rate-engine
  *   R  …/en/articles/1041106-what-is-rental-charging                    T  …/en/articles/1043669-monthly-rate-engine
  *   S  …/rental-charging/rental-charging-engines/fixed-rate-and-subs-days
  *
- * Of the weekly engine by itself no article with figures was found; "weeks and days" (…/en/articles/1043706) charges days
- * as a percentage of a week and has no counterpart among the twelve engines that are imported.
+ * No article with figures was found for the weekly engine alone; "weeks and days" (…/en/articles/1043706) charges days as
+ * a percentage of a week and has no counterpart among the twelve engines that are imported.
  *
  * Where figures differ, and why:
  *  1. Their multiplier list holds the number of days charged once the hire reaches a day: "day 10: 6" is six times the
- *     price altogether. Ours holds what each day costs, and the days are added up (rules/rates 4.4). The same charge needs the
- *     list of differences: 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, … for their three day week. The vectors use it.
- *  2. Their factor goes by the length of the hire, ours by the quantity (rules/rates 4.5): the ten percent they take off
- *     from two weeks on needs multipliers of the later days here, or a discount rule.
+ *     price altogether. Ours holds the multiplier of each day, and the days are added up (rules/rates 4.4). The same charge
+ *     needs the list of differences: 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, … for their three day week. The vectors use it.
+ *  2. Their factor depends on the length of the hire, ours on the quantity (rules/rates 4.5): the ten percent they take
+ *     off from two weeks on needs multipliers of the later days here, or a discount rule.
  *  3. Their subs days are a percentage of the fixed rate, ours a price: ten percent of 100 is entered as 10.00.
  *  4. Their "calendar day" type has no equal here: a day is 24 hours elapsed (rules/rates 4.1), their "24 hour clock". The two
- *     calendar days their example charges come out here when the first day's cut-off is before 11:00.
+ *     calendar days of their example are charged here with a first day cut-off before 11:00.
  *  5. Their leeway forgives an excess of less than the leeway; ours takes it off the whole. The same figures result.
  *  6. Their monthly article multiplies 1000 by 2 pieces and by 4 and calls it two months: 1000 × 2 × 2 is 4000, which is
  *     the total it gives and the figure here.
@@ -40,7 +40,7 @@ const multiplied = (base: RateMethod, charged: ReadonlyArray<number>): RateMetho
     multiplier: { tiers: charged.map((days, at) => ({ multiplier: String(days - (charged[at - 1] ?? 0)) })) }
   }
 })
-/** Their three day week, days 1 to 21, as published: how many days are charged once the hire reaches each day. */
+/** Their published three day week: the number of days charged for a hire of 1 to 21 days. */
 const three_day_week = [1, 2, 3, 3, 3, 3, 3, 4, 5, 6, 6, 6, 6, 6, 7, 8, 9, 9, 9, 9, 9]
 
 const methods: { readonly [name: string]: RateMethod } = {

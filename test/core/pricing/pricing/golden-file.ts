@@ -19,7 +19,7 @@ const cases: ReadonlyArray<GoldenCase<unknown, unknown>> = JSON.parse(
 
 export const goldenKinds: ReadonlySet<string> = new Set(cases.map(({ kind }) => kind))
 
-/** All cases of a kind, titled for the report. The shapes are the file's own and are asserted by using them. */
+/** Cases of a kind, each with a title. Their types are asserted, not checked. */
 export const golden = <I, E>(kind: string): ReadonlyArray<[title: string, test: GoldenCase<I, E>]> =>
   (cases as ReadonlyArray<GoldenCase<I, E>>)
     .filter((test) => test.kind === kind)

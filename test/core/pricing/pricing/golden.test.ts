@@ -1,6 +1,4 @@
-/**
- * Every golden case of the rate engine, from the file itself. Times, prices and texts are the file's, none are ours.
- */
+/** Runs the golden cases of the rate engine that need no endpoint; times, prices and texts come from the file. */
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import type { RateBreakdown } from "../../../../core/pricing/pricing/modifiers.ts"
@@ -35,14 +33,14 @@ type ProductRateWindow = Parameters<typeof overlappingRateIds>[0]
 type Window = Parameters<typeof chargeableDays>[0]
 type DayOverride = Parameters<typeof chargeableDays>[1]
 
-/** Free text is no part of the file: wording is ours, and clients must not parse it. */
+/** Drops the description: its wording is not part of the golden file. */
 const withoutDescription = (row: object): object => ({ ...row, description: undefined })
 const withoutDescriptions = (breakdown: RateBreakdown) => ({
   ...breakdown,
   applied_modifiers: breakdown.applied_modifiers.map(withoutDescription)
 })
 
-/** Every case of a kind but T003, which keeps an amount of tax: a lock keeps percentages (ruling tax_locked). */
+/** Runs every case of a kind but T003, which keeps a tax amount: a lock keeps percentages (ruling tax_locked). */
 const itAgrees = <Input>(kind: string, run: (input: Input) => unknown): void =>
   it.each(golden<Input, unknown>(kind).filter(([name]) => !name.startsWith("T003")))(
     `agrees with the golden file on ${kind}: %s`,

@@ -129,7 +129,7 @@ describe("the price of a line over three days", () => {
     ])
   })
 
-  it("uses its rate's leeway in minutes, fixed charge, and the factor of the quantity in whole pieces", () => {
+  it("uses its rate's leeway and fixed charge, and the factor for the quantity rounded to whole pieces", () => {
     const hourly = { ...noRateMethod, base_period: "hourly" as const, strategy_config: { leeway_minutes: 15 } }
     const hours = (end: string) =>
       priced({ rate: { price: 500, method: hourly }, ends_at: `2026-07-01T${end}:00.000Z` }).total

@@ -1,4 +1,4 @@
-/** Properties of all prices, for any figures. */
+/** Properties of prices for random rates, hires, lines and rules. */
 import fc from "fast-check"
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
@@ -179,7 +179,7 @@ describe("the rate engine", () => {
     )
   })
 
-  it("counts the same units at any UTC offset, unless the rate depends on the time of day", () => {
+  it("counts the same units at any UTC offset for a daily rate without cut-offs", () => {
     fc.assert(
       fc.property(hire, fc.integer({ min: -720, max: 840 }), ({ minutes, start }, offset) => {
         const sign = offset < 0 ? "-" : "+"
@@ -219,7 +219,7 @@ describe("tax", () => {
     )
   })
 
-  it("is the negated tax of the positive amount for a negative one", () => {
+  it("of a negative amount is the negated tax of the positive one", () => {
     fc.assert(
       fc.property(amount, percentage, (minor, rate) => {
         expect(exclusiveTax(-minor, rate).tax + exclusiveTax(minor, rate).tax).toBe(0)
@@ -228,7 +228,7 @@ describe("tax", () => {
     )
   })
 
-  it("is taken out of a gross so that the original net is left, up to one minor unit", () => {
+  it("taken out of a gross leaves the original net, within one minor unit", () => {
     fc.assert(
       fc.property(amount, percentage, (net, rate) => {
         expect(Math.abs(inclusiveTax(exclusiveTax(net, rate).gross, rate).net - net)).toBeLessThanOrEqual(1)
@@ -236,7 +236,7 @@ describe("tax", () => {
     )
   })
 
-  it("gives the original gross when added to the net taken out of it, up to one minor unit", () => {
+  it("added to the net of a gross gives the original gross, within one minor unit", () => {
     fc.assert(
       fc.property(amount, percentage, (gross, rate) => {
         // A net rounded by up to half a unit moves the gross by up to half a unit and the tax on that half.
@@ -313,7 +313,7 @@ describe("totals", () => {
     )
   })
 
-  it("leave out optional lines", () => {
+  it("leave out optional lines and costs", () => {
     fc.assert(
       fc.property(opportunity, (request) => {
         const chosen = {
@@ -398,7 +398,7 @@ const pipeline: fc.Arbitrary<StagesRequest> = fc.record({
   default_product_tax_class_id: fc.option(fc.integer({ min: 1, max: 4 })),
   taxOf: fc.constant(taxOf)
 })
-/** "12.345" at 3 decimals → 12345n: sums of displayed figures. */
+/** Minor units of a formatted amount: "12.345" → 12345n. */
 const shownMinor = (text: string): bigint => BigInt(text.replace(".", ""))
 
 describe("all four stages of pricing", () => {

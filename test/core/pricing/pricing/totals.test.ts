@@ -57,7 +57,7 @@ describe("the calculation of totals", () => {
       { product_tax_class_id: 2, tax_rate_id: 2, name: "Rate 2", percentage: "5.0000", net: 1001, tax: 50 },
       { product_tax_class_id: null, tax_rate_id: null, name: "No Tax", percentage: "0.0000", net: 500, tax: 0 }
     ])
-    // Two classes of one rate round apart.
+    // Two classes with the same rate are rounded separately.
     expect(totals({ lines: [line(3), line(3, 4)] }).totals).toMatchObject({ charge_total: 6, tax_total: 2 })
     expect(sums).toMatchObject({ charge_total: 8167, tax_total: 1383, charge_including_tax_total: 9550 })
   })

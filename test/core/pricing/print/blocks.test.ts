@@ -1,4 +1,4 @@
-/** That only what can be drawn is read as a document. */
+/** Documents and pictures are read only if they can be drawn. */
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { picturesOf, type PrintDocument, readDocument } from "../../../../core/pricing/print/blocks.ts"

@@ -1,4 +1,4 @@
-/** That amounts and dates read as their language writes them. */
+/** Amounts and dates are written by the rules of their language. */
 import { describe, expect, it } from "vitest"
 import {
   dateText,
@@ -29,7 +29,7 @@ describe("an amount", () => {
   ])("is written by currency and language: %s %s in %s is %s", (amount, currency, language, text) => {
     expect(shown(moneyText(amount, currency, language))).toBe(text)
   })
-  it("keeps every decimal, however large", () => {
+  it("keeps every digit, however large the number", () => {
     expect(numberText("98765432109876543210.123", "en")).toBe("98,765,432,109,876,543,210.123")
   })
   it("is printed unchanged if it is not a number", () => {

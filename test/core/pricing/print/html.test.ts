@@ -49,7 +49,7 @@ describe("a document as HTML", () => {
       { title: evil, header: { start: plain(evil) }, footer: { lines: [evil] } }
     )
     for (const text of [htmlPage(document, { symbolOf }), htmlMail(document, { addressOf: () => evil })]) {
-      // The reader throws at a tag, quote or sign that is out of place.
+      // `readPage` throws on a misplaced tag, quote or sign.
       const page = readPage(text.replaceAll(/\s(class|style|role)="[^"]*"/g, "").replace("<!doctype html>\n", ""))
       const names = new Set(all(page).map(({ name }) => name))
       expect([...names].filter((name) => ["script", "iframe", "object", "form"].includes(name))).toEqual([])

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest"
 import { contains, depthThrough } from "../../../../core/products/kits/decide.ts"
 
-/** "1>2 2>3": 1 is made of 2, 2 of 3. */
+/** Reads "1>2 2>3" as edges: product 1 contains 2, and 2 contains 3. */
 const edges = (text: string) =>
   text
     .split(" ")

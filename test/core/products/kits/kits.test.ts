@@ -211,7 +211,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
 
   describe("the container template", () => {
     const path = (product: number) => `/products/${product}/container_template`
-    it("starts empty, and keeps absent fields", async () => {
+    it("starts empty, keeps absent fields, and clears fields sent as null", async () => {
       const [P, A, B] = [await made({ stock_method: 2 }), await made(), await made()]
       expect(await w.show(path(P))).toEqual({
         product_id: P,

@@ -16,7 +16,7 @@ describe.each(engines)("merging products on %s", (engine) => {
   const list = async <const Key extends keyof Body>(path: string, key: Key): Promise<Body[Key]> =>
     (await w.get(`/${path}`)).body[key]
 
-  it("requires another active product of the same kind", async () => {
+  it("requires another active product of the same type and stock method, and permission", async () => {
     const [P, gone] = [await made(), await made()]
     const [sale, bulk] = [await made({ product_type: "sale" }), await made({ stock_method: 1 })]
     await w.remove(`/products/${gone}`)
@@ -72,7 +72,7 @@ describe.each(engines)("merging products on %s", (engine) => {
     expect([await accessories(P), await accessories(outer)]).toEqual([[A, B], [P]])
     expect([await components(P), await components(outer)]).toEqual([[A], [P]])
   })
-  it("is rejected if one product contains the other through a third kit, and allowed if it contains it directly", async () => {
+  it("is rejected if one product contains the other through a third, and allowed for a direct component", async () => {
     const [P, X, Q] = [await made(), await made(), await made()] as const
     await w.create(`/products/${P}/components`, { component_product_id: X })
     await w.create(`/products/${X}/components`, { component_product_id: Q })
@@ -116,7 +116,7 @@ describe.each(engines)("merging products on %s", (engine) => {
       { product_id: other, quantity: 4 }
     ])
   })
-  it("gives the kept product the merged one's case template, and moves its cases to it", async () => {
+  it("moves the merged product's case template and cases to the kept product", async () => {
     const [P, Q, inside] = [await made(), await made(), await w.units(S, 1)]
     const template = (of: number) => `/products/${of}/container_template`
     await w.put(template(Q), { is_containerable: true, availability_mode: "kit", max_nesting_depth: 4 })
@@ -130,7 +130,7 @@ describe.each(engines)("merging products on %s", (engine) => {
     })
     expect(await w.show(`/containers/${id}`)).toMatchObject({ product_id: P, availability_mode: "kit" })
   })
-  it("gives the merged product's cases the kept product's mode, and reserves their content by it", async () => {
+  it("gives the merged product's cases the kept one's mode, unless a unit it would reserve is booked", async () => {
     const [P, Q, inside, busy] = [await made(), await made(), await w.units(S, 1), await w.units(S, 1)]
     for (const [of, availability_mode] of [
       [P, "kit"],

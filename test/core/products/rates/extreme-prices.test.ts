@@ -30,7 +30,7 @@ describe.each(engines)("extreme prices on %s", (engine) => {
       ...body
     })
 
-  it("are rejected for a hire of more than a hundred thousand hours", async () => {
+  it("are rejected for a hire of more than 100,000 hours, or one that ends after the start of 2199", async () => {
     // 87,648 hours are within the hundred thousand; eleven and a half years are not.
     expect((await ask(hourly, { end: "2036-01-01T00:00:00Z" })).body.rate_breakdown).toMatchObject({ units: 87_648 })
     await refused(ask(hourly, { end: "2037-07-01T00:00:00Z" }), "end")
@@ -38,8 +38,8 @@ describe.each(engines)("extreme prices on %s", (engine) => {
     await refused(ask(daily, { start: "0001-01-01", end: "9999-12-31" }), "end")
   })
   it("are exact to the penny for the largest price and quantity over 2,198 years", async () => {
-    // 21,474,836.47 × 802,803 days × 2,147,483,647 pieces. Years 1 to 2198 have 549 - 21 + 5 leap days; later than 2199
-    // no time goes.
+    // 21,474,836.47 × 802,803 days × 2,147,483,647 pieces. Years 1 to 2198 have 549 - 21 + 5 leap days; the start of
+    // 2199 is the latest time.
     const reply = await ask(daily, {
       start: "0001-01-01T00:00:00Z",
       end: "2199-01-01T00:00:00Z",

@@ -1,11 +1,11 @@
-/** Each option of test/core/pricing/pricing/engine.test.ts, from the body of a definition to the price. */
+/** Options of test/core/pricing/pricing/engine.test.ts, from the request that defines a rate to the price. */
 import { describe, expect, it } from "vitest"
 import { appHouse } from "../../../app-house.ts"
 
 describe("the options of a rate definition (rules/rates 4)", () => {
   const w = appHouse("sqlite", "2026-06-18T12:00:00Z")
   let definitions = 0
-  /** A product with one rate in minor units. */
+  /** Creates a product with one rate, priced in minor units, and returns its id. */
   const priced = async (price: number, rate: object, definition: object): Promise<number> => {
     const id = await w.product()
     const base = { name: `Options ${++definitions}`, calculation_strategy: "period", base_period: "daily" }

@@ -186,7 +186,7 @@ describe.each(engines)("product rates on %s", (engine) => {
     const price = async (on: string, over: object = {}) =>
       (await w.post(`${on}/calculate_rate`, { ...hire, ...over })).body
 
-    it("prefers a rate of higher priority to the store's own rate", async () => {
+    it("prefers the highest priority, then the store's own rate, then a rate of all stores", async () => {
       const product = await newProduct()
       const bath = await store("Bath")
       const general = await put(product)
@@ -223,7 +223,7 @@ describe.each(engines)("product rates on %s", (engine) => {
       await put(product, { rate_definition_id: id, valid_from: "2026-02-01" })
       const local = { start: "2026-02-01T00:30:00+02:00", end: "2026-02-03T09:30:00+02:00" }
       const utc = { start: "2026-01-31T22:30:00Z", end: "2026-02-03T07:30:00Z" }
-      // The store's own days are not requested.
+      // The store's own time zone does not matter.
       const far = await w.create("/stores", { name: "Far", timezone: "Pacific/Auckland" })
       expect((await price(product, { ...utc, store_id: far.id })).meta.resolved).toBe(false)
       // 00:30 to midnight of the third: 47.5 hours. In UTC the same hire begins a day earlier, before the rate is

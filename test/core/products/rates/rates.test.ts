@@ -11,7 +11,7 @@ type Expected = {
   readonly [field: string]: unknown
 }
 
-/** The answer, as far as a case speaks of it. */
+/** The response, limited to the fields that the case expects. */
 const asExpected = (reply: Reply, expected: Expected, found: JsonObject) => ({
   ...Object.fromEntries(Object.keys(expected).map((field) => [field, found[field]])),
   status: reply.status,
@@ -72,8 +72,7 @@ describe.each(engines)("rates on %s", (engine) => {
     it.each(golden<Input, Expected>("calculate_endpoint"))(
       "matches the golden case: %s",
       async (_, { expected, input }) => {
-        // The cases at hand that are answered have no rates; one with rates would need its ids turned into those made
-        // here.
+        // No endpoint case has rates; their ids would have to be mapped to those created here.
         expect(input.product_rates ?? []).toEqual([])
         const { body } = await w.post("/products", { name: "Unpriced" })
         const reply = await w.post(`/products/${body.product.id}/calculate_rate`, input.request)
@@ -110,7 +109,7 @@ describe.each(engines)("rates on %s", (engine) => {
     })
   })
 
-  it("have three strategies and two modifiers, listed with what they allow", async () => {
+  it("have three strategies and two modifiers, listed with the periods and modifiers they support", async () => {
     expect((await w.get("/rate_engine/strategies")).body.strategies).toEqual([
       {
         identifier: "period",
@@ -252,7 +251,7 @@ describe.each(engines)("rates on %s", (engine) => {
       const sorted = await w.get("/rate_definitions?sort=-name&q[is_preset_true]=1&per_page=1")
       expect(sorted.body.rate_definitions[0].name).toBe("Weekly Rate")
     })
-    it("can be read with rates.view, and not added, copied or deleted with it", async () => {
+    it("can be read, but not added, copied or deleted, with rates.view", async () => {
       const viewer = viewerWith(["rates.view"], ["rates:read", "rates:write"])
       expect((await w.get("/rate_definitions/1", viewer)).status).toBe(200)
       expect((await w.post("/rate_definitions", { name: "x" }, viewer)).status).toBe(403)

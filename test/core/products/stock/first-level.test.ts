@@ -1,4 +1,4 @@
-/** Rows created with a new product, as given, when and then. */
+/** Stock levels created with a new product. */
 import { Result } from "effect"
 import { describe, it } from "vitest"
 import { rowEvents } from "../../../../core/kernel/endpoints/crud-resource.ts"
@@ -66,7 +66,7 @@ const recording =
     Result.map(productStocked.decideOn(all, find(stores, {}), context), (events) => ({ events, result: {} }))
 
 describe("a new bulk product", () => {
-  it("gets an empty level at the default store, else at the first store, else no level", () => {
+  it("gets an empty level at the default store, or else at the first store if there is one", () => {
     given(store(1), store(2, true))
       .when(recording(product(5, bulk)))
       .thenEvents(level(5, 2))

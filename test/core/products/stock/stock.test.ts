@@ -186,7 +186,7 @@ describe.each(engines)("stock on %s", (engine) => {
       const errors = await refused(moved(units[0]!, S), "store_id")
       expect(errors.store_id[0]).toContain("It is out with")
     })
-    it("warns, is rejected or succeeds by the shortage policy if orders at its store need it", async () => {
+    it("warns, is rejected or succeeds by the shortage policy if an order at its store needs the unit", async () => {
       const store = await w.store({ name: "Depot" })
       const { id, units } = await w.units(store, 2)
       const order = await w.order(id, 1, { store_id: store, ...next_year })
@@ -203,7 +203,7 @@ describe.each(engines)("stock on %s", (engine) => {
       await w.must("PUT", `/stores/${store}`, { shortage_policy: "allow" })
       expect((await moved(units[0]!, S)).body.meta).toBeUndefined()
     })
-    it("warns about orders that accept any unit, too", async () => {
+    it("warns about orders that need any unit of the product, although none is allocated", async () => {
       const { id, units } = await w.units(S, 2)
       await w.order(id, 2, { store_id: S, ...next_year })
       expect((await moved(units[1]!, 1)).body.meta.warnings).toHaveLength(1)

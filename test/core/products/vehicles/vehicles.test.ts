@@ -82,7 +82,7 @@ describe.each(engines)("vehicles on %s", (engine) => {
     expect(refusedOn(await activate())).toEqual([422, ["registration"]])
     expect((await w.put(`${path}/${first.id}`, { is_active: false })).status).toBe(200)
     expect((await activate()).status).toBe(200)
-    // Deleted, its plate is free; and any number of vehicles have none.
+    // Deleting a vehicle frees its plate, and any number of vehicles may have none.
     expect((await w.remove(`${path}/${inactive.id}`)).status).toBe(204)
     expect((await w.put(`${path}/${first.id}`, { is_active: true })).status).toBe(200)
     for (const registration of [null, "", " - "]) await make({ name: "Trailer", registration })
