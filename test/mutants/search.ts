@@ -71,7 +71,7 @@ export const search_mutants: ReadonlyArray<Mutant> = [
     "an order is named to users who may not see orders",
     "shownOrder",
     { find: 'sees("subject")', replace: "id > 0" },
-    "names no order to users who see none"
+    "names no order to users without access to orders"
   ),
   where(
     "a customer is named to users who may not see customers",

@@ -10,7 +10,7 @@ export const today_mutants: ReadonlyArray<Mutant> = [
     "a store's day follows the company's time zone",
     "clocksFor",
     { find: "clock(zoneOf(row.timezone))", replace: "clock(company)" },
-    "lists today's dispatches by the store's clock"
+    "lists today's dispatches in the store's time zone"
   ),
   day(
     "orders that should have left yesterday are omitted",
@@ -58,7 +58,7 @@ export const today_mutants: ReadonlyArray<Mutant> = [
     "allocated units count as packed",
     "piecesOfLine",
     { find: "of(prepared)", replace: "of(0)" },
-    "counts allocated units as not packed"
+    "counts units as packed once prepared or dispatched, not while only allocated"
   ),
   within("papers", lists)(
     "proformas count as outstanding",

@@ -221,7 +221,7 @@ describe("the lines of a feed", () => {
 })
 
 describe("the feed of a person or of everybody", () => {
-  it("is named after the person, or has the name All Activities", () => {
+  it("is named after the person, or All Activities, and is sent as an iCalendar file", () => {
     expect([feedName(null), feedName("Ann O'Neil")]).toEqual(["Flightcase — All Activities", "Flightcase — Ann O'Neil"])
     expect(feedHeaders).toEqual({
       "content-type": "text/calendar; charset=utf-8",

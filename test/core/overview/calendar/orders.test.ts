@@ -74,7 +74,7 @@ describe("an order in a calendar", () => {
         ends: "2026-07-01T09:30:00Z",
         ...shown
       },
-      // The hire ends with a day of the store, so that it is back on that day.
+      // The hire ends with a store's day, so the return fills that day.
       "order-9-return@hire.example": {
         summary: "Back: 12 Gala; summer, big (Acme Events)",
         location: "Town Hall, Dock 3, LS2 2BB, Leeds",
@@ -84,7 +84,7 @@ describe("an order in a calendar", () => {
       }
     })
   })
-  it("fills whole days by the store's clock", () => {
+  it("fills whole days in the store's time zone", () => {
     const days = order({ starts_at: "2026-06-30T23:00:00.000Z" })
     expect(events(days, ["orders"])["order-9@hire.example"]).toMatchObject({ starts: "2026-07-01", ends: "2026-07-04" })
     expect(events(days, ["orders"], { ...names, zone: "UTC" })["order-9@hire.example"]).toMatchObject({
@@ -136,7 +136,7 @@ describe("an order in a calendar", () => {
       )
     ).toEqual(done)
   })
-  it("is absent without dates or if it ended before the feed starts, and needs only one of its dates", () => {
+  it("is absent if it has no dates or ended before the feed starts, and needs only one date", () => {
     expect(events(order({ starts_at: null, ends_at: null }))).toEqual({})
     expect(events(order({ starts_at: "2025-01-01T09:00:00.000Z", ends_at: "2025-12-01T09:00:00.000Z" }))).toEqual({})
     const uids = (more: Partial<OpportunityRow>) =>
@@ -144,7 +144,7 @@ describe("an order in a calendar", () => {
     expect(uids({ starts_at: "2025-01-01T09:00:00.000Z" })).toEqual(["order-9", "order-9-return"])
     expect(uids({ ends_at: null })).toEqual(["order-9", "order-9-dispatch"])
   })
-  it("omits names its reader may not see and missing values", () => {
+  it("omits missing names and values", () => {
     const nowhere = { venue: null, store: null, delivery_address: null, collection_address: null }
     const none = { ...nowhere, customer: null, zone: "UTC" }
     expect(events(order({ number: null }), ["orders"], none)["order-9@hire.example"]).toMatchObject({
@@ -156,7 +156,7 @@ describe("an order in a calendar", () => {
 })
 
 describe("the kinds of entries in a calendar", () => {
-  it("are activities by default, and are always written in the same order", () => {
+  it("are activities by default, and are written and read in one order only", () => {
     expect(chosenKinds(undefined)).toEqual(["activities"])
     expect(chosenKinds([])).toEqual(["activities"])
     expect(chosenKinds(["returns", "orders", "returns"])).toEqual(["orders", "returns"])

@@ -1,4 +1,4 @@
-/** Misspelt input, deleted rows, and locations of units as text. */
+/** Search with accents and special characters, deleted rows, and locations of units as text. */
 import { Effect } from "effect"
 import { beforeAll, describe, expect, it } from "vitest"
 import { insert } from "../../../../core/kernel/tables/table.ts"
@@ -112,7 +112,7 @@ describe.each(engines)("search in edge cases, on %s", (engine) => {
       text: "in quarantine (hot smell), expected back Sat 20 Jun 09:00, Main Warehouse, Rack 3",
       service: [{ state: "quarantine", quantity: 1, reason: "hot smell" }]
     })
-    // Why is for those who may see the stock.
+    // Users who may see stock also see the reason.
     expect((await where("fr-1", viewerWith(["stock.view", "opportunities.view"], ["*"]))).service[0].reason).toBe(
       "hot smell"
     )
@@ -190,14 +190,14 @@ describe("the location of a unit in search results", () => {
     expect(place({ is_gone: true })).toBe("gone")
     expect(place({ is_gone: true, given_back_at: now })).toBe("given_back")
     expect(place({}, "lost", 2)).toBe("lost")
-    // It is out, whatever is planned with it.
+    // A unit that is out counts as out, even if it is due for repair.
     expect(place({}, "in_repair", 2)).toBe("out")
     expect(place({}, "quarantine", 4)).toBe("quarantine")
     expect(place({}, undefined, 4)).toBe("returned")
     expect(place({}, undefined, 1)).toBe("prepared")
     expect(place({ starts_at: "2026-07-01T00:00:00.000Z" })).toBe("not_here_yet")
   })
-  it("includes the return time by the store's clock, without the date on the same day", () => {
+  it("includes the return time in the store's time zone, without the date on the same day", () => {
     const at: Whereabouts = {
       place: "out",
       store_id: 1,

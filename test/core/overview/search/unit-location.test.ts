@@ -30,13 +30,13 @@ describe.each(engines)("the location of a found unit, on %s", (engine) => {
       place: "out",
       order: { id: gala, subject: "Gala", member_name: "Acme" }
     })
-    // Availability shows an order's subject and dates to others.
+    // `availability.view` also shows an order's subject and dates.
     expect(await whereIs("CAM-ALONE", ["stock.view", "availability.view"])).toMatchObject({
       place: "out",
       order: { id: gala, subject: "Gala", member_name: null }
     })
   })
-  it("names no order to users who see none", async () => {
+  it("names no order to users without access to orders", async () => {
     const where = await whereIs("CAM-ALONE", ["stock.view"])
     expect(where).toMatchObject({ place: "out", order: null })
     expect(where.text).not.toContain("Gala")
@@ -118,7 +118,7 @@ describe.each(engines)("the location of a found unit, on %s", (engine) => {
     await s.done(goes, "out", `container:${id}`)
     expect(await whereIs("TRU-1", everything)).toMatchObject({ place: "out", order: { subject: "Goes" } })
     await s.done(goes, "in", `container:${id}`)
-    // A case that is back keeps no order; it has not come back from the one it is put aside for.
+    // A returned case names no order: it has not returned from the order it is allocated to.
     expect(await whereIs("TRU-1", everything)).toMatchObject({ place: "returned", order: null })
   })
   it("names no order that a unit in quarantine is only allocated to", async () => {

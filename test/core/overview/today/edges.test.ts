@@ -1,4 +1,4 @@
-/** Days as clocks and trade make them: zones, clock changes, midnight, parts back, kits, credits, sub-hire, roles. */
+/** Edge cases of the day: zones, clock changes, midnight, partial returns, kits, credits, sub-hire and roles. */
 import { beforeAll, describe, expect, it } from "vitest"
 import { type App, engines, viewerWith } from "../../../app.ts"
 import { appHouse, refused } from "../../../app-house.ts"
@@ -94,7 +94,6 @@ describe.each(engines)("the day's lists at the edges of a day, on %s", (engine) 
     await moved(cable, "dispatch", 2)
     expect(await counts()).toBe(2)
     await moved(cable, "dispatch", 0.5)
-    // All of it has gone: it is on the list no longer.
     expect(await counts()).toBeUndefined()
   })
   it("count a kit as dispatched once all its serialised parts are, and omit its order once all kits are", async () => {

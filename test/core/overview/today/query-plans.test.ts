@@ -1,4 +1,4 @@
-/** The day and searches use indexes, never table scans. */
+/** The day's lists and searches use indexes, never table scans. */
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { Store } from "../../../../core/kernel/store/store.ts"
@@ -11,7 +11,7 @@ import { serve, type Serving } from "../../../server/serving.ts"
 const now = "2026-06-18T12:00:00.000Z"
 const asked = { viewer: owner, settings: {}, now }
 
-/** A line that goes through a whole table, or through an index from one end to the other. */
+/** True if a line of a plan scans a whole table or a whole index. */
 const isWhole = (line: string): boolean =>
   /Seq Scan on/.test(line) || (/^SCAN \w+( USING (COVERING )?INDEX .*)?$/.test(line) && !/VIRTUAL TABLE/.test(line))
 
@@ -42,9 +42,9 @@ describe.each(both_engines)("queries on %s", (engine) => {
   })
 })
 
-it("a search scans no table although SQLite's statistics call the indexes useless", async () => {
+it("a search scans no table even if SQLite's statistics make the indexes look useless", async () => {
   const server = await serve("sqlite")
-  // As `analyze` leaves it of 100,000 rows of which all have the same in every column: nothing, say.
+  // Statistics of 100,000 rows with equal values in every column, by which no index narrows a search.
   const analyzed = Effect.gen(function* () {
     const { run } = yield* Store
     yield* run("analyze")

@@ -27,7 +27,7 @@ describe.each(engines)("the day's work, on %s", (engine) => {
   }
   const subjects = (list: { orders: ReadonlyArray<{ subject: string }> }) => list.orders.map(({ subject }) => subject)
 
-  it("lists today's dispatches by the store's clock, with the packed quantity", async () => {
+  it("lists today's dispatches in the store's time zone, with the packed quantity", async () => {
     // 00:30 on Friday in London, and 23:30 on Thursday there.
     await order("tomorrow", "2026-06-18T23:30:00Z", "2026-06-20T12:00:00Z")
     const late = await order("tonight", "2026-06-18T22:30:00Z", "2026-06-20T12:00:00Z")
@@ -127,7 +127,7 @@ describe.each(engines)("the day's work, on %s", (engine) => {
     const hire = { starts_at: "2026-06-21T08:00:00Z", ends_at: "2026-06-22T08:00:00Z" }
     const soon = await orderOf(scarce, 3, { subject: "lacking", ...hire })
     expect(subjects((await today()).short)).toEqual(["lacking"])
-    // Partly out it lacks the rest; wholly out it lacks nothing, however many were promised.
+    // A partly dispatched order lacks the rest; a fully dispatched one lacks nothing, even if overbooked.
     await bookOut(soon, 1)
     expect(subjects((await today()).short)).toEqual(["lacking"])
     await bookOut(soon, 2)
@@ -169,7 +169,7 @@ describe.each(engines)("the day's work, on %s", (engine) => {
     })
   })
 
-  it("counts allocated units as not packed", async () => {
+  it("counts units as packed once prepared or dispatched, not while only allocated", async () => {
     const product = await w.serialised()
     const units = [await w.labelled(product), await w.labelled(product), await w.labelled(product)]
     const evening = { starts_at: "2026-06-18T16:00:00Z", ends_at: "2026-06-18T20:00:00Z" }
