@@ -95,7 +95,7 @@ describe("plain and exact arithmetic", () => {
   })
 })
 
-/** Largest remainder method with integers of any size. */
+/** Allocates by the largest remainder method, with integers of any size. */
 const told = (total: number, weights: ReadonlyArray<number>): ReadonlyArray<number> => {
   const clamped = weights.map((weight) => BigInt(Math.max(0, weight)))
   const shares = clamped.every((weight) => weight === 0n) ? weights.map(() => 1n) : clamped

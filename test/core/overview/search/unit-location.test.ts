@@ -79,7 +79,7 @@ describe.each(engines)("the location of a found unit, on %s", (engine) => {
   const everything = ["stock.view", "opportunities.view", "members.view", "containers.view"]
   const onOrder = (subject: string, item_id: number, quantity: number) =>
     s.order([{ item_id, quantity }], { subject, ...dates() })
-  /** A sealed case of a product of its own, with one unit in it. */
+  /** Creates a sealed case of a new product, with one unit in it. */
   const flightCase = async (availability_mode: string, asset_number: string, packed: string, name: string) => {
     const [flight, product] = [await w.serialised(), await w.serialised()]
     await w.put(`/products/${flight}/container_template`, { is_containerable: true, availability_mode })

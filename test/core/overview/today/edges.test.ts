@@ -186,7 +186,7 @@ describe.each(engines)("the day's lists at the edges of a day, on %s", (engine) 
     expect(await seen(["opportunities.view"])).toEqual([false, false, false])
     expect(await seen(["opportunities.view", "invoices.view"])).toEqual([true, false, false])
     expect(await seen(["opportunities.view", "purchase_orders.view"])).toEqual([false, true, true])
-    // A token that may read orders only gets no amounts, whatever its user may see.
+    // A token that may read only orders gets no amounts, whatever its user may see.
     expect(await seen(["opportunities.view", "invoices.view"], ["opportunities:read"])).toEqual([false, false, false])
     const without_names = await today("London", "2026-10-29", viewerWith(["opportunities.view"], ["*"]))
     expect(without_names.going_out.orders.every((one) => !("charge_total" in one))).toBe(true)

@@ -20,7 +20,7 @@ const request = (over: Partial<RateRequest>): RateRequest => ({
 })
 const breakdown = (over: Partial<RateRequest>) => Result.getOrThrow(calculateRate(request(over)))
 
-/** `leeway_minutes=30 last_day_cutoff=09:00` as an object. */
+/** Reads `leeway_minutes=30 last_day_cutoff=09:00` as an object. */
 const options = (text: string): { [key: string]: string | number } =>
   Object.fromEntries(
     text

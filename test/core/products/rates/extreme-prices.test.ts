@@ -1,4 +1,4 @@
-/** Extreme input gets a clear refusal or the right answer, in time that does not grow with the figures sent. */
+/** Extreme prices are rejected or calculated exactly, in time that does not grow with the length of the hire. */
 import { Result } from "effect"
 import { beforeAll, describe, expect, it } from "vitest"
 import { calculateRateMinor, type RateRequest } from "../../../../core/pricing/pricing/engine.ts"

@@ -226,8 +226,8 @@ describe.each(engines)("product rates on %s", (engine) => {
       // The store's own time zone does not matter.
       const far = await w.create("/stores", { name: "Far", timezone: "Pacific/Auckland" })
       expect((await price(product, { ...utc, store_id: far.id })).meta.resolved).toBe(false)
-      // 00:30 to midnight of the third: 47.5 hours. In UTC the same hire begins a day earlier, before the rate is
-      // valid.
+      // 00:30 to the start of the third, by the cut-off: 47.5 hours. In UTC the same hire begins a day earlier, before
+      // the rate is valid.
       expect(await price(product, local)).toMatchObject({ rate_breakdown: { units: 2 }, meta: { resolved: true } })
       expect(await price(product, utc)).toMatchObject({
         rate_breakdown: { units: 3, total: "0.00" },

@@ -13,7 +13,7 @@ import { countByMinutes, type CountedClaim } from "./minute-count.ts"
 /** Window starts some hours before each zone's clock changes, forward and back; the last zones have one start. */
 const changes: ReadonlyArray<readonly [zone: string, forward: string, back?: string]> = [
   ["Australia/Lord_Howe", "2026-10-03T06:20Z", "2026-04-04T04:20Z"],
-  ["Asia/Kathmandu", "1985-12-31T10:00Z", "2026-07-01T10:00Z"], // by a quarter of an hour in 1986, never again
+  ["Asia/Kathmandu", "1985-12-31T10:00Z", "2026-07-01T10:00Z"], // by a quarter of an hour, in 1986 only
   ["America/Sao_Paulo", "2018-11-03T16:00Z", "2019-02-16T12:00Z"], // at midnight, which does not exist or comes twice
   ["America/New_York", "2026-03-07T20:00Z", "2026-10-31T20:00Z"],
   ["Europe/London", "2026-03-28T16:00Z", "2026-10-24T16:00Z"],
@@ -242,6 +242,6 @@ describe.each<Resolution>([...resolutions])("availability through the API, %s", 
     }
   })
 })
-/** The part of a claim inside a day: a slot that straddles midnight is judged by its part of each day. */
+/** Part of a demand inside a day: a slot across midnight counts for each day only the demands of that day. */
 const cut = (one: CountedClaim, from: number, to: number): ReadonlyArray<CountedClaim> =>
   one.from < to && one.to > from ? [{ ...one, from: Math.max(one.from, from), to: Math.min(one.to, to) }] : []

@@ -76,7 +76,7 @@ describe("the calendar grid", () => {
   })
 
   it("assigns an hourly slot that spans midnight of a half-hour zone to the day of its demand", () => {
-    // A claim from local midnight in Kolkata (18:30Z) touches the 18:00Z hour, but not the day before.
+    // A demand from local midnight in Kolkata (18:30Z) touches the 18:00Z hour, but not the day before.
     const given = snapshot({
       zone: "Asia/Kolkata",
       resolution: "hourly",

@@ -1,4 +1,4 @@
-/** Extensions combined with previews, cases, suppliers, invoices, and changing clocks. */
+/** Extensions combined with previews, cases, suppliers, invoices and clock changes. */
 import { describe, expect, it, vi } from "vitest"
 import { engines } from "../../../../app.ts"
 import { appHouse } from "../../../../app-house.ts"

@@ -104,7 +104,7 @@ describe.each(engines)("shortages in all responses on %s", (engine) => {
       const { shortages } = (await w.get(`${long}/shortages`)).body
       return [requested_quantity, shortage_quantity, shortages.map((one) => one.shortfall)]
     }
-    // One is out, one is to go.
+    // One is out, one is still to be dispatched.
     expect(await said()).toEqual([2, 0, []])
     await order(2, { starts_at: "2029-05-02T09:00:00Z", ends_at: "2029-05-05T17:00:00Z" })
     expect(await said()).toEqual([2, 1, [1]])

@@ -10,7 +10,7 @@ const may = { starts_at: "2031-05-01T09:00:00Z", ends_at: "2031-05-05T17:00:00Z"
 describe.each(engines)("dispatch and return on %s", (engine) => {
   const w = appHouse(engine)
 
-  /** An order of one line with `units` units allocated; `at` is the path of the line. */
+  /** Creates an order of one line with `units` units allocated; `at` is the line's path. */
   const orderWith = async (units: number, quantity = units) => {
     const product = await w.serialised()
     const ids: Array<number> = []
