@@ -173,9 +173,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     within: "rolesSlice",
     find: "!hasOnePermission(input.viewer, key)",
     replace: "false",
-    killed_by: [
-      { file: "test/core/people/users/rights.test.ts", test: "can %s with all permissions involved, and not otherwise" }
-    ]
+    killed_by: [{ file: "test/core/people/users/rights.test.ts", test: "can %s only with all permissions involved" }]
   },
   {
     name: "a token may request a login code for a user with more permissions",
@@ -196,8 +194,6 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     within: "missingRight",
     find: "!hasOnePermission(viewer, permission)",
     replace: "permission === undefined",
-    killed_by: [
-      { file: "test/core/people/users/rights.test.ts", test: "can %s with all permissions involved, and not otherwise" }
-    ]
+    killed_by: [{ file: "test/core/people/users/rights.test.ts", test: "can %s only with all permissions involved" }]
   }
 ]

@@ -95,7 +95,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: engine_test,
-        test: "report a missing permission or ability before an invalid body, also to the owner",
+        test: "report an inactive user, missing permission or missing ability before an invalid body, also to the owner",
         engine: "sqlite"
       }
     ]
@@ -207,7 +207,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/people/members/personal-data.test.ts",
-        test: "is kept while an account is in use; once deactivated, the user loses name and e-mail address, too",
+        test: "cannot be erased while the account is in use; later the user's name and e-mail address are erased, too",
         engine: "sqlite"
       }
     ]
@@ -243,7 +243,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/kernel/store/store.test.ts",
-        test: "are served from memory after they are written in a transaction, until something may have changed them",
+        test: "read by key equal the stored ones after every kind of change in the same transaction",
         engine: "sqlite"
       }
     ]

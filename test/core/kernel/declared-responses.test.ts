@@ -111,7 +111,7 @@ describe("responses of an endpoint", () => {
     get("/api/v1/lamps/count", { ...draft, answer: counted, run: () => Effect.succeed(ok({ lamps: "1", last: null })) })
     // @ts-expect-error a body where none is declared
     postQuery("/api/v1/lamps/count", { ...draft, run: () => Effect.succeed(ok({ lamps: 1 })) })
-    // A refusal in its own form is declared beside the response.
+    // Rejections with a body of their own are declared in `error_answers`.
     postQuery("/api/v1/lamps/count", {
       ...draft,
       answer: counted,
@@ -119,7 +119,7 @@ describe("responses of an endpoint", () => {
       run: () => Effect.succeed({ status: 409, body: { held_by: "Ann" } })
     })
   })
-  it("are built from a result that is type-checked against its Schema", () => {
+  it("are built from a result that is checked against its Schema at compile time and when decoded", () => {
     const result = Shown.keys({ ids: list(integer()) })
     const base = { ...draft, answer: { lamps: integer() }, facts: () => Effect.void } as const
     const endpoint = command("POST", "/api/v1/lamps/many", {

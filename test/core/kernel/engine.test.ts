@@ -42,7 +42,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
       expect(await statusOf("PUT", `/lamps/${id}`, bad, nobody)).toBe(403)
       expect(await statusOf("GET", `/lamps/${id}`, undefined, nobody)).toBe(403)
     })
-    it("report a missing permission or ability before an invalid body, also to the owner", async () => {
+    it("report an inactive user, missing permission or missing ability before an invalid body, also to the owner", async () => {
       const id = await lamp()
       expect(await statusOf("PUT", `/lamps/${id}`, bad, viewerWith(all_permissions, ["lamps:read"]))).toBe(403)
       expect(await statusOf("PUT", `/lamps/${id}`, bad, viewerWith(["lamps.view"], ["lamps:write"]))).toBe(403)
@@ -61,7 +61,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
       expect(await statusOf("GET", "/lamps/%ff")).toBe(404)
       expect(await statusOf("GET", "/nope")).toBe(404)
     })
-    it("are 405 for an unsupported method, with the supported ones in Allow", async () => {
+    it("are 405 with Allow for an unsupported method, but not for PATCH or HEAD of a row", async () => {
       const refused = await w.remove("/lamps")
       expect([refused.status, refused.headers["allow"]]).toEqual([405, "GET, POST"])
       const id = await lamp()
@@ -191,7 +191,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
   })
 
   describe("database constraints", () => {
-    it("report a uniqueness violation at its field, on create and on update", async () => {
+    it("report a uniqueness violation at its field, on create and update, until the other row is deleted", async () => {
       const id = await lamp({ asset_number: "U-1", batch: "b", count: 1 })
       const other = await lamp({ asset_number: "U-2", batch: "b", count: 2 })
       ;(await lamp(), await lamp())
@@ -222,7 +222,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
       ] as const) {
         expect(await snapshot(one, from, to)).toBe(422)
       }
-      // An empty window holds nothing.
+      // An empty window overlaps none.
       expect(await snapshot(one, "2026-08-03", "2026-08-03")).toBe(200)
     })
   })

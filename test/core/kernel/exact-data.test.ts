@@ -122,7 +122,7 @@ describe("data of stored events", () => {
     const data = { id: 7 }
     expect(decodeData(plain, data)).toBe(data)
   })
-  it("is upcast and then decoded, or rejected if that is not enough", () => {
+  it("is upcast and decoded, or rejected if the upcast data does not match its Schema", () => {
     expect(decodeData(lit, { id: 7, kilowatts: 2, colour: "red" })).toEqual({ id: 7, watts: 2_000 })
     expect(() => decodeData(lit, { id: 7, kilowatts: "2" })).toThrow(/stored lamp\.lit.*watts/s)
   })

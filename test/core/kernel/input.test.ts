@@ -203,13 +203,13 @@ describe("reading a body", () => {
     [text({ format: "slug" }), ["a", "half-day-2"], ["A", "a--b", "-a", "a_b"]],
     [text({ length: 3 }), ["abc"], ["ab", "abcd"]]
   ])(
-    "accepts and rejects texts by their declared format, or by length if it is undefined: $type.format",
+    "checks a text's declared format, or its declared length if it has no format: $type.format",
     (field, good, bad) => {
       expect(good.map((raw) => value(field, raw))).toEqual(good)
       expect(bad.map((raw) => value(field, raw))).toEqual(bad.map(() => refused))
     }
   )
-  it("stores currency and country codes in capitals", () => {
+  it("reads currency and country codes in capitals, and rejects unknown ones", () => {
     expect([value(text({ format: "currency" }), "gbp"), value(text({ format: "country" }), " de ")]).toEqual([
       "GBP",
       "DE"
@@ -267,7 +267,7 @@ describe("fields of a body", () => {
     fixed: text({ create_only: true, nullable: true }),
     made: text({ computed: true, default: "x" })
   }
-  it("take their defaults on create if absent or null", () => {
+  it("take their defaults on create if absent or null, or are rejected if required", () => {
     const defaults = { told: null, cleared: null, counted: 7, reset: 7, must: 1, note: "", labels: [], fixed: null }
     expect(create(fields, { needed: "n" })).toMatchObject({ values: { needed: "n", ...defaults }, errors: {} })
     const nulls = Object.fromEntries(Object.keys(fields).map((name) => [name, null]))

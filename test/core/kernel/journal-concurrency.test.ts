@@ -9,7 +9,7 @@ import { openShopAt, type Place, placeOn, type Shop } from "./lamp-shop.ts"
 const writers_max = 8
 let place: Place
 let shops: ReadonlyArray<Shop>
-/** Each has its own pool, runtime and store, as separate processes would. */
+/** Each shop has its own pool, runtime and store, as separate processes would. */
 beforeEach(async () => {
   place = await placeOn("pg")
   const first = await openShopAt(place)

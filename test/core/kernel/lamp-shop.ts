@@ -148,7 +148,7 @@ const rackRegister = crudResource({
 
 const writes = { ability: "lamps:write", permission: "lamps.edit" } as const
 const touched = (id: number) => event(`lamp:${id}`, "lamp.updated", { id, label: "touched" })
-/** Where a command fails on purpose. */
+/** Body field that chooses the step at which the command fails. */
 const failureField = {
   at: choice(
     { facts: "Facts", decide: "Decide", respond: "Respond", respond_refusal: "Refusal in respond" },
@@ -334,11 +334,11 @@ export interface Shop {
   /** Externally visible state: projected tables, journal, document numbers. */
   readonly dump: () => Promise<{ readonly [table: string]: ReadonlyArray<unknown> }>
   readonly rebuild: () => Promise<void>
-  /** Path or address at which another process can open the same shop. */
   readonly close: () => Promise<void>
 }
 export interface Place {
   readonly engine: Engine
+  /** File path or Postgres URL by which shops are opened. */
   readonly at: string
   readonly gone: () => Promise<void>
 }

@@ -65,7 +65,7 @@ describe.each(both_engines)("a database on %s that is older than some seed data"
         )
       )
     )
-  /** As a release without views left it. */
+  /** Removes the views and their events, as if a release without views had written the database. */
   const forgetViews = (app: ServerApp) =>
     app.run(
       Effect.gen(function* () {
@@ -106,7 +106,7 @@ describe.each(both_engines)("a database on %s that is older than some seed data"
     expect(await rows(third, "custom_views")).toEqual(after)
   })
 
-  it("gives the system's rows later ids if the first ids are already taken", async () => {
+  it("gives the system views later ids if their fixed ids are taken", async () => {
     const first = await start()
     const names = (await rows(first, "custom_views")).map((view) => view.name)
     await forgetViews(first)
@@ -122,7 +122,7 @@ describe.each(both_engines)("a database on %s that is older than some seed data"
     ).toEqual(after.map((view) => `custom_view:${view.id}`))
   })
 
-  it("gets a later release's rows once, on Postgres from two servers at once, and deleted ones stay deleted", async () => {
+  it("gets a later release's seed rows once, even if two servers start together, and not again once deleted", async () => {
     await start()
     await stop()
     const both = await Promise.all(engine === "pg" ? [start([later]), start([later])] : [start([later])])

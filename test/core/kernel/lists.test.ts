@@ -84,14 +84,14 @@ describe.each(both_engines)("lists on %s", (engine) => {
       await w.remove(`/opportunities/${id}`)
       for (const query of ["", "archived=only", "archived=with"]) expect(await found(query)).not.toContain("deleted")
       expect(await found("archived=only")).toHaveLength(ids.size)
-      // Deleted rows are found by the action log's id, by which they can be restored.
+      // The action log has the ids of deleted opportunities, by which they can be restored.
       const { actions } = await get("/actions?q[action_eq]=opportunity.deleted")
       expect(actions.map((one) => one.auditable_id)).toEqual([id])
       expect((await post(`/opportunities/${id}/restore`)).opportunity.subject).toBe("deleted")
     })
   })
 
-  it("find a rate preset by its slug under the field's short name, preset", async () => {
+  it("find a rate preset by its slug under the alias preset", async () => {
     expect(
       (await get("/rate_definitions?q[preset_eq]=fixed-rate")).rate_definitions.map((one) => one.preset_slug)
     ).toEqual(["fixed-rate"])

@@ -42,7 +42,7 @@ const resources = [
 ]
 const named = new Map(resources.map((one) => [one.plural, one]))
 
-/** The include of a dotted name; always-present keys need none. */
+/** The include that a dotted name leads to; undefined if none is declared. */
 const includeOf = (resource: Resource, name: string): Include | undefined => {
   const [first = "", ...inner] = name.split(".")
   const include = resource.includes[snakeCase(first)]
@@ -52,7 +52,7 @@ const includeOf = (resource: Resource, name: string): Include | undefined => {
 }
 
 describe("documented list parameters", () => {
-  it.each(Object.entries(offered))("are all declared for %s: filters, sorts, includes and aliases", (plural, one) => {
+  it.each(Object.entries(offered))("are all declared for %s", (plural, one) => {
     const resource = named.get(plural)!
     const { archived = plural === "products", aliases = {}, filters, includes = [], related = [], sorts = [] } = one
     expect(filters.filter((name) => !resource.filters.includes(name))).toEqual([])
@@ -64,9 +64,9 @@ describe("documented list parameters", () => {
   })
 })
 
-/** Kinds of fields with one possible value, in which two rows cannot differ. */
+/** True for a choice with a single option, in which two rows cannot differ. */
 const hasOneValue = ({ type }: Field): boolean => type.kind === "choice" && Object.keys(type.labels).length === 1
-/** A value of a field: with `nth` 0 it sorts before that with 1. */
+/** A value for a field; the one for `nth` 0 sorts before the one for 1. */
 const valueOf = ({ type }: Field, column: string, nth: 0 | 1, seed: number): unknown => {
   switch (type.kind) {
     case "text":
@@ -109,7 +109,7 @@ const written = ({ type: shape }: Field, value: unknown): string =>
       ? (value as ReadonlyArray<string>)[0]!
       : String(value)
 
-/** Columns whose values only mean something together, or in their own format. */
+/** Values of columns that depend on each other or need a special format. */
 const meaningful: { readonly [table: string]: readonly [AnyRow, AnyRow] } = {
   opportunities: [
     { state: 0, status: 0 },
@@ -151,7 +151,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
   const first = new Map<Table, AnyRow>(),
     second = new Map<Table, AnyRow>()
   for (const { table } of resources) {
-    // References to two rows of one table differ from the other row's in any case.
+    // References differ as well: the first row refers to id 900001, the second to 900002.
     first.set(table, rowOf(table, 800_001, 0))
     second.set(table, rowOf(table, 800_002, 1))
   }
@@ -208,7 +208,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     }
   })
   it.each(resources.filter((one) => Object.keys(one.related).length > 0))(
-    "filter $plural by related rows",
+    "filter $plural by columns of related rows",
     async (resource) => {
       for (const [name, { column, table, via }] of Object.entries(resource.related)) {
         await apply({ op: "delete", table, key: first.get(resource.table)![via] as number })
@@ -219,7 +219,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     }
   )
   it.each(resources.filter((one) => Object.keys(one.includes).length > 0))(
-    "show what each include of $plural names",
+    "show each include of $plural on request, named in snake_case or camelCase",
     async (resource) => {
       const row = first.get(resource.table)!
       const shown = async (include: string): Promise<{ readonly [key: string]: unknown }> =>

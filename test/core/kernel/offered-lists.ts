@@ -1,5 +1,5 @@
 import { words } from "../../words.ts"
-/** Filters, sorts and includes by rules/conventions 3 to 6, by the resource's plural and as clients write them. */
+/** Filters, sorts and includes of a list, as clients write them (rules/conventions 3 to 6). */
 export interface Offered {
   readonly filters: ReadonlyArray<string>
   readonly sorts?: ReadonlyArray<string>

@@ -48,7 +48,7 @@ describe("a user's pattern", () => {
     expect(patternFrom("^\\w+ \\w+ \\w+$", 255)).toBeDefined()
     expect(patternFrom("^\\w+ \\w+ \\w+$", 100_000)).toBeUndefined()
   })
-  it("once accepted, comes to an end on a text of 255 characters that it nearly matches", () => {
+  it("once accepted, finishes on a text of 255 characters that nearly matches", () => {
     for (const pattern of ["^a*a*a*$", "a*a*b", "^(?:aa?){1,3}a*b$", "^[a-z.]+@[a-z]+\\.[a-z]{2,}$"]) {
       const worst = patternFrom(pattern, 255)
       expect(worst).toBeDefined()

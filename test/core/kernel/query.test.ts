@@ -8,7 +8,7 @@ const without = (...ids: ReadonlyArray<number>): ReadonlyArray<number> => everyo
 /** field_predicate=value → matching lamps. Several values are sent as `[]` each. */
 type Case = readonly [key: string, value: string | ReadonlyArray<string>, expected: ReadonlyArray<number>]
 
-/** Values of each key, and the lamps each matches. */
+/** Cases for each key and value, with the lamps that match. */
 const casesOf = (by: { readonly [key: string]: { readonly [value: string]: Case[2] } }): ReadonlyArray<Case> =>
   Object.entries(by).flatMap(([key, of]) => Object.entries(of).map(([value, found]): Case => [key, value, found]))
 

@@ -40,9 +40,7 @@ const racksOfLamps: Slice = {
   ]
 }
 const rackCreated = rowCreated(racks)
-/**
- * New racks are put on a floor: a reaction to a reaction. Refuses racks of lamps called "heavy", and more than three.
- */
+/** Puts new racks on a floor, as a reaction to a reaction; rejects racks of lamps called "heavy". */
 const floorsOfRacks: Slice = {
   name: "floors_of_racks",
   react: [
@@ -140,7 +138,7 @@ describe.each(both_engines)("reactions on %s", (engine) => {
     const { number_sequences: _before, ...kept } = before
     expect(after).toEqual(kept)
   })
-  it("load no facts without a subscriber, and end once no more events follow", async () => {
+  it("load their facts only for events that they subscribe to", async () => {
     const { body } = await shop.call("POST", "/api/v1/racks", { name: "Alone" })
     expect(reads).toEqual({ lamps: 0, racks: 1 })
     reads.racks = 0

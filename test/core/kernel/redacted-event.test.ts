@@ -26,7 +26,7 @@ describe("erasure in a partly visible event", () => {
     })
     expect(left(update(members, 7, { name: "Ada" }), isWithheld)).toMatchObject({ set: { name: anonymous_name } })
   })
-  it("leaves withheld data, so that the projected row equals the stored one", () => {
+  it("leaves withheld data, but removes an equal-looking value on the server, which withholds nothing", () => {
     const row = { id: 7, ...withheld }
     expect(left(insert(members, row), isWithheld)).toMatchObject({ row })
     expect(left(update(members, 7, withheld), isWithheld)).toMatchObject({ set: withheld })
@@ -52,7 +52,7 @@ describe("erasure in a partly visible event", () => {
     const data = redactedEventData("member.created", [insert(members, { id: 7, ...withheld })], undefined)
     expect(scrubbed(data, scrub, isWithheld)).toBe(data)
   })
-  it("gives the same rows when the journal is projected again", () => {
+  it("leaves rows projected from withheld values unchanged", () => {
     const data = redactedEventData("member.created", [update(members, 7, withheld)], undefined)
     const folded = (of: JsonObject) => {
       const event: StoredEvent = {

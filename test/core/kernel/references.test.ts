@@ -15,7 +15,7 @@ describe("references", () => {
   it("declare for every column the effect of deleting the target", () => {
     expect(every.filter(({ rule }) => rule === undefined).map(named)).toEqual([])
   })
-  it("are declared for every column named like an id", () => {
+  it("are declared for every column that ends in _id, _ids or _by, with listed exceptions", () => {
     const declared = new Set(every.map(named))
     const called = catalogue.tables.flatMap((table) =>
       Object.entries(table.columns)
@@ -35,7 +35,7 @@ describe("references", () => {
     ]
     expect(called.filter((name) => !declared.has(name) && !others.includes(name))).toEqual([])
   })
-  it("are declared for body fields named like ids, with listed exceptions", () => {
+  it("are declared for every body field that ends in _id or _ids, with listed exceptions", () => {
     const unnamed = (fields: Fields, path: string): ReadonlyArray<string> =>
       Object.entries(fields).flatMap(([name, { type: shape }]) => {
         const one = shape.kind === "list" ? shape.of.type : shape
@@ -204,7 +204,7 @@ describe.each(both_engines)("references on %s", (engine) => {
     await w.put(`/products/${product}`, { custom_fields: { colour: null } })
     expect((await w.remove(`/list_names/${list}/values/${value}`)).status).toBe(204)
   })
-  it("cannot be added by a command while the row is deleted", async () => {
+  it("cannot be added to a row that is deleted concurrently", async () => {
     for (let round = 0; round < 8; round++) {
       const S = await w.store()
       const [deleted, made] = await Promise.all([
@@ -252,7 +252,7 @@ describe.each(both_engines)("references on %s", (engine) => {
     }
     expect(await dangling()).toEqual([])
   })
-  it("keep concurrent additions to a list while another id is removed from it", async () => {
+  it("added to a list stay when another id is removed from it concurrently", async () => {
     for (let round = 0; round < (engine === "pg" ? 6 : 1); round++) {
       const rule = async () => (await w.create("/discount_rules", { ...percent, discount_value: 10 })).id as number
       const [gone, one, two] = [await rule(), await rule(), await rule()]
@@ -265,7 +265,7 @@ describe.each(both_engines)("references on %s", (engine) => {
       expect((await w.show(`/opportunities/${job}`)).discount_rule_ids).toEqual([one, two])
     }
   })
-  it("move to the kept stock level when their stock level is merged", async () => {
+  it("move to the kept product's stock level when products are merged", async () => {
     const product = async () => (await w.create("/products", { name: "Cable" })).id as number
     const [one, two] = [await product(), await product()]
     const levelOf = async (id: number) =>

@@ -63,7 +63,7 @@ describe("visibility of a table's rows", () => {
     expect(narrow).toEqual([])
   })
 
-  it("never shows the columns of a partial unique index without its condition", () => {
+  it("never shows the columns of a partial unique index without those of its condition", () => {
     const clashing = catalogue.tables.flatMap((one) =>
       (one.visibility?.granted_columns ?? [])
         .flatMap(({ to }) => named(to).map((key) => key.replace(".*", ".view")))

@@ -173,7 +173,7 @@ describe.each(both_engines)("a table outside the journal on %s", (engine) => {
     expect(upgraded.length).toBeGreaterThan(as_made.length)
     expect(await run(rows("pallets"))).toEqual([])
   })
-  it("is unchanged if a migration fails, and tables that the migration created are removed", async () => {
+  it("is unchanged if a migration fails, and tables that the failed start created are removed", async () => {
     await start(second)
     await run(fillSecond)
     const before = [await run(rows("crates")), await run(form("crates")), await run(done)]

@@ -88,10 +88,10 @@ describe.each(both_engines)("rows on %s", (engine) => {
     ["any", [{}, [], { a: { b: [1, "2", null, true] } }, { "ä": '"' }, "text", "123", "null", "", null]],
     ["any", [0, -1.5, 1e21, 9_007_199_254_740_993, 1e-7, true, false]],
     ["tags", [[], ["a", "a", ""], ["null", "[]", '"']]]
-  ])("keep every value of a column of kind %s", async (name, values) => {
+  ])("keep every value of the column %s", async (name, values) => {
     expect(await column(name, ...values)).toEqual(values)
   })
-  it("are committed or rolled back as the transaction's result says, and that result is returned", async () => {
+  it("are committed or rolled back by a condition on the result, which is returned either way", async () => {
     const work = (id: number) =>
       withStore((store) => store.rolledBack(Effect.as(store.apply([cell({ id })]), id), (result) => result === 2))
     expect([await work(1), await work(2), (await found()).map((row) => row["id"])]).toEqual([1, 2, [2]])
@@ -169,7 +169,7 @@ describe.each(both_engines)("rows on %s", (engine) => {
     expect(await images(remove(cells as unknown as Table, 4))).toEqual([])
     expect(await images(cell({ id: 4, amount: 4 }))).toEqual([[4, undefined]])
   })
-  it("are served from memory after they are written in a transaction, until something may have changed them", async () => {
+  it("read by key equal the stored ones after every kind of change in the same transaction", async () => {
     const values: Cell = {
       id: 1,
       text: "Ä",
@@ -224,7 +224,7 @@ describe.each(both_engines)("rows on %s", (engine) => {
     expect(written.map(([known]) => known?.amount)).toEqual([-5, 12, 12, 1, 1, 1, 1, 2, 4, 4, 5, 3, undefined])
     expect(written.map(([known]) => known?.text).slice(3, 9)).toEqual(words("Ä once alone within within within"))
   })
-  it("are read again in a transaction on Postgres, where others may have changed them", async () => {
+  it("are read again within a transaction on Postgres, where other transactions may have changed them", async () => {
     await apply(cell({ id: 1, text: "before" }), cell({ id: 2, text: "other" }))
     const read = await withStore((store) =>
       store.transaction(
@@ -247,7 +247,7 @@ describe.each(both_engines)("rows on %s", (engine) => {
       [now, now, "other"]
     ])
   })
-  it("are looked up by many keys at once, each once", async () => {
+  it("are returned once each for 12,000 keys, repeated keys among them", async () => {
     await apply(...Array.from({ length: 20 }, (_, at) => cell({ id: at + 1 })))
     const keys = [...Array.from({ length: 12_000 }, (_, at) => at + 10), 3, 3]
     const ids = await withStore((store) =>

@@ -57,7 +57,7 @@ describe.each(engines)("contact records on %s", (engine) => {
     expect((await w.post(path(999_999, kind), body)).status).toBe(404)
     expect((await w.get(path(one, kind))).body.meta.total).toBe(1)
   })
-  it("are rejected by field if invalid", async () => {
+  it("are rejected with an error at each invalid field", async () => {
     const member = await make("Careful")
     const errors = async (kind: string, body: object) =>
       Object.keys((await w.post(path(member, kind), body)).body.errors ?? {})

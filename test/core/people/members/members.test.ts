@@ -112,7 +112,7 @@ describe.each(engines)("members on %s", (engine) => {
       department: "Sound"
     })
   })
-  it("are rejected by field if invalid", async () => {
+  it("are rejected with an error at each invalid field", async () => {
     const errors = async (body: object) => Object.keys((await w.post("/members", body)).body.errors ?? {})
     expect(await errors({})).toEqual(["name", "membership_type"])
     expect(await errors({ name: "x", membership_type: "robot" })).toEqual(["membership_type"])
@@ -162,7 +162,7 @@ describe.each(engines)("members on %s", (engine) => {
     expect({ ...again.body.member, updated_at: "" }).toEqual({ ...(await show(member.id)), updated_at: "" })
     expect(again.body.member.day_cost).toBe("12.50")
   })
-  it("reject changes of a user's name, type and active flag, and its deletion", async () => {
+  it("reject deleting a user, becoming one, and changes of a user's name, type, location type and active flag", async () => {
     const user = await w.create("/users", { name: "Uma", email: `uma-${engine}@example.com`, active: true })
     const path = `/members/${user.member_id}`
     expect(

@@ -95,7 +95,7 @@ describe.each(engines)("personal data on %s", (engine) => {
     await post(`members/${id}/anonymise`)
     expect(await journal()).not.toContain("555-2368")
   })
-  it("is erased with the person it was recorded for after a merge moved it and the person was restored", async () => {
+  it("moved by a merge is erased with the restored person that it was recorded for", async () => {
     const member = async (name: string) =>
       (await post("members", { name, membership_type: "contact" })).body.member.id as number
     const [kept, person] = [await member("Kept"), await member("Wrongly Merged")]
@@ -122,7 +122,7 @@ describe.each(engines)("personal data on %s", (engine) => {
     expect((await post(`members/${archived}/anonymise`)).status).toBe(404)
     expect((await post("members/999999/anonymise")).status).toBe(404)
   })
-  it("is kept while an account is in use; once deactivated, the user loses name and e-mail address, too", async () => {
+  it("cannot be erased while the account is in use; later the user's name and e-mail address are erased, too", async () => {
     const user = (await post("users", { name: "Leaver", email: `leaver-${engine}@example.com`, active: true })).body
       .user
     const before = await journal()

@@ -66,7 +66,7 @@ describe("a user who manages users and roles", () => {
     const body = { name: "van", public_key: publicKeyOf(newSeed()) }
     return `sync/replicas/${(await create("sync/replicas", body, "replica", token)).id}`
   }
-  /** Requests on a user or role with `theirs`, each on its own rows. */
+  /** A request on a user, role, token or device with the permissions `theirs`, each on rows of its own. */
   type Asked = readonly [method: string, path: string, json?: object]
   const acts: ReadonlyArray<readonly [string, (theirs: ReadonlyArray<string>, actor: Actor) => Promise<Asked>]> = [
     ["change somebody's e-mail address", async (theirs) => ["PUT", await holder(theirs), { email: email() }]],
@@ -98,7 +98,7 @@ describe("a user who manages users and roles", () => {
     ["revoke somebody's device", async (theirs) => ["DELETE", await device(theirs)]]
   ]
 
-  it.each(acts)("can %s with all permissions involved, and not otherwise", async (_, act) => {
+  it.each(acts)("can %s only with all permissions involved", async (_, act) => {
     const wrong: Array<string> = []
     for (const [held, actor] of actors) {
       for (const theirs of sets) {

@@ -77,7 +77,7 @@ describe("the initial roles", () => {
     )
     expect(role("Read Only").filter((key) => !/\.(view|access)$/.test(key) || key === "costs.view")).toEqual([])
   })
-  it("can be given every permission that an endpoint requires", () => {
+  it("are granted from a list that has every permission an endpoint requires", () => {
     const asked = catalogue.endpoints.flatMap(({ name, permission }) =>
       (permission === null ? [] : [permission].flat())
         .filter((key: string) => !catalogue.permissions.some((one) => one.key === key))
@@ -96,7 +96,7 @@ describe.each(engines)("users on %s", (engine) => {
       { name: "Pat", email: `pat${++next}@example.com`, roles: ["Sales"], active: true, ...body },
       viewer
     )
-  /** A user with these roles, as the server sees them after login. */
+  /** Creates a user with these roles, and returns the viewer they are after login. */
   const viewerFor = async (...names: ReadonlyArray<string>): Promise<Viewer> => {
     const { id } = (await invite({ roles: names })).body.user
     return await w.app.run(
@@ -134,7 +134,7 @@ describe.each(engines)("users on %s", (engine) => {
     })
     expect((await w.show(`/users/${active.body.user.id}?include=member`)).member).toMatchObject({ name: "Pat" })
   })
-  it("are rejected by field for an invalid invitation", async () => {
+  it("are rejected with an error at each invalid field of the invitation", async () => {
     const errors = async (body: object) => Object.keys((await w.post("/users", body)).body.errors ?? {})
     expect(await errors({})).toEqual(["name", "email"])
     expect(await errors({ name: "x", email: "nobody", roles: "Sales" })).toEqual(["email", "roles"])
