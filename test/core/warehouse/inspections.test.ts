@@ -13,7 +13,7 @@ describe("a due date", () => {
   const level = { stock_category: 50, is_sub_hired: false, created_at: "2026-03-01T00:00:00.000Z" }
   const pat = { inspection_kind_id: 1, first_due_at: "2026-02-01T00:00:00.000Z" }
   const passed = { inspection_kind_id: 1, result: "pass", due_at: "2027-01-01T00:00:00.000Z" } as const
-  it("is the earliest due date of the inspection kinds that the unit's product needs", () => {
+  it("is the earliest one of the inspection kinds that the unit's product needs, or null if it needs none", () => {
     const loler = { inspection_kind_id: 2, first_due_at: "2026-09-01T00:00:00.000Z" }
     expect(inspectionDueAt(level, [pat], [passed])).toBe(passed.due_at)
     expect(inspectionDueAt(level, [pat, loler], [passed])).toBe(loler.first_due_at)
@@ -43,7 +43,7 @@ describe.each(engines)("inspections on %s", (engine) => {
   const free = async (product: number, store = 1) =>
     (await w.show(`/availability?product_id=${product}&store_id=${store}&date=2026-07-01`)).available
 
-  it("give units their due date by the product's interval or the inspection itself, and now if never inspected", async () => {
+  it("set a unit's due date by the product's interval or their own; a unit never inspected is due now", async () => {
     const [kind, other] = [await kindNamed(), await kindNamed(6)]
     const { id: product_id, units } = await w.units(1, 2)
     expect(await dueOf(units[0]!)).toBe(null)
@@ -99,7 +99,7 @@ describe.each(engines)("inspections on %s", (engine) => {
       [first.id]
     )
   })
-  it("are rejected for bulk stock, in the future, and if they failed but have a due date", async () => {
+  it("are rejected for bulk stock, in the future, with a past due date, and with any due date if they failed", async () => {
     const kind = await kindNamed()
     const { level, id } = await w.bulk(await w.store(), 3)
     const { units } = await w.units(1, 1)
@@ -262,7 +262,7 @@ describe.each(engines)("inspections on %s", (engine) => {
     expect(note.match(new RegExp(`Kind ${named} [0-9/]+`, "g"))).toEqual([`Kind ${named} 01/06/2026`])
     expect(JSON.stringify(await paperOf(w.app, order.id, "pick_list"))).not.toContain(`Kind ${named}`)
   })
-  it("leave the unit available before they are due, even for the day on which they become due", async () => {
+  it("leave a unit available while they are valid, even for the day on which they become due", async () => {
     await policy("block")
     const kind = await kindNamed(1)
     const { id: product_id, units } = await w.units(1, 1)

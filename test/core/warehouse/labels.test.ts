@@ -12,7 +12,7 @@ describe.each(engines)("labels on %s", (engine) => {
   const labelsOf = async (query: string) => (await w.get(`/labels?${query}`)).body.labels
   const codesOf = async (query: string) => (await labelsOf(query)).map(({ code }: { code: string }) => code)
 
-  it("have the first code that is unique to the unit, or else its id", async () => {
+  it("have the first scannable code that is unique to the unit, or else its id", async () => {
     const { id, units } = await w.units(w.S, 4)
     const [plain, both, twin, odd] = units
     await w.put(`/stock_levels/${plain}`, { asset_number: "LB-1", serial_number: "LB-S1", location: "Aisle 3" })
@@ -53,7 +53,7 @@ describe.each(engines)("labels on %s", (engine) => {
     expect(await codesOf("codes[]=LB-CABLE")).toEqual(["LB-CABLE"])
     await refused(w.get(`/labels?product_id=${(await w.bulk(w.S, 1)).id}`), "product_id")
   })
-  it("are rejected if nothing is named, and at each code that names nothing to label", async () => {
+  it("are rejected without a product, store or code, and at each code that names nothing to label", async () => {
     const { id } = await w.units(w.S, 1, { sku: "LB-HEAD" })
     await refused(w.get("/labels"), "codes")
     await refused(w.get("/labels?codes[]=LB-HEAD&codes[]=LB-NONE"), "codes.0", "codes.1")

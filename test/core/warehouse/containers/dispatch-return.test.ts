@@ -13,14 +13,14 @@ describe.each(engines)("containers on orders on %s", (engine) => {
     (await w.opportunity({ subject: "Gala", store_id: w.S, ...dates, ...more })).id as number
   const addLine = async (id: number, item_id: number, quantity = 1) =>
     w.must("POST", `/opportunities/${id}/items`, { name: "Line", item_type: "product", item_id, quantity })
-  /** Creates an order of the product, or of another one. */
+  /** Creates an order for the product, by default for a new bulk product. */
   const order = async (product?: number, more: object = {}) => {
     const id = await deal(more)
     await addLine(id, product ?? (await w.bulk(w.S, 1)).id)
     await w.confirm(id)
     return id
   }
-  /** Creates a sealed kit with one unit inside. */
+  /** Creates a sealed container with one unit inside, by default a kit. */
   const sealed = async (mode: "kit" | "hybrid" | "transport" = "kit", template: object = {}) => {
     const kit = await w.container(mode, { template })
     const inside = await w.gear()

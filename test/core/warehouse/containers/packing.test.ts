@@ -43,7 +43,7 @@ describe.each(engines)("packing on %s", (engine) => {
       expect(await make({ product_id: bulk.id, serialised_item_id: bulk.level })).toEqual([422, ["serialised_item_id"]])
       expect(await make({ product_id: other, serialised_item_id: housing })).toEqual([201, []])
     })
-    it("are rejected by field if invalid", async () => {
+    it("are rejected with an error at each invalid field", async () => {
       await refused(w.post("/containers", {}), "name")
       await refused(
         w.post("/containers", { name: "x".repeat(256), product_id: 99_999, store_id: "x", scan_mode: "individual" }),
@@ -63,7 +63,7 @@ describe.each(engines)("packing on %s", (engine) => {
       await w.act(made.body.container.id, "dissolve")
       expect((await make()).status).toBe(201)
     })
-    it("can be renamed; the scan mode changes only while they are open", async () => {
+    it("can be renamed until they are dissolved; the scan mode changes only while they are open", async () => {
       const kit = await w.container("kit")
       const patch = (body: object) => w.patch(`/containers/${kit.id}`, body)
       expect(
@@ -147,7 +147,7 @@ describe.each(engines)("packing on %s", (engine) => {
       const kit = await w.container("kit")
       expect(errorKeys(await w.act(kit.id, "pack", body))).toEqual([422, keys])
     })
-    it("keeps units booked elsewhere from becoming fixed parts or content of a kit", async () => {
+    it("rejects making packed units fixed parts or a kit's content while they are booked elsewhere", async () => {
       const hybrid = await w.container("hybrid")
       const part = await w.gear()
       const pool = { component_product_id: part.product, binding: "pool" }
@@ -168,7 +168,7 @@ describe.each(engines)("packing on %s", (engine) => {
       await w.put(`/products/${box.product}/container_template`, { availability_mode: "kit" })
       expect(await seen()).toEqual([0, "kit"])
     })
-    it("rejects deleting a packed unit or moving it to another store", async () => {
+    it("rejects deleting a packed unit or its case, and moving either to another store", async () => {
       const kit = await w.container("kit")
       const { unit } = await w.gear()
       await w.pack(kit.id, unit)
@@ -257,7 +257,7 @@ describe.each(engines)("packing on %s", (engine) => {
       expect((await nest(inner, null)).body.container).toMatchObject({ parent_container_id: null })
       await refused(w.act(outer, "seal"), "container")
     })
-    it("cannot be nested in itself, its content, two containers, another store or below two levels", async () => {
+    it("nests, unlike a case, but not in itself, its content, two containers, another store or a third level", async () => {
       const [outer, middle, inner, other] = [await box("A"), await box("B"), await box("C"), await box("D")]
       const kit = await w.container("transport")
       await refused(nest(kit.id, outer), "container")

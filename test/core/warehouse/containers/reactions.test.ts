@@ -263,7 +263,7 @@ describe("changing a case product", () => {
     source_id: item_id,
     container_id: 7
   })
-  /** The new demand, with the first free id. */
+  /** The event that reserves a unit by a new demand, with the first free id by default. */
   const nowHeld = (item_id: number, id = 1_001): NewEvent => ({
     ...held(item_id),
     data: {

@@ -7,7 +7,7 @@ import { caseHouse } from "./fixtures.ts"
 describe.each(engines)("states of containers on %s", (engine) => {
   const w = caseHouse(engine)
   describe("seal and unseal", () => {
-    it("seals a strict container only without unfilled slots and stray units; a free one with any", async () => {
+    it("seals a strict container only if it matches its template, and a free one with any content", async () => {
       const [part, stray] = [await w.units(w.S, 3), await w.gear()]
       const kit = await w.container("kit", { template: { slots: [{ product_id: part.id, quantity: 2 }] } })
       const seal = () => w.act(kit.id, "seal")
@@ -33,7 +33,7 @@ describe.each(engines)("states of containers on %s", (engine) => {
     it.each([
       ["now", "06-18", "06-20"],
       ["later on", "09-18", "09-20"]
-    ])("keeps a container sealed whose case is on an order %s", async (_, from, to) => {
+    ])("keeps a container sealed if its case is on an order %s", async (_, from, to) => {
       const kit = await w.container("kit")
       await w.pack(kit.id, (await w.gear()).unit)
       await w.act(kit.id, "seal")
@@ -43,7 +43,7 @@ describe.each(engines)("states of containers on %s", (engine) => {
   })
 
   describe("transfer", () => {
-    it("ends the old content rows and starts new ones, reserved by the new container", async () => {
+    it("ends the old content rows and starts new ones, and reserves the units only in a kit", async () => {
       const [kit, box] = [await w.container("kit"), await w.container("transport")]
       const [one, two] = [await w.gear(), await w.gear()]
       await w.pack(kit.id, one.unit, { position: "A" })
@@ -217,7 +217,7 @@ describe.each(engines)("states of containers on %s", (engine) => {
     ["dispatch", "dispatch"],
     ["return", "dispatch"],
     ["verify-checkin", "repack"]
-  ])("the operation %s requires containers.%s and containers:write", async (verb, permission) => {
+  ])("change by %s only with containers.%s and containers:write", async (verb, permission) => {
     const kit = await w.container("kit")
     const others = "view pack seal transfer dissolve repack dispatch".split(" ").filter((one) => one !== permission)
     const status = async (permissions: ReadonlyArray<string>, ability: string) => {

@@ -199,7 +199,7 @@ describe.each(engines)("scanning cases on %s", (engine) => {
   })
 
   it.each(["another", "the same"])(
-    "sends a unit returned without its case out on %s order while the case is away",
+    "dispatches a unit that came back without its case on %s order while the case is out",
     async (order) => {
       const [product, a, b] = await s.heads(2)
       const gig = await s.order([{ item_id: product.id, quantity: 2 }], dates(20, 22))
@@ -208,7 +208,7 @@ describe.each(engines)("scanning cases on %s", (engine) => {
       const box = await s.box([a!, b!])
       await s.done(gig, "out", box.barcode)
       await s.done(gig, "in", a!.asset_number)
-      // Its condition is checked on its own as well.
+      // The unit's check is recorded without its case as well.
       await s.done(gig, "in", a!.asset_number, { finalise: true })
       expect((await s.done(next ?? gig, "out", a!.asset_number)).taken_out_of).toMatchObject([
         { container_id: box.id, seal_broken: false, left: null }

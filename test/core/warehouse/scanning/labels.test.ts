@@ -113,7 +113,7 @@ describe.each(engines)("codes on labels and documents on %s", (engine) => {
       expect([code, (await find(code)) > 0]).toEqual([code, true])
   })
 
-  it("are reported as payment codes or web addresses if that is what they are", async () => {
+  it("are reported as payment codes, web addresses or unknown codes", async () => {
     const payment = ["BCD", "002", "1", "SCT", "", "Rentals", "DE02120300000000202051", "EUR12.50"].join("\n")
     expect((await scan("out", payment)).says).toContain("payment code")
     expect((await scan("in", "https://house.example/d/NoSuchThingAtAll")).says).toContain("this is an address")

@@ -11,7 +11,7 @@ const next_hire = { starts_at: "2026-09-04T09:00:00.000Z", ends_at: "2026-09-06T
 
 describe.each(engines)("a unit that goes from one order to the next on %s", (engine) => {
   const w = appHouse(engine, "2026-09-03T10:00:00.000Z")
-  /** A unit dispatched with the order Gala and allocated to a later one, Fair. */
+  /** Creates a unit that is out with the order Gala and allocated to a later one, Fair. */
   const betweenOrders = async () => {
     const product = await w.units(1, 1, { name: "Head" })
     const [unit = 0] = product.units

@@ -77,7 +77,7 @@ describe.each(engines)("times and units sent with a scan, on %s", (engine) => {
     expect(await times(second)).toEqual([[at(-60).scanned_at, null, null]])
   })
 
-  it("must not be before the return of a case's content", async () => {
+  it("must not be before the last return of a unit in the dispatched case", async () => {
     const [product, ...units] = await s.heads(1)
     const lines = [{ item_id: product.id, quantity: 1 }]
     const [first, second] = [await s.order(lines), await s.order(lines, dates(10, 12))]

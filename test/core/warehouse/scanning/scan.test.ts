@@ -155,7 +155,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect(back.body.meta).toBeUndefined()
   })
 
-  it("matches a code in another letter case if it is the only one", async () => {
+  it("finds a code in another letter case only if it belongs to one unit", async () => {
     const product = await w.serialised()
     for (const asset_number of ["Mixed-1", "Twin-1", "TWIN-1"]) await w.unit(product, 1, { asset_number })
     const at = await s.order([{ item_id: product, quantity: 3 }])
@@ -252,7 +252,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect(went).toEqual([...gig.items.map(({ id }) => id), 422])
   })
 
-  it("never reads a unit's code as a product's in another letter case, and rejects a quantity for a unit", async () => {
+  it("rejects a quantity with a unit's code in any letter case, and finds the unit without one", async () => {
     const product = await w.serialised()
     const unit = await w.unit(product, 1, { asset_number: "a-11" })
     const gig = await s.order([{ item_id: product, quantity: 5 }])
@@ -267,7 +267,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     }
   })
 
-  it("reads a bulk code with a quantity in another letter case, although a unit's code is closer", async () => {
+  it("reads a code with a quantity as the bulk product's in any letter case, even if a unit has it as well", async () => {
     const cable = await w.product({ sku: "cab-9" })
     await w.unit(await w.serialised(), 1, { asset_number: "Cab-9" })
     const gig = await s.order([{ item_id: cable, quantity: 5 }])

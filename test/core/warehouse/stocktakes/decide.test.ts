@@ -185,7 +185,7 @@ describe("lines of a stocktake", () => {
       ]
     ])
     const lost = new Map([[20, [{ quantity: 1, starts_at: at(2), ended_at: at(11) }]]])
-    // 43 held less 3 bought since; 12 out of which 5 left since; one was lost then, and is found by now.
+    // 43 held minus 3 bought since; 12 out minus 5 that left since; 1 lost then and found since.
     const [line] = countLines(facts({ levels: [held], scans, ledger, moves, lost, bulk_out: new Map([[4, 12]]) }))
     expect(line).toMatchObject({ expected: 43 - 3 - (12 - 5) - 1, counted: 32, status: "found", on_close: "nothing" })
   })

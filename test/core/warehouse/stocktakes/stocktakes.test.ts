@@ -9,7 +9,7 @@ const hire = { starts_at: "2026-06-18T09:00:00Z", ends_at: "2026-06-20T17:00:00Z
 describe.each(engines)("a stocktake on %s", (engine) => {
   const w = appHouse(engine)
   let minute = 0
-  /** Each step is a minute after the one before. */
+  /** Sets the clock one minute later than the last call did. */
   const tick = () => w.app.setClock(new Date(Date.parse("2026-06-18T12:00:00Z") + ++minute * 60_000).toISOString())
   beforeEach(tick)
 
@@ -283,7 +283,7 @@ describe.each(engines)("a stocktake on %s", (engine) => {
     expect((await level(outside)).service_state).toBe("in_service")
   })
 
-  it("rejects closing if nothing is counted or it has ended, and scans once it is closed", async () => {
+  it("rejects closing if nothing is counted or it has ended, and scans and cancelling once it is closed", async () => {
     const { store, units } = await shop(1)
     const id = await start(store)
     expect((await refused(close(id), "stocktake")).stocktake[0]).toContain("Nothing is counted yet")

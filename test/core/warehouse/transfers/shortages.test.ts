@@ -49,7 +49,7 @@ describe.each(engines)("resolving a shortage by a transfer on %s", (engine) => {
     })
   })
 
-  it("plans as much as the store has, or the quantity that is named", async () => {
+  it("plans as much as the other store has, or a requested quantity up to that", async () => {
     const { cable, line, path, resolve } = await short(3, 5)
     await refused(resolve({ lines: [{ opportunity_item_id: line, quantity: "4" }] }), "lines.0.quantity")
     await refused(resolve({ lines: [{ opportunity_item_id: line + 1_000_000 }] }), "lines.0.opportunity_item_id")

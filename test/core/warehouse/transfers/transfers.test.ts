@@ -187,7 +187,7 @@ describe.each(engines)("a transfer on %s", (engine) => {
     ])
   })
 
-  it("can be received before it is recorded as sent, which can be recorded later", async () => {
+  it("can be received before it is recorded as sent, and recorded as sent afterwards", async () => {
     const { codes, from, product, to } = await shop(2)
     const cable = await w.bulk(from, 10)
     const cables = { product_id: cable.id, quantity: 4 }
@@ -238,7 +238,7 @@ describe.each(engines)("a transfer on %s", (engine) => {
     expect(body.meta.warnings).toEqual([expect.stringMatching(words)])
   })
 
-  it("rejects units allocated, in quarantine or on another transfer, and keeps its own units from orders", async () => {
+  it("rejects allocated, quarantined, transferred, repeated and unknown units, and keeps its own from orders", async () => {
     const { codes, from, product, to, units } = await shop(4)
     const order = await w.order(product, 1, { store_id: from, starts_at: at(20), ends_at: at(22) })
     await w.allocate(order, units[0]!.id)
@@ -261,7 +261,7 @@ describe.each(engines)("a transfer on %s", (engine) => {
     await refused(w.put(`/stock_levels/${units[2]!.id}`, { store_id: to }), "store_id")
   })
 
-  it("moves a case with all its content", async () => {
+  it("moves a case with all its content, and rejects a packed unit on its own", async () => {
     const { codes, from, product, to, units } = await shop(3)
     const flight = await w.serialised()
     await w.update(`/products/${flight}/container_template`, { is_containerable: true })

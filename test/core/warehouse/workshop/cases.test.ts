@@ -4,12 +4,12 @@ import { engines } from "../../../app.ts"
 import { errorKeys, refused } from "../../../app-house.ts"
 import { caseHouse } from "../containers/fixtures.ts"
 
-describe.each(engines)("cases with stock out of service on %s", (engine) => {
+describe.each(engines)("cases and kits with stock out of service on %s", (engine) => {
   const w = caseHouse(engine)
   const move = (id: number, name: string) => w.post(`/stock_levels/${id}/${name}`, {})
   const manifest = async (id: number) => await w.show(`/containers/${id}/compliance`)
 
-  it("cannot take that stock in, nor be sealed or dispatched with it, and name its state in the manifest", async () => {
+  it("cannot be packed, sealed or dispatched with that stock, and name its state in the manifest", async () => {
     const box = await w.container("kit")
     const gear = await w.gear()
     await move(gear.unit, "quarantine")
@@ -42,7 +42,7 @@ describe.each(engines)("cases with stock out of service on %s", (engine) => {
     expect(no_dispatch.body.message).toContain("is in repair since")
   })
 
-  it("a case with content cannot be moved to another store, and neither can its units", async () => {
+  it("cannot be moved to another store while they have content, and neither can its units", async () => {
     const gear = await w.units(w.S, 1)
     const box = await w.container("hybrid")
     await w.pack(box.id, gear.units[0]!)
@@ -69,7 +69,7 @@ describe.each(engines)("cases with stock out of service on %s", (engine) => {
     expect(await w.free(product)).toBe(1)
   })
 
-  it("a kit is available only as often as its parts in service allow", async () => {
+  it("are available, if they are kits, only as often as their parts in service allow", async () => {
     const part = await w.units(w.S, 2)
     const kit = await w.bulk(w.S, 0, { is_kit: true })
     await w.post(`/products/${kit.id}/components`, { component_product_id: part.id, quantity: 1 })

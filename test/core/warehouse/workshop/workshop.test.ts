@@ -20,7 +20,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
   const assetsOf = (reply: Reply): ReadonlyArray<number> => reply.body.opportunity.items[0].assets.map(({ id }) => id)
   const headerOf = async (id: number) => await w.show(`/opportunities/${id}`)
   const shortage = async (id: number) => (await w.show(`/opportunities/${id}`)).has_shortage
-  /** Dispatches a unit with an order. */
+  /** Dispatches a unit with an order, and checks it in if a condition is given. */
   const out = async (condition?: number) => {
     const product = await w.serialised({ replacement_charge: "900.00" })
     const unit = await w.labelled(product)
@@ -132,7 +132,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
     expect((await level(good.unit.id)).service_state).toBe("in_service")
   })
 
-  it("deducts a unit damaged on hire once from stock, and still does so when it is due back", async () => {
+  it("deducts a unit damaged on hire from stock once, during the hire and after it", async () => {
     const { product, unit } = await out()
     await w.unit(product)
     await move(unit.id, "quarantine", { reason: "Damaged on site" })
