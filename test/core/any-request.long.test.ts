@@ -1,6 +1,6 @@
 /**
- * Any request to any endpoint in any state gets a response or a refusal, never a fault; and the journal reproduces the
- * result.
+ * Random requests to every endpoint get a response or a rejection, never an error, and the journal projects to the same
+ * tables again.
  */
 import { Effect } from "effect"
 import fc from "fast-check"
@@ -15,7 +15,7 @@ import { redactionFor } from "../../sync/protocol/redaction.ts"
 import { type App, type Engine, engines, openApp, viewerWith } from "../app.ts"
 import { share } from "../share.ts"
 
-/** Another walk: ANY_REQUEST_SEED=7. */
+/** Requests drawn per endpoint. Other requests are drawn with another seed, such as ANY_REQUEST_SEED=7. */
 const requests_per_endpoint: { readonly [engine in Engine]: number } = { sqlite: 30, pg: 8 }
 const junk = fc.constantFrom<unknown>(
   null,
@@ -53,7 +53,7 @@ const junk = fc.constantFrom<unknown>(
   "2026-02-30",
   JSON.parse('{"__proto__": {"x": 1}}')
 )
-/** A row of a table, whichever there is when the request is made. */
+/** Placeholder for a row of a table, chosen from those that exist when the request is sent. */
 class SomeRow {
   readonly table: string
   readonly place: number
@@ -68,7 +68,7 @@ const aRowOf = (table: string): fc.Arbitrary<unknown> =>
     { weight: 1, arbitrary: fc.constantFrom(0, -1, 999_999, 2 ** 53) }
   )
 type Rows = { readonly [table: string]: ReadonlyArray<AnyRow> }
-/** One of the newest rows, or any. */
+/** The row that a placeholder stands for: one of the newest, or any. */
 const rowAt = (rows: Rows, { table, place }: SomeRow): AnyRow | undefined => {
   const there = rows[table] ?? []
   return place % 2 === 0 ? (there.at(-1 - (place % 7)) ?? there.at(-1)) : there[place % there.length]
@@ -143,7 +143,7 @@ const aValue = ({ type }: Field): fc.Arbitrary<unknown> => {
       return aBody(type.fields, 12)
   }
 }
-/** Now and then something that does not belong there. */
+/** Draws a good value, and once in `weight` + 1 times junk. */
 const sometimes = (good: fc.Arbitrary<unknown>, weight: number): fc.Arbitrary<unknown> =>
   fc.oneof({ weight, arbitrary: good }, { weight: 1, arbitrary: junk })
 const aBody = (fields: Fields, weight: number): fc.Arbitrary<unknown> =>
@@ -229,7 +229,7 @@ const queryOf = (query: Asked["query"], rows: Rows): string => {
   )
   return `?${new URLSearchParams([...fields, ...query.filters] as Array<[string, string]>)}`
 }
-/** The path of a request as it is made; a row that belongs to another is found under that one. */
+/** Path and query of a request; a row nested under another gets the id of its own parent. */
 const pathOf = (endpoint: Endpoint, { path, query }: Asked, rows: Rows): string => {
   const params = endpoint.params as Params
   const ids: { [name: string]: unknown } = {}
@@ -269,7 +269,7 @@ describe.each(share(engines))("any request on %s", (engine) => {
       )
     )
 
-  /** Something to work with: requests take it away again. */
+  /** Creates rows to send requests about, as earlier requests may have deleted the others. */
   const furnish = async (): Promise<void> => {
     const make = async (path: string, body: object): Promise<number> => {
       const made = await app.call("POST", `/api/v1/${path}`, body)
@@ -332,7 +332,7 @@ describe.each(share(engines))("any request on %s", (engine) => {
         .sample(aRequest(endpoint), { numRuns: requests_per_endpoint[engine], seed: seed + at })
         .map((request, turn) => ({ endpoint, turn, ...request }))
     )
-    // Round by round, so that each finds what the others left.
+    // Takes endpoints in turns, so that each request finds rows that other endpoints wrote.
     drawn.sort((a, b) => a.turn - b.turn)
     let rows: Rows = {}
     for (const [at, { endpoint, ...asked }] of drawn.entries()) {
@@ -353,7 +353,7 @@ describe.each(share(engines))("any request on %s", (engine) => {
       }
     }
     expect(faults).toEqual([])
-    // A walk on which nothing ever succeeds would prove little.
+    // If hardly any request succeeds, the test proves little.
     expect((statuses.get(201) ?? 0) + (statuses.get(200) ?? 0)).toBeGreaterThan(drawn.length / 10)
   })
   it("leaves a journal that shows no costs to users without costs.view", async () => {

@@ -1,4 +1,4 @@
-/** The catalogue before all slices are loaded: what it answers by the first slices is what all of them answer. */
+/** The catalogue with only the first slices loaded gives the same answers as with all of them. */
 import { describe, expect, it } from "vitest"
 import { nounOf, nounsIn, type Verb, verbsOf } from "../../cli/derived/names.ts"
 import { catalogueOf } from "../../core/kernel/endpoints/endpoint.ts"
@@ -10,7 +10,7 @@ import type { Resource } from "../../core/kernel/endpoints/resource.ts"
 import { slices } from "../../core/slices.ts"
 import { openApp } from "../app.ts"
 
-/** An instance of its own: other tests in this process may have loaded all slices of theirs already. */
+/** A new instance of the catalogue, as other tests in this process may have loaded all slices of theirs. */
 const unloaded = async (name: string) => {
   const path = `../../core/catalogue.ts?${name}`
   const { catalogue }: typeof import("../../core/catalogue.ts") = await import(path)
@@ -25,13 +25,13 @@ const nameAt = (of: typeof first, method: string, path: string): string | undefi
 }
 
 describe("the first slices", () => {
-  it("are some of all slices, with less than half of the endpoints", () => {
+  it("are a part of all slices, with less than half of the endpoints", () => {
     expect(first.endpoints.length).toBeGreaterThan(30)
     expect(first.endpoints.length).toBeLessThan(whole.endpoints.length / 2)
     expect(first.tables.filter((table) => whole.table(table.name) !== table)).toEqual([])
     expect(first.endpoints.filter(({ name }) => whole.endpoint(name) === undefined)).toEqual([])
   })
-  it("match a path with the endpoint that all slices match it with, or with none", () => {
+  it("match a path with the same endpoint as all slices do, or with none", () => {
     const paths = whole.endpoints.flatMap((one) => whole.pathsOf(one).map(pathOf))
     const wrong = paths.filter((path) => {
       const name = nameAt(first, "GET", path)
@@ -39,8 +39,8 @@ describe("the first slices", () => {
     })
     expect(wrong).toEqual([])
   })
-  it("declare their resources as all slices do, but for includes that are rendered only on request", () => {
-    /** An include, the rows that others declare by the name of their resource. */
+  it("declare their resources as all slices do, except for computed includes", () => {
+    /** Name and declaration of an include, with the name of its resource in place of the resource. */
     const told = (of: Resource, name: string) => {
       const { resource, ...include } = { resource: undefined, ...of.includes[name] }
       return [name, include, resource?.().plural]
@@ -57,14 +57,14 @@ describe("the first slices", () => {
       expect(shown.map((name) => told(resource, name))).toEqual(shown.map((name) => told(of_all, name)))
     }
   })
-  it("give the command line the same verbs of the same nouns", () => {
+  it("give the command line the same nouns and verbs as all slices", () => {
     const [nouns, all_nouns] = [nounsIn(first.endpoints), nounsIn(whole.endpoints)]
     const nounsOf = (noun: string) => [nounOf(noun, nouns), nounOf(noun, all_nouns)] as const
     expect(all_nouns.map(nounsOf).filter(([noun, of_all]) => nouns.includes(noun) && noun !== of_all)).toEqual([])
     const lineOf = ({ endpoint, words }: Verb): string => `${words.join(" ")}: ${endpoint.name}`
     const lines = verbsOf(first.endpoints).map(lineOf)
     const begins = verbsOf(first.endpoints).map(({ words }) => `${words.join(" ")} `)
-    // A verb that continues another would be taken for an argument of it.
+    // Words that continue a verb would be taken for its arguments.
     const continued = verbsOf(whole.endpoints).filter(({ words }) =>
       begins.some((begin) => words.join(" ").startsWith(begin))
     )
@@ -74,7 +74,7 @@ describe("the first slices", () => {
 })
 
 describe("the catalogue", () => {
-  it("reads what the first slices have without the others, and loads all slices for anything else", async () => {
+  it("answers from the first slices where they suffice, and loads all slices for anything else", async () => {
     const catalogue = await unloaded("read")
     const first = catalogue.loaded
     expect(nameAt(catalogue, "GET", "/api/v1/products/1")).toBe("products.show")
@@ -84,7 +84,7 @@ describe("the catalogue", () => {
     expect(catalogue.loaded.endpoints).toHaveLength(whole.endpoints.length)
     expect(catalogue.loaded).toBe(catalogue.whole)
   })
-  it("has settings of slices not loaded yet, and finds tables current although a given digest differs", async () => {
+  it("has settings of slices not loaded yet, and finds tables current despite another release's digest", async () => {
     const catalogue = await unloaded("settings")
     const group = Object.keys(whole.settings).find((name) => !(name in catalogue.loaded.settings)) ?? ""
     const app = await openApp("sqlite")

@@ -1,13 +1,13 @@
 /**
- * A rule, specified by what happens: given what there is and what has happened, when something is asked for, then exactly
- * these events, or exactly this refusal. No database and no clock: the rule, the fold of events, nothing else.
+ * Specifies a rule by its events: given rows and earlier events, when it decides, then exactly these events or this
+ * rejection. Uses no database and no clock, only the rule and the projection of events.
  *
  *   const { given } = decider(containerEvents)
  *   given(row(containers, crate), { stream: "container:7", type: "container.sealed", data: { … } })
  *     .when((facts) => unseal(targetOf(facts, 7), [], facts.context))
  *     .thenEvents({ stream: "container:7", type: "container.unsealed", data: { … } })
  *
- * Events are written out as they are stored: a rule that adds, drops, reorders or renames anything fails here.
+ * Events are written as they are stored, so a rule that adds, drops, reorders or renames anything fails.
  */
 import { Result } from "effect"
 import { expect } from "vitest"
@@ -24,7 +24,7 @@ import type { AnyRow, RowChange, RowOf, Table, Where } from "../../core/kernel/t
 import { owner } from "../app.ts"
 
 export const decided_at = "2026-06-18T12:00:00.000Z"
-/** When what is given had happened. */
+/** Time of the given events. */
 export const given_at = "2026-06-01T09:00:00.000Z"
 
 export interface GivenRow {
@@ -36,26 +36,29 @@ export const row = <T extends Table>(table: T, values: RowOf<T>): GivenRow => ({
 /** Input of a rule: rows after the events, and the context. */
 export interface Facts {
   readonly get: <T extends Table>(table: T, key: number | string) => RowOf<T> | undefined
-  /** Those that have these values, in the order they came to be. */
+  /** Rows with these values, in the order in which they were created. */
   readonly find: <T extends Table>(table: T, where: Partial<RowOf<T>>) => ReadonlyArray<RowOf<T>>
   readonly context: DecideContext
 }
 export interface Specification {
   readonly when: (ask: (facts: Facts) => Decided<object>) => {
-    /** These events, in this order, and no more. */
+    /** Exactly these events, in this order. */
     readonly thenEvents: (...events: ReadonlyArray<NewEvent>) => void
-    /** 422 with these errors and no others. */
+    /** Rejected (422) with exactly these errors. */
     readonly thenRefused: (errors: FieldErrors) => void
-    /** Nothing happens, and it is no mistake. */
+    /** Accepted without any event. */
     readonly thenNothing: () => void
-    /** Subject of the result. */
+    /** Accepted with this result. */
     readonly thenResult: (result: object) => void
   }
 }
 
 type Rows = Map<Table, Map<unknown, AnyRow>>
 
-/** `events`: what the slice records; what is given is decoded by it, as a stored event is. `context`: what deciding may use other than an owner at `decided_at`, ids from 1,001 on and no document numbers. */
+/**
+ * `events` are the types by which given events are decoded, as stored ones are. `context` overrides the defaults: the
+ * owner at `decided_at`, ids from 1,001 on, and no document numbers.
+ */
 export const decider = (
   events: ReadonlyArray<AnyEventType>,
   context: Partial<DecideContext> = {},
@@ -82,7 +85,7 @@ export const decider = (
   })
 })
 
-/** As the journal keeps them: what is undefined in memory is absent there. */
+/** Events as the journal stores them, without undefined values. */
 const stored = (events: ReadonlyArray<NewEvent>): unknown => JSON.parse(JSON.stringify(events))
 
 const first_free_id = 1_001
@@ -128,7 +131,7 @@ const fits = (one: AnyRow, where: Where): boolean =>
     Array.isArray(wanted) ? wanted.includes(one[column]) : one[column] === wanted
   )
 
-/** One change of rows, as the store carries it out. */
+/** Applies a row change in memory as the store does. */
 const carryOut = (rows: Rows, change: RowChange): void => {
   const held = rows.get(change.table) ?? new Map<unknown, AnyRow>()
   rows.set(change.table, held)

@@ -1,4 +1,4 @@
-/** Events are kept for ever: what is declared of them may grow, and is written down. */
+/** Events are stored for ever: their declarations may only grow, and are listed in docs/events.json. */
 import { readFileSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { Schema } from "effect"
@@ -29,7 +29,7 @@ describe("the stored list of events", () => {
   const kept = JSON.parse(readFileSync(list_file, "utf8")) as EventList
   it("is compatible with the events declared today", () => expect(brokenPromises(kept, now)).toEqual([]))
   it("contains every declared event and field", () => expect(kept, update).toEqual(now))
-  it("is written out in the page of events", () =>
+  it("is rendered up to date in docs/EVENTS.md", () =>
     expect(readFileSync(page_file, "utf8"), update).toBe(eventsPage(kinds, recordedCatalogue.tables)))
 
   it("is incompatible with changed fields, removed events and new required fields", () => {

@@ -1,4 +1,4 @@
-/** The schema a server makes, as text: a change of it is seen in review, and is never made without being meant. */
+/** Compares the server's schema with a stored text, so that every change is intended and visible in review. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
 import { fileURLToPath } from "node:url"

@@ -1,4 +1,4 @@
-/** Claims written straight into the journal, for tests that need stock taken without an opportunity around it. */
+/** Demands recorded straight in the journal, for tests that need stock reserved without an opportunity. */
 import { Effect } from "effect"
 import { demands, demandsReplaced, type NewDemand } from "../../core/orders/demands/schema.ts"
 import { appendEvents, CommandRuntime } from "../../core/kernel/endpoints/endpoint.ts"
@@ -7,7 +7,7 @@ import { demand } from "./orders/availability/api/fixtures.ts"
 
 let lastSource = 1_000
 
-/** "Claim n over [from, to)" of a product at a store; answers the source id. */
+/** Records a demand for a quantity of a product at a store during [from, to), and returns its source id. */
 export const demandOver = async (
   app: App,
   product_id: number,

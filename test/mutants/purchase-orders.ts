@@ -13,7 +13,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     find: 'yield* draftOnly(row, "sent")',
     replace: "",
     killed_by: [
-      { file: orders_test, test: "is rejected if it is %s, as deleting and sending it are" },
+      { file: orders_test, test: "is rejected if it is %s, and so are deleting and sending it" },
       { file: "test/api/purchase-races.test.ts", test: "send the order once" }
     ]
   },
@@ -49,7 +49,12 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     within: "checkRow",
     find: "facts.opportunity_of.get(line) !== header.opportunity_id",
     replace: "header.opportunity_id < 0",
-    killed_by: [{ file: orders_test, test: "is rejected if one of its lines is for a line of another opportunity" }]
+    killed_by: [
+      {
+        file: orders_test,
+        test: "is rejected if one of its lines is for a line of an opportunity that the order does not name"
+      }
+    ]
   },
   {
     name: "lines keep the former supplier's tax",

@@ -65,13 +65,13 @@ type History = typeof histories extends fc.Arbitrary<infer H> ? H : never
 
 type Seen = ReadonlyArray<GivenRow | NewEvent>
 const sum = (amounts: ReadonlyArray<number>): number => amounts.reduce((all, one) => all + one, 0)
-/** One unit above the maximum is drawn as often as the maximum. */
+/** A share of the maximum; the share 1.000001 stands for one unit above it. */
 const portion = (most: number, share: number): number =>
   share === 1.000001 ? Math.max(0, most) + 1 : Math.round(Math.max(0, most) * share)
 
 interface Outcome {
   readonly decided: Result.Result<{ readonly events: ReadonlyArray<NewEvent> }, unknown>
-  /** Result by the written rules; undefined if it depends on the amounts of rows. */
+  /** Whether the rules accept the step; undefined if that depends on the amounts of rows. */
   readonly expected: boolean | undefined
 }
 const take = (one: Step, facts: Facts, context: DecideContext): Outcome => {
@@ -131,14 +131,14 @@ const take = (one: Step, facts: Facts, context: DecideContext): Outcome => {
 type Moving = Extract<Step, { readonly kind: "pay" | "refund" | "credit_amount" }>
 const isMoving = (one: Step): one is Moving => "share" in one
 const columnOf = { pay: "amount_paid", refund: "amount_paid", credit_amount: "amount_credited" } as const
-/** A request, chosen by the state. */
+/** The amount that a step requests of the invoice as it was before. */
 const portionOf = (one: Moving, before: Seen): number =>
   after(before, (facts) => {
     const { amount_credited, amount_outstanding, amount_paid, total } = invoiceIn(facts)
     const most = { pay: amount_outstanding, refund: amount_paid, credit_amount: total - amount_credited }[one.kind]
     return portion(most, one.share)
   })
-/** Result of the request. */
+/** The amount by which a step changed what is paid or credited. */
 const movedBy = (one: Moving, before: Seen, now: Seen): number => {
   const [was, is] = [before, now].map((seen) => after(seen, (facts) => invoiceIn(facts)[columnOf[one.kind]]))
   return Math.abs((is ?? 0) - (was ?? 0))

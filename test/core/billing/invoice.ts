@@ -89,7 +89,7 @@ export const paymentsIn = (facts: Facts) => facts.find(payments, { invoice_id: 1
 export const notesIn = (facts: Facts) => facts.find(credit_notes, { invoice_id: 1 })
 
 export const { given } = decider(billingEvents)
-/** Columns of the rows after these events. */
+/** Result of a function of the rows as they are after these events. */
 export const after = <A>(before: ReadonlyArray<GivenRow | NewEvent>, look: (facts: Facts) => A): A => {
   const seen: Array<A> = []
   given(...before).when((facts) => {

@@ -142,7 +142,7 @@ describe("template fields", () => {
           .filter((one) => one.type === "currency")
       ).toEqual([])
   })
-  it("exclude fields of single types if they are for all document types", () => {
+  it("for all document types exclude the fields of single types", () => {
     expect(pathsOfType(null)).toContain("store.name")
     expect(pathsOfType(null)).not.toContain("opportunity.subject")
   })

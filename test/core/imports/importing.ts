@@ -33,14 +33,14 @@ export const importing = (app: () => App, what: "members" | "products" | "rate_d
   }
 }
 
-/** Declares a test: a dry run of these rows changes nothing, and the import has the same verdicts. */
+/** Declares a test that a dry run of these rows changes nothing, and gives the verdicts of the import. */
 export const itRehearses = (
   { head, send }: Importing,
   dump: () => Promise<object>,
   rows: ReadonlyArray<object>,
   statuses: string
 ): void => {
-  it("gives the same verdicts in a dry run as in an import, and writes nothing in it", async () => {
+  it("gives the verdicts of an import in a dry run, which writes nothing", async () => {
     const [before, position] = [await dump(), await head()]
     const dry = (await send(rows, { dry_run: true })).body
     expect([await dump(), await head()]).toEqual([before, position])
@@ -53,7 +53,7 @@ export const itRehearses = (
   })
 }
 
-/** `counted`: number of existing records of a batch. */
+/** Declares tests of batches; `counted` returns the number of existing records of a batch. */
 export const itTakesBatches = (
   { send, sendBody }: Importing,
   batches: {

@@ -434,7 +434,7 @@ describe.each(engines)("importing products on %s", (engine) => {
       ]
     }
     const parts = async (id: number | null) => await w.show(`/products/${id}/components`)
-    it("are created from parts in rows above", async () => {
+    it("are created once, from existing products and rows above", async () => {
       const results = await verdicts([{ name: "Part", sku: "PART-1" }, kit])
       expect(results.map(({ status }) => status)).toEqual(["created", "created"])
       const id = results[1]!.id

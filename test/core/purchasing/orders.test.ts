@@ -161,7 +161,7 @@ describe("a purchase order", () => {
         "items.2.id": ["The order has no such line left; leave the id out to add one."]
       })
   })
-  it("is rejected if one of its lines is for a line of another opportunity", () => {
+  it("is rejected if one of its lines is for a line of an opportunity that the order does not name", () => {
     const items = [sent({ name: "x", opportunity_item_id: 5 })]
     given()
       .when(create({ items }))
@@ -231,7 +231,7 @@ describe("changing a purchase order", () => {
     ["received", "received"],
     ["cancelled", "cancelled"]
   ]
-  it.each(closed)("is rejected if it is %s, as deleting and sending it are", (status, words) => {
+  it.each(closed)("is rejected if it is %s, and so are deleting and sending it", (status, words) => {
     const order = rowsOf(header({ status }), line())
     const refusal = (done: string) => ({ status: [`The order is ${words}; only a draft can be ${done}.`] })
     given(...order)

@@ -1,4 +1,4 @@
-/** Credit notes by rows, by amount, and of the whole rest (rules/billing 1.5). */
+/** Credit notes for chosen rows, for an amount, and for all that is left (rules/billing 1.5). */
 import { describe, expect, it } from "vitest"
 import { type CreditInput, issueCreditNote } from "../../../../core/billing/credits/decide.ts"
 import { credit_note_items, type InvoiceRow } from "../../../../core/billing/state/tables.ts"
@@ -10,7 +10,7 @@ const sold120: ReadonlyArray<Sold> = [{ name: "Heads", quantity: "4.00", amount:
 const of120 = (set: Partial<InvoiceRow> = {}) => issued(sold120, set).rows
 const credit = (input: CreditInput) => (facts: Parameters<typeof invoiceIn>[0]) =>
   issueCreditNote(creditFactsIn(facts), input, facts.context)
-/** Events after these credits were issued one after the other. */
+/** Rows and events after these credit notes were issued one after the other. */
 const credited = (
   before: ReadonlyArray<GivenRow | NewEvent>,
   ...inputs: ReadonlyArray<CreditInput>
@@ -26,7 +26,7 @@ const credited = (
     if (decided._tag === "Failure") throw decided.failure
     return [...history, ...decided.success.events]
   }, before)
-/** Net, tax and gross of each row of all credit notes, in order. */
+/** Invoice row, quantity, price, net, tax and gross of each row of all credit notes, in order. */
 const rowsOf = (history: ReadonlyArray<GivenRow | NewEvent>) =>
   after(history, (facts) =>
     facts

@@ -105,7 +105,7 @@ describe.each(engines)("e-invoices on %s", (engine) => {
     expect(brokenRules(read)).toEqual([])
     expect(read.vat).toMatchObject([{ category: "E", tax: "0.00", reason: "Insurance is exempt" }])
   })
-  it("state the configured reason on rows without a tax rate", async () => {
+  it("state the configured reason and VAT category on rows without a tax rate", async () => {
     const untaxed = await there.customer({ peppol_id: "0009:1" })
     const [{ id: country_id }] = await there.show("/countries?q[code_eq]=GB")
     await there.must("POST", `/members/${untaxed}/addresses`, { street: "1 Row", country_id })

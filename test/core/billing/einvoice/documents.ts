@@ -1,4 +1,4 @@
-/** Sample invoices for electronic invoices, with their calculated amounts. */
+/** Sample documents for e-invoices, with calculated amounts. */
 import type { RateReport, Source, SourceRow } from "../../../../core/billing/einvoice/amounts.ts"
 import type { NamedParty } from "../../../../core/billing/state/tables.ts"
 import { allocateMoney, percentOfMoney, timesMoney, withoutPercent } from "../../../../core/values/money.ts"
@@ -128,7 +128,7 @@ const withTax = (rows: ReadonlyArray<SourceRow>, inclusive: boolean): ReadonlyAr
     return { ...row, tax_total, subtotal: inclusive ? row.subtotal - tax_total : row.subtotal }
   })
 }
-/** Each row's proportional tax, the last takes the remainder; negative rows get negative tax. */
+/** Each row's proportional tax; negative rows get negative tax, and the last row then takes the remainder. */
 const signedShares = (tax: number, rows: ReadonlyArray<SourceRow>): ReadonlyArray<number> => {
   if (rows.every(({ subtotal }) => subtotal >= 0))
     return allocateMoney(

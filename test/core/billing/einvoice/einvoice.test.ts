@@ -92,7 +92,7 @@ describe("tax of a VAT group", () => {
       })
     )
   })
-  it("equals the billed tax within a minor unit if prices include tax", () => {
+  it("equals net times rate within a minor unit if prices include tax", () => {
     fc.assert(
       fc.property(fc.array(anySold, { minLength: 1, maxLength: 12 }), (sold) => {
         const { vat } = readInvoice(textOf(invoiceOf({ sold, prices_include_tax: true }), "ubl"))
@@ -131,7 +131,7 @@ describe("an e-invoice", () => {
   it("uses the issue date as the delivery date when the hire dates are unknown", () => {
     expect(read(invoiceOf({ sold: [hire] }))).toMatchObject({ delivery_date: "2026-03-09", period: undefined })
   })
-  it("has a net unit price that times the quantity is within 0.05 of the row's net amount", () => {
+  it("has net unit prices precise enough to give the row's net amount within 0.05", () => {
     const inclusive = { prices_include_tax: true, sold: [{ name: "Seats", quantity: "99999.99", price: 1_234_567 }] }
     const [line] = read(invoiceOf(inclusive)).lines
     expect(Number(line?.price) * Number(line?.quantity)).toBeCloseTo(Number(line?.net), 1)

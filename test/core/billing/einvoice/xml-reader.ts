@@ -6,12 +6,12 @@ import { Data } from "effect"
 export class NotWellFormed extends Data.TaggedError("NotWellFormed")<{ readonly message: string }> {}
 
 export interface XmlNode {
-  /** Without its prefix. */
+  /** Name of the element, without its prefix. */
   readonly name: string
   readonly namespace: string
   readonly attributes: { readonly [name: string]: string }
   readonly children: ReadonlyArray<XmlNode>
-  /** For elements without children. */
+  /** Text directly inside the element. */
   readonly text: string
 }
 type Prefixes = { readonly [prefix: string]: string }
@@ -76,7 +76,7 @@ const opening = (tag: string, written: string, outer: Prefixes): Open => {
   return { tag, prefixes, node: { name: local, namespace, attributes, children: [], text: "" } }
 }
 
-/** Elements at a path of names below one. */
+/** Elements at a path of names below a node. */
 export const at = (node: XmlNode, path: string): ReadonlyArray<XmlNode> =>
   path
     .split("/")

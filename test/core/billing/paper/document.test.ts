@@ -1,4 +1,4 @@
-/** Content of invoices, and their ways to pay. */
+/** Content of invoice documents, and payment details. */
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { creditNoteDocument, invoiceDocument } from "../../../../core/billing/paper/document.ts"

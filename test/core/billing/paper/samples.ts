@@ -63,7 +63,7 @@ export const options: PaperOptions = {
   logo_sha256: null
 }
 
-/** Goods as houses name them, in scripts a paper has to draw. */
+/** Product names as rental companies write them, in scripts that documents must render. */
 export const sample_goods = [
   ["Robe MegaPointe", "Moving head, 470 W, in twin flight case"],
   ["d&b V8 loudspeaker", null],

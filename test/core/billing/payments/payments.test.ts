@@ -146,7 +146,7 @@ describe("a refund", () => {
         )
       )
   })
-  it("is limited to what is left of the payment it names", () => {
+  it("is limited to the rest of the payment it names, which must be one of the invoice", () => {
     const payment: PaymentRow = { ...row("payment", 5_000), method: "other", id: 21, ...stamps }
     given(...of120(paid))
       .when(refund({ amount: 2_000, payment_id: 21 }, { payment, refunded: 3_000 }))

@@ -37,8 +37,8 @@ export const callsTo = (app: App) => {
 }
 
 /**
- * Heads in a case and on two shelves, one of them sub-hired, cables in bulk, clamps as their accessories, a rig with
- * components, a kit in its case, a pipe without location or weight, and a service.
+ * Creates an order of heads in a case and on two shelves, clamps as their accessories, cables in bulk, a rig with
+ * components, a pipe without location or weight, a flight case, a sub-rented mixer, and a service.
  */
 export const openHouse = async (app: App): Promise<House> => {
   const { made, patch, post, put } = callsTo(app)

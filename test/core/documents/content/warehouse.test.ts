@@ -88,7 +88,7 @@ describe.each(engines)("warehouse documents on %s", (engine) => {
       expect(text).not.toMatch(/999|50[.,]00|£|GBP|Crew/)
     }
   })
-  it("show a sub-hire on the pick list, and neither it nor internal notes on the delivery note", async () => {
+  it("show sub-hires on the pick list, and no sub-hires or internal notes on the delivery note", async () => {
     expect(sketch(await paper("pick_list"))).toMatch(/Sub-rental/)
     const delivery = sketch(await paper("delivery_note"))
     expect(delivery).not.toMatch(/Sub-rental|Hired in|Spots first/)
@@ -110,7 +110,7 @@ describe.each(engines)("warehouse documents on %s", (engine) => {
     expect(text).toContain(`"kind":"code","symbology":"code128","value":"0000000001"`)
     expect(text).toContain("31/08/2026 07:00 – 09:00")
   })
-  it("say on the return note that there is nothing on it while nothing is out", async () => {
+  it("state on the return note that it is empty while nothing is out", async () => {
     expect(JSON.stringify(await paper("return_note"))).toContain("There is nothing on it.")
   })
   it("are in the company's language for staff, and in the customer's for customers", async () => {
@@ -297,7 +297,7 @@ describe("printed codes", () => {
     expect(among(unit(1, "A".repeat(40), null, null)).ofUnit(1)?.symbology).toBe("qr")
     expect(among(unit(1, "A-1", null, null)).ofUnit(1)?.symbology).toBe("code128")
   })
-  it("include a quantity of a bulk product if it is a whole number above zero and within the limit", () => {
+  it("exist for a bulk quantity only if it is a whole number above zero and within the limit", () => {
     const codes = codesAmong([], [{ id: 1, sku: "CAB", barcode: null }], { units: [], products: [] })
     expect(["5", "0", "2.5", "1234567"].map((count) => codes.ofProduct(1, count)?.value)).toEqual([
       "CAB*5",

@@ -126,7 +126,7 @@ describe.each(engines)("activities on %s", (engine) => {
     const activity = await make({ starts_at: "2026-07-01T10:00" })
     await refused(w.put(`/activities/${activity.id}`, { ends_at: "2026-06-30" }), "ends_at")
   })
-  it("have no type code if their kind is custom", async () => {
+  it("have no type code if their type is custom", async () => {
     const value = await w.create("/list_names/12/values", { name: "Site visit" })
     expect(await make({ type_id: value.id })).toMatchObject({ type_code: null, activity_type_name: "Site visit" })
   })

@@ -1,4 +1,4 @@
-/** Attachments over the API (cases F): permissions, and what happens to them with their record. */
+/** Attachments over the API: permissions, and effects of merging, erasing and deleting their record. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { danglingReferences } from "../../../../core/kernel/runtime/reference-checks.ts"
 import { upload_bytes_max } from "../../../../core/kernel/fields/input.ts"
@@ -193,7 +193,7 @@ describe.each(engines)("attachments on %s", (engine) => {
     expect(await names(`products/${first.id}/attachments`)).toEqual(["manual.png"])
   })
 
-  it("are erased with their person, merged members included, and from the journal", async () => {
+  it("are erased with their person, merged members included, and from the action log", async () => {
     const [one, other] = [await member("Erased"), await member("Erased too")]
     const { attachment } = (await attach({ type: "Member", id: one }, { name: "Zork.png" })).body
     await attach({ type: "Member", id: other }, { name: "Zork junior.png" })

@@ -67,7 +67,7 @@ describe("a notification preference", () => {
     given()
       .when(prefer(change({ channels: { broadcast: true }, ...no_flag })))
       .thenEvents(made(["database", "email", "broadcast"])))
-  it("starts from the company's channels if it set some", () =>
+  it("starts from the company's channels if the company set some", () =>
     given(setting())
       .when(prefer(change({ channels: { email: true }, ...no_flag })))
       .thenEvents(made(["email", "broadcast"])))

@@ -24,7 +24,7 @@ const takenBack = (
   const called: Done["called"] = (table, key) => `${table} ${String(key)}`
   return compensation({ endpoint, params, body, rows, called }, catalogue)
 }
-/** The requests as name, path and body. */
+/** Name, path parameters and body of each request; the whole result if undoing is impossible. */
 const asked = (undoing: Undoing): unknown =>
   undoing.kind === "cannot"
     ? undoing

@@ -1,11 +1,11 @@
-/** Custom fields of kind "Auto Number": only the server numbers, when a record is created. */
+/** Custom fields of kind "Auto Number", which only the server assigns, when a record is created. */
 import { beforeAll, describe, expect, it } from "vitest"
 import { catalogue } from "../../../../core/catalogue.ts"
 import { serverOfSuite } from "../../../sync/opening.ts"
 import { engines } from "../../../app.ts"
 import { appHouse, itFoldsAgain } from "../../../app-house.ts"
 
-/** For each module with rows, the path that creates one and the one that shows it. */
+/** For each module, the path and body that create a record, and the key of the record in the response. */
 const makers: { readonly [module: string]: readonly [path: string, key: string, body: object] } = {
   Member: ["members", "member", { name: "M", membership_type: "organisation" }],
   Product: ["products", "product", { name: "P", stock_method: 2 }],

@@ -64,7 +64,7 @@ describe.each(engines)("custom fields and lists on %s", (engine) => {
     ).toEqual({ is_personal: ["Only custom fields of members describe a person."] })
     expect(names(await w.show("/custom_fields?q[is_personal_true]=1"))).toEqual(["allergies", "allergy_note"])
   })
-  it("reject a list name that is used already", async () => {
+  it("reject a list name that is missing or used already", async () => {
     expect((await w.post("/list_names", { name: "Rating" })).body.errors).toHaveProperty("name")
     expect((await w.post("/list_names", {})).body.errors).toHaveProperty("name")
   })
@@ -104,7 +104,7 @@ describe.each(engines)("custom fields and lists on %s", (engine) => {
     expect((await w.update(`/custom_fields/${field.id}`, { display_name: null })).display_name).toBeNull()
     expect((await w.put(`/custom_fields/${field.id}`, { name: "po_reference" })).status).toBe(200)
   })
-  it("reject invalid definitions by field", async () => {
+  it("reject definitions with an error at each invalid field", async () => {
     const field = (body: object) => w.post("/custom_fields", { name: "a", module_type: "Product", ...body })
     await refused(w.post("/custom_fields", {}), "name", "module_type", "field_type")
     await refused(field({ module_type: "Spaceship", field_type: 0 }), "module_type")
@@ -158,7 +158,7 @@ describe.each(engines)("custom fields and lists on %s", (engine) => {
     const kept = await w.put(`/products/${made.body.product.id}`, { custom_fields: { code: "CD" } })
     expect(kept.body.product.custom_fields).toMatchObject({ colour: "Red", code: "CD" })
   })
-  it("can be filtered, if searchable, by the name or id of the field and of its list value", async () => {
+  it("can be filtered, if searchable, by the field's name or id and the list value's name", async () => {
     await product({ name: "Blue one", custom_fields: { colour: "Blue", colours: ["Blue"], length_m: 3, code: "EF" } })
     const field = (await w.show("/custom_fields?q[name_eq]=colour"))[0]
     const total = async (query: string) => (await w.get(`/products?${query}`)).body.meta.total
@@ -199,7 +199,7 @@ describe.each(engines)("custom fields and lists on %s", (engine) => {
     ["a choice", { field_type: 9, list_name_id: 8 }, ["", " ", null], "1 Star"],
     ["choices", { field_type: 10, list_name_id: 8 }, ["", [], null], ["1 Star"]],
     ["a document", { field_type: 16 }, ["", {}, [], null], { a: null }]
-  ])("reject blanks for %s that is required, and accept values that only look blank", async (_, body, blanks, good) => {
+  ])("reject blanks for %s only while it is required", async (_, body, blanks, good) => {
     const field = await define({ name: "must", is_required: true, ...body })
     const { id } = (await product({ custom_fields: { must: good } })).body.product
     for (const blank of blanks) {
@@ -222,7 +222,7 @@ describe.each(engines)("custom fields and lists on %s", (engine) => {
       expect([blank, (await w.put(`/products/${id}`, { custom_fields: { must: blank } })).status]).toEqual([blank, 200])
     expect((await w.remove(`/custom_fields/${field.id}`)).status).toBe(204)
   })
-  it("reject a blank default of a required field, and drop a default removed from its list", async () => {
+  it("reject a blank default of a required field, and ignore a default whose list value is inactive", async () => {
     const list = await w.create("/list_names", { name: "Grades" })
     const value = await w.create(`/list_names/${list.id}/values`, { name: "A" })
     const problems = async (more: object) =>

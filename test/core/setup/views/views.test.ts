@@ -240,7 +240,7 @@ describe.each(engines)("saved views on %s", (engine) => {
     expect(Object.keys(found[0])).toEqual(["id", ...columns])
     if (entity_type === "product_groups") expect(found.at(-1).products_count).toBe(1)
   })
-  it("cannot be saved with columns that their user may not see", async () => {
+  it("cannot have cost columns of products, and show other columns to users with products.view alone", async () => {
     await w.post("/products", { name: "Dear", purchase_price: 9900 })
     const without = { ...viewerWith(["products.view"], ["products:read", ...abilities]) }
     expect(await refused({ entity_type: "products", columns: ["purchase_price"] })).toEqual(["columns"])
@@ -308,7 +308,7 @@ describe.each(engines)("saved views on %s", (engine) => {
     const own = await made({ name: "Of views", entity_type: "custom_views" })
     expect((await w.get(`${path}?view_id=${own.id}`)).body.meta.view).toEqual({ id: own.id, name: "Of views" })
   })
-  it("are visible to their owner and to the roles they are shared with", async () => {
+  it("are visible to their owner, to the roles they are shared with, and with settings.manage", async () => {
     const own = await made({ name: "Anna's" }, anna)
     const shared = await made({ name: "For sellers", visibility: "shared", role_ids: [3] }, anna)
     const seen = async (viewer: Viewer): Promise<ReadonlyArray<string>> =>
@@ -384,7 +384,7 @@ describe.each(engines)("saved views on %s", (engine) => {
     const long = await made({ name: "x".repeat(255) })
     expect((await w.create(`${path}/${long.id}/clone`, {})).name).toHaveLength(255)
   })
-  it("select the rows that their names say if they are built in", async () => {
+  it("select the rows that their names describe, if built in", async () => {
     const custom_views = await w.show(`${path}?entity_type=opportunities`)
     expect(custom_views.filter((one) => one.visibility === "system").map((one) => one.name)).toEqual(
       words("All Drafts Orders Quotations")
