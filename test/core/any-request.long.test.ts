@@ -143,7 +143,7 @@ const aValue = ({ type }: Field): fc.Arbitrary<unknown> => {
       return aBody(type.fields, 12)
   }
 }
-/** Draws a good value, and once in `weight` + 1 times junk. */
+/** Draws a valid value, or junk once in `weight` + 1 draws. */
 const sometimes = (good: fc.Arbitrary<unknown>, weight: number): fc.Arbitrary<unknown> =>
   fc.oneof({ weight, arbitrary: good }, { weight: 1, arbitrary: junk })
 const aBody = (fields: Fields, weight: number): fc.Arbitrary<unknown> =>

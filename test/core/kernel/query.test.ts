@@ -277,7 +277,7 @@ const custom: ReadonlyArray<Case> = [
     "cf.serviced_at_gt": { "2026-02-01": [1] },
     "cf.109_lteq": { "2026-02-01": [] }
   }),
-  // Not searchable, inactive, of another module or unknown fields are ignored.
+  // Fields that are unknown, inactive, not searchable or of another module are ignored.
   ...passedOver(
     "cf.secret_eq cf.106_eq cf.old_eq cf.107_eq cf.foreign_eq cf.999_eq cf._eq cf.__proto___eq cf.constructor_eq"
   )

@@ -62,8 +62,8 @@ describe("references", () => {
         ({ rule, target }) => deleted.has(target) && !catalogue.table(target).soft_delete && rule?.on_delete === "keep"
       )
       .map(named)
-    // Users are deactivated and their rows stay; amounts of surcharges, split lines and past stock locations are
-    // history, and so are the contents of invoices, documents, purchase orders and counts.
+    // Users are deactivated, never deleted; the other columns are history: surcharges, split lines, past stock
+    // locations, and contents of invoices, documents, purchase orders and counts.
     expect(
       kept.filter(
         (name) =>

@@ -116,7 +116,7 @@ describe("an e-invoice", () => {
     expect(preceding).toEqual([{ number: "0000000031", date: "2026-02-01" }])
     expect([without_vat, due]).toEqual(["700.00", "840.00"])
   })
-  it("has positive amounts on a credit note, with the credited invoice's number and no bank account", () => {
+  it("has positive amounts for a credit note, with the credited invoice's number and no bank account", () => {
     expect(read(creditOf(invoiceOf({ sold: [hire] })))).toMatchObject({
       code: "381",
       with_vat: "12.00",

@@ -110,7 +110,7 @@ describe.each(both_engines)("the kept counts of a table on %s", (engine) => {
     // Unmerged, 8 writers leave about a thousand.
     expect(rows).toBeLessThan(800)
   })
-  it.runIf(engine === "pg")("let a writer commit while a transaction of the same group is open", async () => {
+  it.runIf(engine === "pg")("let a writer commit while another is counting the same group", async () => {
     const shop = await ready
     await shop.run(emptied)
     await shop.run(

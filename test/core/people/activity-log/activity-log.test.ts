@@ -43,7 +43,7 @@ describe.each(both_engines)("the action log on %s", (engine) => {
   let member: number, user: number
   const log = async (query = "", viewer = owner) => (await w.get(`/actions?${query}`, viewer)).body
   beforeAll(async () => {
-    // The first user gets the id of the owner by whom these tests send requests.
+    // The first user gets id 1, the id of the owner in these tests.
     await w.create("/users", { name: "Owner", email: "owner@example.com", active: true })
     user = (await w.create("/users", { name: "Pat", email: "pat@example.com", active: true })).id
     const asPat = { ...owner, user_id: user }

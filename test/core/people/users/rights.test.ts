@@ -66,7 +66,7 @@ describe("a user who manages users and roles", () => {
     const body = { name: "van", public_key: publicKeyOf(newSeed()) }
     return `sync/replicas/${(await create("sync/replicas", body, "replica", token)).id}`
   }
-  /** A request on a user, role, token or device with the permissions `theirs`, each on rows of its own. */
+  /** The request of an act, on a user, role, token or device that the act creates for it. */
   type Asked = readonly [method: string, path: string, json?: object]
   const acts: ReadonlyArray<readonly [string, (theirs: ReadonlyArray<string>, actor: Actor) => Promise<Asked>]> = [
     ["change somebody's e-mail address", async (theirs) => ["PUT", await holder(theirs), { email: email() }]],

@@ -37,7 +37,7 @@ export const caseHouse = (engine: Engine) => {
       const { id } = await w.create("/containers", { name: "Case", serialised_item_id: housing, ...body })
       return { id: id as number, housing, product: of }
     },
-    /** Creates one free unit at S of a new product. */
+    /** Creates one free unit of a new product, by default at S. */
     gear: async (store = S) => {
       const { id, units } = await w.units(store, 1)
       return { unit: units[0]!, product: id }

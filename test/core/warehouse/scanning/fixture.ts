@@ -44,7 +44,7 @@ export const scanFixture = (w: RentalHouse) => {
     if (more.sealed !== false) expect((await w.post(`/containers/${container.id}/seal`)).status).toBe(200)
     return { id: container.id as number, barcode, name }
   }
-  /** Instants a number of minutes after an order was created, as scans send them. */
+  /** Returns a function of minutes: the scan time that long after the order was created. */
   const clockOf = async ({ id }: { id: number }) => {
     const now = Date.parse((await w.show(`/opportunities/${id}`)).created_at)
     return (minutes: number) => ({ scanned_at: new Date(now + minutes * 60_000).toISOString() })
