@@ -36,8 +36,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
     it("report a missing row before a missing permission", async () => {
       const id = await lamp()
       const nobody = viewerWith([], [])
-      for (const method of ["PUT", "DELETE"])
-        expect(await statusOf(method, "/api/v1/lamps/999999", bad, nobody)).toBe(404)
+      for (const method of ["PUT", "DELETE"]) expect(await statusOf(method, "/lamps/999999", bad, nobody)).toBe(404)
       expect(await statusOf("GET", "/lamps/999999", undefined, { ...nobody, is_active: false })).toBe(404)
       expect(await statusOf("PUT", `/lamps/${id}`, bad, nobody)).toBe(403)
       expect(await statusOf("GET", `/lamps/${id}`, undefined, nobody)).toBe(403)
