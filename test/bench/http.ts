@@ -11,7 +11,7 @@ const requests = 4_000
 const connections = 16
 
 /** Every column an answer has, and the name of the group. */
-const select = (placeholder: string): string => {
+export const selectProduct = (placeholder: string): string => {
   const columns = Object.entries(products.columns)
     .filter(([name, field]) => !field.hidden && name !== "deleted_at")
     .map(([name]) => `p."${name}"`)
@@ -85,13 +85,13 @@ const compare = async (title: string, server: Running, peer: Running, peer_name:
 
 export const http = async (): Promise<void> => {
   await served(onPostgres, async (engine, server) => {
-    await besidePeer({ engine: "pg", url: engine.url, select: select("$1"), write: "" }, (peer) =>
+    await besidePeer({ engine: "pg", url: engine.url, select: selectProduct("$1"), write: "" }, (peer) =>
       compare("http, Postgres", server, peer, "node:http + pg")
     )
   })
   await served(onSqlite, async (engine, server) => {
     const { path } = engine
-    await besidePeer({ engine: "sqlite", path, select: select("?"), writes: ["select 1", "select 1"] }, (peer) =>
+    await besidePeer({ engine: "sqlite", path, select: selectProduct("?"), writes: ["select 1", "select 1"] }, (peer) =>
       compare("http, SQLite", server, peer, "node:http + node:sqlite")
     )
   })

@@ -10,6 +10,7 @@ import type { Load, Loaded } from "./load.ts"
 import type { Side } from "./measure.ts"
 import type { Peer } from "./peer.ts"
 import type { Body } from "../answers.ts"
+import { installedTools } from "../installed-tools.ts"
 
 export const root = fileURLToPath(new URL("../../", import.meta.url))
 export const owner_token = "owner-token-of-the-benchmark"
@@ -92,12 +93,35 @@ export const startCommandLine = (
   return { child, stop: () => ended(child) }
 }
 
-/** The least a program needs to answer the same requests. */
-export const startPeer = async (peer: Peer): Promise<Running> => {
-  const child = kept(fork(join(root, "test/bench/peer.ts"), { stdio: "inherit" }))
-  child.send(peer)
-  const [{ port }] = (await once(child, "message")) as [{ readonly port: number }]
+/** A program of test/bench that answers requests: it is told what to serve, and says its port. */
+const startProgram = async (
+  script: string,
+  told: Peer | (LibraryPeer & { readonly tools: string })
+): Promise<Running> => {
+  const child = kept(fork(join(root, "test/bench", script), { stdio: ["ignore", "inherit", "pipe", "ipc"] }))
+  let said = ""
+  child.stderr!.setEncoding("utf8").on("data", (text: string) => {
+    // Read on, as the server's own log is.
+    if (said.length < 100_000) said += text
+  })
+  child.send(told)
+  const port = await new Promise<number>((resolve, reject) => {
+    child.once("message", (message: { readonly port: number }) => resolve(message.port))
+    child.once("exit", () => reject(new Error(`${script} did not start: ${said}`)))
+  })
   return { url: `http://127.0.0.1:${port}`, port, pid: child.pid!, stop: () => ended(child) }
+}
+/** The least a program needs to answer the same requests. */
+export const startPeer = (peer: Peer): Promise<Running> => startProgram("peer.ts", peer)
+
+export type LibraryPeer = { readonly url: string } & (
+  | { readonly library: "fastify"; readonly select: string }
+  | { readonly library: "emmett"; readonly ids: ReadonlyArray<number> }
+)
+/** The same done with libraries that others use for it; undefined where they cannot be had. */
+export const startLibrary = async (peer: LibraryPeer): Promise<Running | undefined> => {
+  const tools = await installedTools(join(root, "test/bench/peer-tools"))
+  return tools === undefined ? undefined : startProgram(`peer-tools/${peer.library}.mjs`, { ...peer, tools })
 }
 
 /** A process that makes requests. */

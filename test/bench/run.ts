@@ -16,6 +16,8 @@ const benches: { readonly [name: string]: () => Promise<() => Promise<void>> } =
   import: async () => (await import("./import.ts")).imports,
   "import-members": async () => (await import("./import.ts")).memberImports,
   write: async () => (await import("./write.ts")).write,
+  fastify: async () => (await import("./libraries.ts")).fastify,
+  emmett: async () => (await import("./libraries.ts")).emmett,
   availability: async () => (await import("./availability.ts")).availability,
   pricing: async () => (await import("./pricing.ts")).pricing,
   jobs: async () => (await import("./jobs.ts")).jobs,
