@@ -1,4 +1,7 @@
-/** The command line from nothing: `flightcase products show 1` on a filled replica, against a Node that does nothing. */
+/**
+ * The command line from nothing, against a Node that does nothing: `products show 1` on a filled replica, and what reads
+ * no data (version, help, completion).
+ */
 import { join } from "node:path"
 import { enrolDevice } from "../../sync/device/device.ts"
 import { priceList } from "./journal.ts"
@@ -36,4 +39,15 @@ export const cli = async (): Promise<void> => {
     taken,
     { unit: "starts", as: "duration" }
   )
+  const dataless: ReadonlyArray<readonly [args: ReadonlyArray<string>, shows: string]> = [
+    [["--version"], "flightcase "],
+    [["--help"], "Usage: flightcase"],
+    [["completion", "line", "--", "flightcase products sh"], "show"]
+  ]
+  const sides = dataless.map(([args, shows]) =>
+    started(`flightcase ${args[0]}`, [join(root, "cli/bin.mjs"), ...args], home, shows)
+  )
+  const [idle, ...others] = await inTurns([started("node -e 0", ["-e", "0"], home), ...sides], rounds)
+  for (const other of others)
+    print(`cli: cold start of "${other.name}"`, [other, idle!], { unit: "starts", as: "duration" })
 }
