@@ -1,11 +1,14 @@
 /**
  * `npm run bench` measures the product against the least that could do the same, in one run, in turns, and prints the
  * ratios; `npm run bench -- http` runs one by name. Builds first, unless told `--no-build`. Ratios are kept in
- * bench-results.json and compared with those of the run before.
+ * bench-results.json and compared with those of the run before. Each bench has a process of its own, so that one that
+ * fails takes nothing from the others; the exit code is then 1.
  */
-import { execFileSync } from "node:child_process"
+import { execFileSync, fork } from "node:child_process"
+import { once } from "node:events"
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
 import { machine, type Result, results } from "./measure.ts"
 import { root } from "./processes.ts"
@@ -40,7 +43,7 @@ const benches: { readonly [name: string]: () => Promise<() => Promise<void>> } =
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { "no-build": { type: "boolean", default: false } }
+  options: { "no-build": { type: "boolean", default: false }, alone: { type: "boolean", default: false } }
 })
 const names = positionals.length === 0 ? Object.keys(benches) : positionals
 const unknown = names.find((name) => benches[name] === undefined)
@@ -48,27 +51,68 @@ if (unknown !== undefined) {
   console.error(`There is no benchmark ${unknown}; there are ${Object.keys(benches).join(", ")}.`)
   process.exit(2)
 }
-if (!values["no-build"]) execFileSync(process.execPath, [join(root, "build.mjs")], { stdio: "inherit" })
-console.log(machine())
-const kept = join(root, "bench-results.json")
-const before: { readonly [bench: string]: ReadonlyArray<Result> } = existsSync(kept)
-  ? JSON.parse(readFileSync(kept, "utf8"))
-  : {}
-const all: { [bench: string]: ReadonlyArray<Result> } = { ...before }
-const changes: Array<string> = []
-for (const name of names) {
-  results.length = 0
-  await (
+
+/** A bench that takes longer hangs. */
+const minutes_max = 20
+/** In the process of one bench: sends its ratios to the process that runs all, also those it had before it failed. */
+const measureAlone = async (name: string): Promise<never> => {
+  setTimeout(() => {
+    console.error(`${name} takes more than ${minutes_max} minutes`)
+    process.exit(1)
+  }, minutes_max * 60_000).unref()
+  process.once("disconnect", () => process.exit(1))
+  const failed = await (
     await benches[name]!()
-  )()
-  all[name] = [...results]
-  writeFileSync(kept, `${JSON.stringify(all, null, 2)}\n`)
-  for (const { least, median, most, peer, title } of results) {
-    const old = before[name]?.find((one) => one.title === title && one.peer === peer)
-    // Apart by more than either run's rounds were among themselves.
-    if (old !== undefined && (old.median < least || old.median > most) && (median < old.least || median > old.most))
-      changes.push(`  ${old.median.toFixed(2)} -> ${median.toFixed(2)}  of ${peer}: ${title}`)
-  }
+  )().then(
+    () => false,
+    (cause: unknown) => {
+      console.error(cause)
+      return true
+    }
+  )
+  await new Promise((resolve) => process.send!(results, resolve))
+  process.exit(failed ? 1 : 0)
 }
-if (changes.length > 0) console.log(`\nRatios that differ from the run before:\n${changes.join("\n")}`)
-process.exit(0)
+
+type Kept = { [bench: string]: ReadonlyArray<Result> }
+const isSame = (one: Result, other: Result): boolean => one.title === other.title && one.peer === other.peer
+/** Ratios apart by more than either run's rounds were among themselves. */
+const changesOf = (fresh: ReadonlyArray<Result>, before: ReadonlyArray<Result>): ReadonlyArray<string> =>
+  fresh.flatMap((now) => {
+    const old = before.find((one) => isSame(one, now))
+    return old !== undefined &&
+      (old.median < now.least || old.median > now.most) &&
+      (now.median < old.least || now.median > old.most)
+      ? [`  ${old.median.toFixed(2)} -> ${now.median.toFixed(2)}  of ${now.peer}: ${now.title}`]
+      : []
+  })
+
+const measureAll = async (): Promise<never> => {
+  if (!values["no-build"]) execFileSync(process.execPath, [join(root, "build.mjs")], { stdio: "inherit" })
+  console.log(machine())
+  const file = join(root, "bench-results.json")
+  const kept: Kept = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {}
+  const changes: Array<string> = []
+  const failures: Array<string> = []
+  const times: Array<string> = []
+  for (const name of names) {
+    const started = performance.now()
+    const child = fork(fileURLToPath(import.meta.url), ["--alone", name])
+    let fresh: ReadonlyArray<Result> = []
+    child.once("message", (sent: ReadonlyArray<Result>) => (fresh = sent))
+    const [[code]] = await Promise.all([once(child, "exit"), once(child, "disconnect")])
+    if (code !== 0) failures.push(name)
+    times.push(`${name} ${Math.round((performance.now() - started) / 1000)}`)
+    const before = kept[name] ?? []
+    changes.push(...changesOf(fresh, before))
+    // What a bench that failed did not reach stays as it was.
+    const missing = code === 0 ? [] : before.filter((one) => !fresh.some((now) => isSame(one, now)))
+    kept[name] = [...fresh, ...missing]
+    writeFileSync(file, `${JSON.stringify(kept, null, 2)}\n`)
+  }
+  if (changes.length > 0) console.log(`\nRatios that differ from the run before:\n${changes.join("\n")}`)
+  console.log(`\nSeconds: ${times.join(", ")}`)
+  if (failures.length > 0) console.error(`Failed: ${failures.join(", ")}`)
+  process.exit(failures.length === 0 ? 0 : 1)
+}
+await (values.alone ? measureAlone(names[0]!) : measureAll())
