@@ -1,8 +1,9 @@
 /**
  * Filling a replica from rows and catching up from events, against bare `node:sqlite` that inserts the same rows into the
- * same tables. `FILL_EVENTS=1000000 npm run bench -- fill` fills from a journal of that length, once.
+ * same tables with the same indexes, many rows a statement. The longer fill is of FILL_EVENTS events, 1,000,000 unless
+ * given, 0 for none.
  */
-import { copyFileSync } from "node:fs"
+import { copyFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync, type SQLInputValue } from "node:sqlite"
 import { Effect, Layer, ManagedRuntime } from "effect"
@@ -14,7 +15,7 @@ import { openOutbox } from "../../sync/device/outbox/outbox.ts"
 import { makeReplica } from "../../sync/device/replica/replica.ts"
 import * as Sqlite from "../../sync/sqlite/client.ts"
 import { owner, writtenJournal } from "./journal.ts"
-import { inTurns, print } from "./measure.ts"
+import { inTurns, print, type Side } from "./measure.ts"
 import { longJournal, serverCatalogue, type ServerStore } from "./long-journal.ts"
 import { temporaryFolder } from "./processes.ts"
 import { planAnswer, rowsAnswer } from "../../sync/server/snapshot-api.ts"
@@ -23,9 +24,10 @@ import type { SnapshotPage, SnapshotPlan } from "../../sync/protocol/snapshot.ts
 const least = 50_000
 const per_chunk = 2_000
 const rounds = 5
-/** Beyond this one fill takes minutes: it is done once, and catching up is left out. */
-const longest_in_turns = 300_000
-const long = Number(process.env["FILL_EVENTS"] ?? 100_000)
+const usual = 100_000
+const long = Number(process.env["FILL_EVENTS"] ?? 1_000_000)
+/** One takes up to a minute. */
+const long_rounds = 2
 
 const openReplica = async (path: string) => {
   const replica = makeReplica({
@@ -64,7 +66,8 @@ const applied = async (path: string, events: ReadonlyArray<StoredEvent>): Promis
 }
 
 interface Rows {
-  readonly insert: string
+  readonly name: string
+  readonly columns: ReadonlyArray<string>
   readonly rows: ReadonlyArray<ReadonlyArray<SQLInputValue>>
 }
 /** Every row of a filled replica, ready to be bound. */
@@ -76,25 +79,48 @@ const rowsOf = (path: string): ReadonlyArray<Rows> => {
     select.setReturnArrays(true)
     // setReturnArrays(true), which the driver's types do not follow
     const rows = select.all() as unknown as ReadonlyArray<ReadonlyArray<SQLInputValue>>
-    return {
-      insert: `insert into "${name}" (${columns.join(", ")}) values (${columns.map(() => "?").join(", ")})`,
-      rows
-    }
+    return { name, columns, rows }
   })
   db.close()
   return tables.filter(({ rows }) => rows.length > 0)
 }
-/** The same rows in as many transactions, each with its share of every table. */
-const inserted = (path: string, tables: ReadonlyArray<Rows>, transactions: number): number => {
+const rows_bound = 128
+/** Inserts rows of a table by prepared statements, many rows at a time. */
+const preparedInsert = (db: DatabaseSync, { columns, name, rows }: Rows) => {
+  const values = `(${columns.map(() => "?").join(", ")})`
+  const preparedFor = (count: number) =>
+    db.prepare(`insert into "${name}" (${columns.join(", ")}) values ${Array(count).fill(values).join(", ")}`)
+  const [one, many] = [preparedFor(1), preparedFor(rows_bound)]
+  return (from: number, until: number): void => {
+    let at = from
+    for (; at + rows_bound <= until; at += rows_bound) many.run(...rows.slice(at, at + rows_bound).flat())
+    for (; at < until; at++) one.run(...rows[at]!)
+  }
+}
+/** The same rows in as many transactions: each with its share of every table, as of a journal, or one table after another. */
+const inserted = (
+  path: string,
+  tables: ReadonlyArray<Rows>,
+  transactions: number,
+  order: "together" | "in turn"
+): number => {
   const db = new DatabaseSync(path, { enableForeignKeyConstraints: true })
   db.exec("pragma journal_mode = wal; pragma synchronous = full")
-  const prepared = tables.map(({ insert, rows }) => ({ rows, statement: db.prepare(insert) }))
+  let total = 0
+  const prepared = tables.map((table) => {
+    const [before, count] = [total, table.rows.length]
+    total += count
+    return { before, count, insert: preparedInsert(db, table) }
+  })
   const started = performance.now()
   for (let turn = 0; turn < transactions; turn++) {
     db.exec("begin immediate")
-    for (const { rows, statement } of prepared) {
-      const until = Math.floor(((turn + 1) * rows.length) / transactions)
-      for (let at = Math.floor((turn * rows.length) / transactions); at < until; at++) statement.run(...rows[at]!)
+    for (const { before, count, insert } of prepared) {
+      const doneBy = (turns: number): number =>
+        order === "together"
+          ? Math.floor((turns * count) / transactions)
+          : Math.min(count, Math.max(0, Math.floor((turns * total) / transactions) - before))
+      insert(doneBy(turn), doneBy(turn + 1))
     }
     db.exec("commit")
   }
@@ -148,65 +174,86 @@ const laidDown = async (path: string, { plan, pages }: Pages): Promise<number> =
   return seconds
 }
 
-const fromRows = async (folder: string, fresh: () => string, written: ReadonlyArray<StoredEvent>): Promise<void> => {
-  const server = await longJournal(join(folder, "server.sqlite"), written, long)
+interface Bench {
+  readonly folder: string
+  readonly written: ReadonlyArray<StoredEvent>
+  /** A side that fills an empty replica; answers the seconds that count. */
+  readonly filling: (name: string, count: number, fill: (path: string) => Promise<number>) => Side
+  /** What a replica holds after it was filled. */
+  readonly rowsAfter: (fill: (path: string) => Promise<unknown>) => Promise<ReadonlyArray<Rows>>
+}
+
+const open = async (): Promise<Bench> => {
+  const written = await writtenJournal(least)
+  const folder = temporaryFolder()
+  const empty = join(folder, "empty.sqlite")
+  await (await openReplica(empty)).runtime.dispose()
+  const path = join(folder, "filled.sqlite")
+  const fresh = (): string => {
+    for (const end of ["", "-wal", "-shm"]) rmSync(path + end, { force: true })
+    copyFileSync(empty, path)
+    return path
+  }
+  return {
+    folder,
+    written,
+    filling: (name, count, filled) => ({
+      name,
+      round: async () => {
+        const before = process.cpuUsage()
+        const seconds = await filled(fresh())
+        const { system, user } = process.cpuUsage(before)
+        return { seconds, count, cpu_seconds: (system + user) / 1e6 }
+      }
+    }),
+    rowsAfter: async (filled) => {
+      await filled(fresh())
+      return rowsOf(path)
+    }
+  }
+}
+
+const fromRows = async ({ filling, folder, rowsAfter, written }: Bench, events: number): Promise<void> => {
+  const server = await longJournal(join(folder, `server-${events}.sqlite`), written, events)
   const pages = await pagesOf(server)
   await server.dispose()
-  const filled = fresh()
-  await laidDown(filled, pages)
-  const tables = rowsOf(filled)
+  const tables = await rowsAfter((path) => laidDown(path, pages))
   const count = pages.rows
-  const times = long > longest_in_turns ? 1 : rounds
-  const taken = await inTurns(
-    [
-      { name: "flightcase", round: async () => ({ seconds: await laidDown(fresh(), pages), count }) },
-      {
-        name: "node:sqlite inserts",
-        round: async () => ({ seconds: inserted(fresh(), tables, pages.pages.length), count })
-      }
-    ],
-    times,
-    times === 1 ? 0 : 1
-  )
-  print(
-    `fill from rows: a journal of ${pages.plan.position.toLocaleString("en")} events, ${count.toLocaleString("en")} rows, ${pages.pages.length} durable pages, SQLite file`,
-    taken,
-    { unit: "rows", as: "rate" }
-  )
+  const sides = [
+    filling("flightcase", count, (path) => laidDown(path, pages)),
+    filling("node:sqlite inserts", count, async (path) => inserted(path, tables, pages.pages.length, "in turn"))
+  ]
+  const taken = await (events > usual ? inTurns(sides, long_rounds, 0) : inTurns(sides, rounds))
+  const [journal_length, rows] = [pages.plan.position, count].map((size) => size.toLocaleString("en"))
+  const title = `fill from rows: a journal of ${journal_length} events, ${rows} rows, ${pages.pages.length} durable pages`
+  print(`${title}, SQLite file`, taken, { unit: "rows", as: "rate" })
   console.log(
     `  the server's part: ${pages.seconds.toFixed(2)} s for ${(pages.bytes / 1e6).toFixed(0)} MB of JSON, once`
   )
 }
 
-export const fill = async (): Promise<void> => {
-  const events = await writtenJournal(least)
-  const folder = temporaryFolder()
-  const empty = join(folder, "empty.sqlite")
-  await (await openReplica(empty)).runtime.dispose()
-  let made = 0
-  const fresh = (): string => {
-    const path = join(folder, `${++made}.sqlite`)
-    copyFileSync(empty, path)
-    return path
-  }
-  await fromRows(folder, fresh, events)
-  if (long > longest_in_turns) return
-  const filled = fresh()
-  await applied(filled, events)
-  const tables = rowsOf(filled)
-  const count = events.length
+const catchingUp = async ({ filling, rowsAfter, written }: Bench): Promise<void> => {
+  const tables = await rowsAfter((path) => applied(path, written))
+  const count = written.length
   const transactions = Math.ceil(count / per_chunk)
-  const rows = tables.reduce((sum, table) => sum + table.rows.length, 0)
   const taken = await inTurns(
     [
-      { name: "flightcase", round: async () => ({ seconds: await applied(fresh(), events), count }) },
-      { name: "node:sqlite inserts", round: async () => ({ seconds: inserted(fresh(), tables, transactions), count }) }
+      filling("flightcase", count, (path) => applied(path, written)),
+      filling("node:sqlite inserts", count, async (path) => inserted(path, tables, transactions, "together"))
     ],
     rounds
   )
+  const rows = tables.reduce((sum, table) => sum + table.rows.length, 0)
   print(
     `catch-up: ${count.toLocaleString("en")} events (${rows.toLocaleString("en")} rows with the journal's), ${transactions} durable transactions, SQLite file`,
     taken,
     { unit: "events", as: "rate" }
   )
+}
+
+export const fill = async (): Promise<void> => {
+  const bench = await open()
+  await fromRows(bench, usual)
+  await catchingUp(bench)
+  if (long > 0) await fromRows(bench, long)
 }
