@@ -108,6 +108,19 @@ export const print = (title: string, taken: ReadonlyArray<Taken>, { unit, as }: 
   }
 }
 
+/** Prints a figure that has no peer; its part of the goal is kept as its ratio. */
+export const printFigure = (
+  title: string,
+  values: ReadonlyArray<number>,
+  { goal, unit }: { readonly goal: number; readonly unit: string }
+): void => {
+  const [least, most] = [Math.min(...values), Math.max(...values)]
+  const peer = `a goal of ${goal} ${unit}`
+  results.push({ title, peer, median: median(values) / goal, least: least / goal, most: most / goal })
+  const figure = values.length === 1 ? short(most) : spread(values, short)
+  console.log(`  ${title}: ${figure} ${unit}, ${ratio(median(values) / goal)} of ${peer}`)
+}
+
 /** Processor seconds a process has used so far; undefined where there is no /proc. */
 export const cpuSecondsOf = (pid: number): number | undefined => {
   try {

@@ -32,6 +32,7 @@ const benches: { readonly [name: string]: () => Promise<() => Promise<void>> } =
   fill: async () => (await import("./fill.ts")).fill,
   offline: async () => (await import("./offline.ts")).offline,
   visible: async () => (await import("./visible.ts")).visible,
+  following: async () => (await import("./following.ts")).following,
   print: async () => (await import("./print.ts")).print,
   metering: async () => (await import("./metering.ts")).metering,
   "request-logs": async () => (await import("./request-logs.ts")).requestLogs,
