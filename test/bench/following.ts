@@ -24,7 +24,7 @@ interface Followers {
 }
 const followers = async (server: Running): Promise<Followers> => {
   const end = new AbortController()
-  const positions = new Array<number>(devices).fill(0)
+  const positions = Array.from({ length: devices }, () => 0)
   let reached = 0
   let look = (): void => {}
   const follow = async (device: Device, at: number): Promise<void> => {

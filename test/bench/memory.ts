@@ -1,14 +1,23 @@
 /**
- * Resident memory of a server: fresh, during 40 s of 16 clients that read, write and have documents drawn, and when
- * it has been idle for long enough that its drawing threads have ended.
+ * Resident memory of a server: fresh; after ten minutes of 16 clients that read, write and have documents drawn (or
+ * MEMORY_SECONDS); when it has been idle for long enough that its drawing threads have ended; and after a minute of the
+ * same on a journal of a million events. Both engines at once, as memory does not depend on who else works.
  */
 import { readFileSync } from "node:fs"
-import { type Client, clientOf } from "./processes.ts"
-import { type Engine, furnish, onPostgres, onSqlite, served, tokensFor } from "./stage.ts"
+import { DatabaseSync } from "node:sqlite"
+import { join } from "node:path"
+import pg from "pg"
+import { enrolDevice } from "../../sync/device/device.ts"
+import { printFigure } from "./measure.ts"
+import { type Client, clientOf, owner_token, type Running, startServer, temporaryFolder } from "./processes.ts"
+import { type Engine, furnish, onPostgres, onSqlite, tokensFor } from "./stage.ts"
 
 const clients = 16
-const seconds = 40
+const seconds = Number(process.env["MEMORY_SECONDS"] ?? 600)
+const long_seconds = Math.min(60, seconds)
 const idle_seconds = 75
+const events = 1_000_000
+const goals = { fresh: 150, loaded: 300, long: 350 }
 
 const megabytesOf = (pid: number): number =>
   Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1_024)
@@ -41,34 +50,126 @@ const round = async (ask: Client, products: ReadonlyArray<number>, at: number): 
     })
 }
 
-const measured = (open: () => Promise<Engine>): Promise<void> =>
-  served(open, async ({ name }, server, ask) => {
-    await pause(5_000)
-    const fresh = megabytesOf(server.pid)
-    const products = await furnish(ask, 500)
-    const asks = (await tokensFor(ask, clients * 8_000)).map((token) => clientOf(server, token))
-    const until = performance.now() + seconds * 1_000
-    let most = 0
-    let rounds = 0
-    const watch = setInterval(() => {
-      most = Math.max(most, megabytesOf(server.pid))
-    }, 100)
+interface Loaded {
+  readonly most: number
+  readonly after: number
+  readonly rounds: number
+}
+const underLoad = async (server: Running, products: ReadonlyArray<number>, for_seconds: number): Promise<Loaded> => {
+  const ask = clientOf(server)
+  const asks = (await tokensFor(ask, clients * 8_000)).map((token) => clientOf(server, token))
+  const until = performance.now() + for_seconds * 1_000
+  let most = 0
+  let rounds = 0
+  const watch = setInterval(() => {
+    most = Math.max(most, megabytesOf(server.pid))
+  }, 100)
+  try {
     await Promise.all(
       asks.map(async (client) => {
         while (performance.now() < until) await round(client, products, rounds++)
       })
     )
+  } finally {
     clearInterval(watch)
-    const after = megabytesOf(server.pid)
+  }
+  return { most, after: megabytesOf(server.pid), rounds }
+}
+
+interface Sized extends Engine {
+  /** Runs statements while no server does. */
+  readonly run: (statements: (head: number) => ReadonlyArray<string>) => Promise<void>
+}
+const head = "select position from journal_head where id = 1"
+const onSizedPostgres = async (): Promise<Sized> => {
+  const engine = await onPostgres()
+  return {
+    ...engine,
+    run: async (statements) => {
+      const client = new pg.Client(engine.url)
+      await client.connect()
+      const { rows } = await client.query<{ position: string }>(head)
+      for (const one of statements(Number(rows[0]!.position))) await client.query(one)
+      await client.query("vacuum analyze journal")
+      await client.end()
+    }
+  }
+}
+const onSizedFile = async (): Promise<Sized> => {
+  const engine = await onSqlite()
+  return {
+    ...engine,
+    run: async (statements) => {
+      const db = new DatabaseSync(engine.path)
+      for (const one of statements(Number(db.prepare(head).get()!["position"]))) db.exec(one)
+      db.exec("analyze journal")
+      db.close()
+    }
+  }
+}
+/** Copies of the journal under streams of their own, until it has a million events. */
+const copies = (position: number): ReadonlyArray<string> => {
+  const count = Math.ceil(events / position) - 1
+  const rest = "version, type, data, command_id, actor_id, replica_id, recorded_at"
+  return [
+    ...Array.from(
+      { length: count },
+      (_, at) =>
+        `insert into journal (position, stream, ${rest}) select position + ${(at + 1) * position}, stream || '-${at + 1}', ${rest} from journal where position <= ${position}`
+    ),
+    `update journal_head set position = ${position * (count + 1)} where id = 1`
+  ]
+}
+
+const fromFresh = async (engine: Engine): Promise<ReadonlyArray<number>> => {
+  const title = `memory, ${engine.name}`
+  const server = await startServer(engine.environment)
+  try {
+    await pause(5_000)
+    const fresh = megabytesOf(server.pid)
+    const products = await furnish(clientOf(server), 500)
+    const { after, most, rounds } = await underLoad(server, products, seconds)
     await pause(idle_seconds * 1_000)
-    console.log(
-      `  ${name}: fresh ${fresh} MB; ${most} MB at most, ${after} MB after ${rounds} rounds; ` +
-        `${megabytesOf(server.pid)} MB after ${idle_seconds} s without a request`
-    )
-  })
+    const idle = megabytesOf(server.pid)
+    printFigure(`${title}: fresh`, [fresh], { unit: "MB", goal: goals.fresh })
+    printFigure(`${title}: after ${seconds} s of ${clients} clients`, [after], { unit: "MB", goal: goals.loaded })
+    console.log(`    ${rounds} rounds, ${most} MB at most; ${idle} MB after ${idle_seconds} s without a request`)
+    return products
+  } finally {
+    await server.stop()
+  }
+}
+const atLength = async (engine: Engine, products: ReadonlyArray<number>): Promise<void> => {
+  const server = await startServer(engine.environment)
+  try {
+    await pause(5_000)
+    const started = megabytesOf(server.pid)
+    const enrolling = enrolDevice(join(temporaryFolder(), "default"), {
+      name: "default",
+      url: server.url,
+      token: owner_token,
+      device: "bench"
+    }).then((device) => device.close())
+    const [{ after, most }] = await Promise.all([underLoad(server, products, long_seconds), enrolling])
+    const title = `memory, ${engine.name}: ${events.toLocaleString("en")} events, after ${long_seconds} s of ${clients} clients and a device's fill`
+    printFigure(title, [after], { unit: "MB", goal: goals.long })
+    console.log(`    ${started} MB after the start, ${most} MB at most`)
+  } finally {
+    await server.stop()
+  }
+}
+
+const measured = async (open: () => Promise<Sized>): Promise<void> => {
+  const engine = await open()
+  try {
+    const products = await fromFresh(engine)
+    await engine.run(copies)
+    await atLength(engine, products)
+  } finally {
+    await engine.stop()
+  }
+}
 
 export const memory = async (): Promise<void> => {
-  console.log(`\nMemory of the server under ${clients} clients for ${seconds} s`)
-  await measured(onSqlite)
-  await measured(onPostgres)
+  await Promise.all([measured(onSizedFile), measured(onSizedPostgres)])
 }
