@@ -88,14 +88,21 @@ const checkouts = async (sql: Sql, ask: Client, opportunity: number): Promise<vo
     (await ask("POST", `/api/v1/opportunities/${opportunity}/invoices`, {})).invoice
   const draft = await checkout()
   if (draft.items.length !== lines) throw new Error(`${draft.items.length} rows instead of ${lines}`)
+  let issued = 0
   print(
     `checkout and issue of an order of ${lines} lines, ${sql.engine}`,
     await inTurns(
       [
-        timed("flightcase", 2, async () => {
-          const { id } = await checkout()
-          await ask("POST", `/api/v1/invoices/${id}/issue`, {})
-        }),
+        timed(
+          "flightcase",
+          2,
+          async () => {
+            issued = (await checkout()).id
+            await ask("POST", `/api/v1/invoices/${issued}/issue`, {})
+          },
+          // An order is billed once.
+          { after: async () => void (await ask("POST", `/api/v1/invoices/${issued}/void`, {})) }
+        ),
         await billingByHand(sql, draft.id)
       ],
       rounds,
