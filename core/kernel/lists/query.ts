@@ -221,7 +221,7 @@ const namedSql = (
   { predicate, values }: Condition,
   bound: Bindings
 ): string => {
-  const given = predicate === "in" || predicate === "not_in" ? [...new Set(values)] : values.slice(-1)
+  const given = valuesAsked(predicate, values)
   const isChoice = type.kind === "choice"
   const numbers = isChoice ? [] : given.map(wholeNumberOf).filter((value) => value !== undefined)
   const asked = new Set(given.map(caseName))
@@ -251,9 +251,7 @@ const testSql = (
 ): string => {
   const { field, sql } = column
   // Text that no database can store matches no row.
-  const given = (predicate === "in" || predicate === "not_in" ? [...new Set(values)] : values.slice(-1)).filter(
-    isStorableText
-  )
+  const given = valuesAsked(predicate, values).filter(isStorableText)
   if (column.items !== undefined) return itemsSql(column.items, column, predicate, given, dialect, bound)
   const isText = field.type.kind === "text"
   switch (predicate) {
@@ -285,17 +283,28 @@ const testSql = (
       bound
     )
   const parsed = given.map((value) => operand(column, value, dialect)).filter((value) => value !== undefined)
-  if (parsed.length === 0) return nothing
+  return parsed.length === 0 ? nothing : comparedSql(column, predicate, parsed, bound)
+}
+const operators = { eq: "=", not_eq: "<>", lt: "<", lteq: "<=", gt: ">", gteq: ">=" } as const
+/** Lists are compared with all their values, other predicates with the last. */
+const valuesAsked = (predicate: Predicate, values: ReadonlyArray<string>): ReadonlyArray<string> =>
+  predicate === "in" || predicate === "not_in" ? [...new Set(values)] : values.slice(-1)
+
+const comparedSql = (
+  column: FilterTarget,
+  predicate: "in" | "not_in" | keyof typeof operators,
+  parsed: ReadonlyArray<unknown>,
+  bound: Bindings
+): string => {
   const compared =
     predicate === "in" || predicate === "not_in"
-      ? `${sql} ${predicate === "in" ? "in" : "not in"} (${parsed.map(bound.bind).join(", ")})`
-      : `${sql} ${operators[predicate]} ${bound.bind(parsed[0])}`
+      ? `${column.sql} ${predicate === "in" ? "in" : "not in"} (${parsed.map(bound.bind).join(", ")})`
+      : `${column.sql} ${operators[predicate]} ${bound.bind(parsed[0])}`
   if (column.keeps_folded !== true || (predicate !== "eq" && predicate !== "in")) return compared
   // Also compares the folded text, as indexes of searchable columns are on the folded column.
   const folded = new Set(parsed.map((value) => foldCase(String(value))))
   return `(${compared} and ${column.folded} in (${[...folded].map(bound.bind).join(", ")}))`
 }
-const operators = { eq: "=", not_eq: "<>", lt: "<", lteq: "<=", gt: ">", gteq: ">=" } as const
 
 /** In characters: SQLite accepts patterns of at most 50,000 bytes. No text counts as containing a longer one. */
 const pattern_length_max = 16_000

@@ -185,63 +185,83 @@ const flush = Effect.fnUntraced(function* (operations: WriteOperations, table: T
 
 /** Adds a change to the batch. Returns a statement that must run first; undefined if the change can wait. */
 const collect = (operations: WriteOperations, next: RowChange, waiting: WriteBatch): Sql | undefined => {
-  const { change, insertRows } = operations
-  const { inserts: rows, updates: sets } = waiting
-  const { table } = next
   switch (next.op) {
-    case "insert": {
-      const key = keyOf(table, next.row)
-      // Updates collected before the row's insert had no effect.
-      sets.delete(key)
-      if (!rows.has(key)) {
-        rows.set(key, next.row)
-        if (waiting.index !== undefined)
-          addToIndex(waiting.index, storedValue(table, next.row, waiting.index.column), key)
-        return undefined
-      }
-      // The database must refuse a second row with the same key.
-      return table.on_conflict_ignore
-        ? undefined
-        : inSequence(flushDeletes(operations, table, waiting), insertRows(table, [next.row]))
-    }
+    case "insert":
+      return collectInsert(operations, next, waiting)
+    case "update":
+      return collectUpdate(operations, next, waiting)
     case "update_where":
-      return inSequence(flush(operations, table, waiting), change(next))
-    case "delete_where": {
-      const plain = sets.size === 0 ? asPendingDelete(table, next.where) : undefined
-      if (plain === undefined) return inSequence(flush(operations, table, waiting), change(next))
-      for (const key of keysMatching(table, waiting, plain)) {
-        const row = rows.get(key)
-        if (row !== undefined && rowMatches(table, next.where, row)) rows.delete(key)
-      }
-      const before =
-        waiting.pending_delete !== undefined && !canMerge(waiting.pending_delete, plain)
-          ? flushDeletes(operations, table, waiting)
-          : undefined
-      if (waiting.pending_delete === undefined) waiting.pending_delete = plain
-      else for (const value of plain.values) waiting.pending_delete.values.add(value)
-      return before
-    }
+      return inSequence(flush(operations, next.table, waiting), operations.change(next))
+    case "delete_where":
+      return collectDeletes(operations, next, waiting)
     case "delete":
-      if (rows.delete(next.key)) return undefined
-      sets.delete(next.key)
-      return change(next)
-    case "update": {
-      const row = rows.get(next.key)
-      if (row !== undefined) {
-        if (waiting.index !== undefined && Object.hasOwn(next.set, waiting.index.column)) waiting.index = undefined
-        rows.set(next.key, changed(table, row, next.set))
-      } else if (Object.keys(next.set).length > 0) {
-        if (table.on_conflict_ignore || isConstrained(table, next.set))
-          return inSequence(
-            flushDeletes(operations, table, waiting),
-            flushUpdates(operations, table, waiting),
-            change(next)
-          )
-        sets.set(next.key, { ...sets.get(next.key), ...next.set })
-      }
-      return undefined
-    }
+      if (waiting.inserts.delete(next.key)) return undefined
+      waiting.updates.delete(next.key)
+      return operations.change(next)
   }
+}
+type Change<Op extends RowChange["op"]> = Extract<RowChange, { op: Op }>
+
+const collectInsert = (
+  operations: WriteOperations,
+  { row, table }: Change<"insert">,
+  waiting: WriteBatch
+): Sql | undefined => {
+  const { index, inserts, updates } = waiting
+  const key = keyOf(table, row)
+  // Updates collected before the row's insert had no effect.
+  updates.delete(key)
+  if (!inserts.has(key)) {
+    inserts.set(key, row)
+    if (index !== undefined) addToIndex(index, storedValue(table, row, index.column), key)
+    return undefined
+  }
+  // The database must refuse a second row with the same key.
+  if (table.on_conflict_ignore) return undefined
+  return inSequence(flushDeletes(operations, table, waiting), operations.insertRows(table, [row]))
+}
+
+const collectUpdate = (operations: WriteOperations, next: Change<"update">, waiting: WriteBatch): Sql | undefined => {
+  const { inserts, updates } = waiting
+  const { key, set, table } = next
+  const row = inserts.get(key)
+  if (row !== undefined) {
+    if (waiting.index !== undefined && Object.hasOwn(set, waiting.index.column)) waiting.index = undefined
+    inserts.set(key, changed(table, row, set))
+    return undefined
+  }
+  if (Object.keys(set).length === 0) return undefined
+  if (table.on_conflict_ignore || isConstrained(table, set))
+    return inSequence(
+      flushDeletes(operations, table, waiting),
+      flushUpdates(operations, table, waiting),
+      operations.change(next)
+    )
+  updates.set(key, { ...updates.get(key), ...set })
+  return undefined
+}
+
+const collectDeletes = (
+  operations: WriteOperations,
+  next: Change<"delete_where">,
+  waiting: WriteBatch
+): Sql | undefined => {
+  const { inserts } = waiting
+  const { table, where } = next
+  const added = waiting.updates.size === 0 ? asPendingDelete(table, where) : undefined
+  if (added === undefined) return inSequence(flush(operations, table, waiting), operations.change(next))
+  for (const key of keysMatching(table, waiting, added)) {
+    const row = inserts.get(key)
+    if (row !== undefined && rowMatches(table, where, row)) inserts.delete(key)
+  }
+  const before = waiting.pending_delete
+  if (before !== undefined && canMerge(before, added)) {
+    for (const value of added.values) before.values.add(value)
+    return undefined
+  }
+  const flushed = before === undefined ? undefined : flushDeletes(operations, table, waiting)
+  waiting.pending_delete = added
+  return flushed
 }
 
 export const makeBatchWriter = (operations: WriteOperations): ((changes: ReadonlyArray<RowChange>) => Sql) =>
