@@ -1,7 +1,4 @@
-/**
- * Styles of documents as HTML, by name: pages use the names as classes, mails inline the rules, as many mail programs
- * drop style sheets.
- */
+/** Styles of documents as HTML, by name; pages use the names as classes. */
 export type Look = keyof typeof looks
 
 const badge = "border:2px solid #b3261e;color:#b3261e;font-weight:700;letter-spacing:2px"
@@ -50,35 +47,18 @@ const looks = {
   strong: "border-top:2px solid ACCENT;border-bottom:2px solid ACCENT;color:ACCENT;font-size:17px;font-weight:700"
 } as const
 
-export interface Looks {
-  readonly of: (look: Look) => string
-  readonly sheet: () => string
-}
+/** Style sheet for an accent color and a direction of text. */
+export const sheetFor = (accent: string, is_rtl: boolean): string =>
+  Object.entries(looks)
+    .map(([name, rules]) => {
+      const [start, end] = is_rtl ? ["right", "left"] : ["left", "right"]
+      return `.${name}{${rules.replaceAll("ACCENT", accent).replaceAll("START", start).replaceAll("END", end)}}`
+    })
+    .concat(narrow, paper)
+    .join("\n")
 
-/** Styles for an accent color and a direction of text. */
-export const looksFor = (accent: string, is_rtl: boolean): Looks => {
-  const of = (look: Look): string =>
-    looks[look]
-      .replaceAll("ACCENT", accent)
-      .replaceAll("START", is_rtl ? "right" : "left")
-      .replaceAll("END", is_rtl ? "left" : "right")
-  return {
-    of,
-    sheet: () =>
-      looksNames
-        .map((look) => `.${look}{${of(look)}}`)
-        .concat(narrow, paper)
-        .join("\n")
-  }
-}
-const isLook = (name: string): name is Look => name in looks
-const looksNames = Object.keys(looks).filter(isLook)
-
-/**
- * Style for phones: each table row is a small list, with its first cell on top and column titles for the others. In
- * mails it overrides inline styles.
- */
-export const narrow = `@media (max-width:600px){
+/** Style for phones: each table row is a small list, with its first cell on top and column titles for the others. */
+const narrow = `@media (max-width:600px){
 .h1{font-size:21px!important}
 .columns,.columns>tbody,.columns>tbody>tr,.columns>tbody>tr>td{display:block!important;width:auto!important}
 .table,.table>tbody,.table>tbody>tr,.table>tbody>tr>td,.table>tbody>tr>th{display:block!important;width:auto!important}

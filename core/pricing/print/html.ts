@@ -1,6 +1,6 @@
 /**
- * Renders a document as HTML, from the same blocks as its PDF: a page, part of one, or a mail. Text is escaped; there
- * are no scripts and no external requests.
+ * Renders a document as HTML, from the same blocks as its PDF: a page, or part of one. Text is escaped; there are no
+ * scripts and no external requests.
  */
 import * as Base64 from "effect/encoding/Base64"
 import {
@@ -19,7 +19,7 @@ import {
   type Table,
   type Totals
 } from "./blocks.ts"
-import { type Look, type Looks, looksFor, narrow } from "./html-style.ts"
+import { type Look, sheetFor } from "./html-style.ts"
 import { type Pictures, readPicture } from "./picture.ts"
 
 const signs: { readonly [sign: string]: string } = {
@@ -41,41 +41,33 @@ export const escaped = (text: string): string =>
 export interface HtmlOptions {
   /** Content of pictures that the document refers to by hash. */
   readonly pictures?: Pictures
-  /** URL of a picture, instead of its content: `cid:` in mails, a path on pages. */
-  readonly addressOf?: (picture: Picture) => string | undefined
-  /** Renders codes as SVG; without it, and in mails, text is shown instead, of QR codes only a URL. */
+  /** Renders codes as SVG; without it, text is shown instead, of QR codes only a URL. */
   readonly symbolOf?: (code: Code) => string
 }
 
-interface Writing {
-  readonly look: (...names: ReadonlyArray<Look>) => string
-  readonly options: HtmlOptions
-  readonly is_mail: boolean
-}
+/** The attribute for styles by name. */
+const look = (...names: ReadonlyArray<Look>): string => ` class="${names.join(" ")}"`
 
 /** An element; attributes (each after a space) and content are escaped already. */
 const tag = (name: string, attributes: string, content: string): string => `<${name}${attributes}>${content}</${name}>`
 
 /** Escaped text with line breaks. */
 const textHtml = (text: string): string => escaped(text.replace(/\r\n?/g, "\n")).replaceAll("\n", "<br>")
-const runsHtml = (writing: Writing, runs: ReadonlyArray<Run>): string =>
+const runsHtml = (runs: ReadonlyArray<Run>): string =>
   runs
     .map(({ bold, italic, link, text }) => {
       const shown = textHtml(text)
       const linked =
-        link === undefined
-          ? shown
-          : `<a href="${escaped(link)}" rel="noopener noreferrer"${writing.look("link")}>${shown}</a>`
+        link === undefined ? shown : `<a href="${escaped(link)}" rel="noopener noreferrer"${look("link")}>${shown}</a>`
       const slanted = italic === true ? `<em>${linked}</em>` : linked
       return bold === true ? `<strong>${slanted}</strong>` : slanted
     })
     .join("")
 
-const blocksHtml = (writing: Writing, blocks: ReadonlyArray<Block>): string =>
-  blocks.map((block) => blockHtml(writing, block)).join("\n")
+const blocksHtml = (options: HtmlOptions, blocks: ReadonlyArray<Block>): string =>
+  blocks.map((block) => blockHtml(options, block)).join("\n")
 
-const blockHtml = (writing: Writing, block: Block): string => {
-  const { look } = writing
+const blockHtml = (options: HtmlOptions, block: Block): string => {
   switch (block.kind) {
     case "heading":
       return `<h${block.level}${look(`h${block.level}`)}>${textHtml(block.text)}</h${block.level}>`
@@ -83,7 +75,7 @@ const blockHtml = (writing: Writing, block: Block): string => {
       return tag(
         "p",
         look(block.small === true ? "small" : "paragraph", ...alignmentLook(block.alignment)),
-        runsHtml(writing, block.runs)
+        runsHtml(block.runs)
       )
     case "key_values":
       return tag(
@@ -98,23 +90,23 @@ const blockHtml = (writing: Writing, block: Block): string => {
           .join("")
       )
     case "table":
-      return tableHtml(writing, block)
+      return tableHtml(options, block)
     case "totals":
-      return totalsHtml(writing, block)
+      return totalsHtml(block)
     case "image":
-      return imageHtml(writing, block)
+      return imageHtml(options, block)
     case "code":
-      return codeHtml(writing, block)
+      return codeHtml(options, block)
     case "signature":
-      return signatureHtml(writing, block)
+      return signatureHtml(options, block)
     case "spacer":
       return `<div style="height:${block.height_mm}mm"></div>`
     case "page_break":
       return `<div class="page_break"></div>`
     case "columns":
-      return columnsHtml(writing, block)
+      return columnsHtml(options, block)
     case "together":
-      return `<section style="break-inside:avoid">\n${blocksHtml(writing, block.blocks)}\n</section>`
+      return `<section style="break-inside:avoid">\n${blocksHtml(options, block.blocks)}\n</section>`
   }
 }
 
@@ -122,49 +114,41 @@ const alignmentLook = (alignment: "start" | "center" | "end" | undefined): Reado
   alignment === "center" || alignment === "end" ? [alignment] : []
 
 /** Columns as a layout table, as mail programs support nothing else. */
-const columnsHtml = (writing: Writing, { columns }: Columns): string => {
+const columnsHtml = (options: HtmlOptions, { columns }: Columns): string => {
   const shares = columns.reduce((sum, { share }) => sum + share, 0)
   const cells = columns.map(({ blocks, share }) =>
-    tag("td", withStyle(writing.look("column"), `width:${percent(share, shares)}`), blocksHtml(writing, blocks))
+    tag("td", `${look("column")} style="width:${percent(share, shares)}"`, blocksHtml(options, blocks))
   )
-  return `<table role="presentation"${writing.look("columns")}><tbody><tr>${cells.join("")}</tr></tbody></table>`
+  return `<table role="presentation"${look("columns")}><tbody><tr>${cells.join("")}</tr></tbody></table>`
 }
 const percent = (share: number, all: number): string => `${Math.round((share * 1_000) / all) / 10}%`
-/** Adds a rule to a style attribute made by {@link Writing.look}. */
-const withStyle = (attribute: string, rule: string): string =>
-  attribute.includes(" style=") ? `${attribute.slice(0, -1)};${rule}"` : `${attribute} style="${rule}"`
-
-const tableHtml = (writing: Writing, table: Table): string => {
-  const { look } = writing
+const tableHtml = (options: HtmlOptions, table: Table): string => {
   const shares = table.columns.reduce((sum, { share }) => sum + share, 0)
   const titled = table.columns.some(({ title }) => title !== "")
   const head = table.columns.map(({ alignment, share, title }) => {
-    const looks = withStyle(look("head", ...alignmentLook(alignment)), `width:${percent(share, shares)}`)
+    const looks = `${look("head", ...alignmentLook(alignment))} style="width:${percent(share, shares)}"`
     return tag("th", ` role="columnheader" scope="col"${looks}`, textHtml(title))
   })
   let is_tinted = false
   const rows = table.rows.map((row) => {
     if (row.kind === "group") {
       is_tinted = false
-      return groupHtml(writing, table, row)
+      return groupHtml(table, row)
     }
     const tint: ReadonlyArray<Look> = table.striped === true && is_tinted ? ["striped"] : []
     is_tinted = !is_tinted
-    const cells = row.cells.map((cell, at) => cellHtml(writing, table, cell, at, at === 0 ? (row.depth ?? 0) : 0, tint))
+    const cells = row.cells.map((cell, at) => cellHtml(options, table, cell, at, at === 0 ? (row.depth ?? 0) : 0, tint))
     return `<tr role="row">${cells.join("")}</tr>`
   })
   return [
     `<table role="table"${look("table")}>`,
-    // Left out in mails: some mail programs show hidden captions.
-    ...(table.caption === undefined || writing.is_mail
-      ? []
-      : [`<caption${look("caption")}>${textHtml(table.caption)}</caption>`]),
+    ...(table.caption === undefined ? [] : [`<caption${look("caption")}>${textHtml(table.caption)}</caption>`]),
     ...(titled ? [`<thead role="rowgroup"><tr role="row">${head.join("")}</tr></thead>`] : []),
     `<tbody role="rowgroup">${rows.join("\n")}</tbody>`,
     "</table>"
   ].join("\n")
 }
-const groupHtml = ({ look }: Writing, { columns }: Table, { text, value }: Group): string => {
+const groupHtml = ({ columns }: Table, { text, value }: Group): string => {
   const has_value = value !== undefined && columns.length > 1
   const span = has_value ? columns.length - 1 : columns.length
   const name = tag("span", look("name"), textHtml(text))
@@ -173,7 +157,7 @@ const groupHtml = ({ look }: Writing, { columns }: Table, { text, value }: Group
   return tag("tr", ' role="row"', head + end)
 }
 const cellHtml = (
-  writing: Writing,
+  options: HtmlOptions,
   table: Table,
   cell: Cell,
   at: number,
@@ -181,29 +165,28 @@ const cellHtml = (
   tint: ReadonlyArray<Look>
 ): string => {
   const column = table.columns[at]
-  const attribute = writing.look("cell", ...alignmentLook(column?.alignment), ...tint)
-  const stepped = depth === 0 ? attribute : withStyle(attribute, `padding-inline-start:${6 + depth * 14}px`)
+  const attribute = look("cell", ...alignmentLook(column?.alignment), ...tint)
+  const stepped = depth === 0 ? attribute : `${attribute} style="padding-inline-start:${6 + depth * 14}px"`
   const title = column === undefined || column.title === "" ? "" : ` data-title="${escaped(column.title)}"`
   const box = cell.tick === undefined ? "" : cell.tick ? "☒ " : "☐ "
-  const note =
-    cell.note === undefined || cell.note === "" ? "" : `<small${writing.look("note")}>${textHtml(cell.note)}</small>`
-  const code = cell.code === undefined ? "" : cellCodeHtml(writing, cell.code)
+  const note = cell.note === undefined || cell.note === "" ? "" : `<small${look("note")}>${textHtml(cell.note)}</small>`
+  const code = cell.code === undefined ? "" : cellCodeHtml(options, cell.code)
   // Names may wrap, amounts may not.
   const is_text = alignmentLook(column?.alignment).length === 0
-  const shown = tag("span", writing.look(is_text ? "name" : "text"), box + runsHtml(writing, cell.runs))
+  const shown = tag("span", look(is_text ? "name" : "text"), box + runsHtml(cell.runs))
   return tag("td", ` role="cell"${stepped}${title}`, shown + note + code)
 }
 /** A code in a table with its value below; only the value if it cannot be rendered. */
-const cellCodeHtml = (writing: Writing, code: CellCode): string => {
-  const value = `<small${writing.look("note")}>${textHtml(code.value)}</small>`
-  const drawn = writing.is_mail ? undefined : writing.options.symbolOf?.({ kind: "code", ...code })
+const cellCodeHtml = (options: HtmlOptions, code: CellCode): string => {
+  const value = `<small${look("note")}>${textHtml(code.value)}</small>`
+  const drawn = options.symbolOf?.({ kind: "code", ...code })
   if (drawn === undefined) return value
   const size = code.symbology === "qr" ? "width:13mm;height:13mm" : "width:46mm;max-width:100%;height:8mm"
   const address = `data:image/svg+xml;base64,${Base64.encode(drawn)}`
   return `<img alt="" style="display:block;${size}" src="${address}">${value}`
 }
 
-const totalsHtml = ({ look }: Writing, { rows }: Totals): string =>
+const totalsHtml = ({ rows }: Totals): string =>
   tag(
     "table",
     look("totals"),
@@ -216,12 +199,8 @@ const totalsHtml = ({ look }: Writing, { rows }: Totals): string =>
       .join("")
   )
 
-/**
- * URL of a picture: as given by the options, else a data URL with its content. Undefined if it is missing or unsafe.
- */
-const pictureAddress = ({ options }: Writing, picture: Picture): string | undefined => {
-  const told = options.addressOf?.(picture)
-  if (told !== undefined) return told
+/** Data URL with a picture's content; undefined if it is missing or unsafe. */
+const pictureAddress = (options: HtmlOptions, picture: Picture): string | undefined => {
   if ("base64" in picture) {
     // Base64 may only contain characters that are valid in a URL.
     return /^[A-Za-z0-9+/=\s]*$/.test(picture.base64)
@@ -234,21 +213,20 @@ const pictureAddress = ({ options }: Writing, picture: Picture): string | undefi
     ? `data:${read.success.mime_type};base64,${Base64.encode(read.success.bytes)}`
     : undefined
 }
-const imageHtml = (writing: Writing, { alignment, alt, height_max_mm, picture, width_mm }: Image): string => {
-  const address = pictureAddress(writing, picture)
+const imageHtml = (options: HtmlOptions, { alignment, alt, height_max_mm, picture, width_mm }: Image): string => {
+  const address = pictureAddress(options, picture)
   const limit =
     height_max_mm === undefined ? "" : `;max-height:${height_max_mm}mm;object-fit:contain;object-position:0 50%`
   const size = `width:${width_mm}mm${limit}`
   const shown =
     address === undefined
       ? textHtml(alt)
-      : `<img src="${escaped(address)}" alt="${escaped(alt)}"${withStyle(writing.look("picture"), size)}>`
-  return `<div${writing.look("figure", ...alignmentLook(alignment))}>${shown}</div>`
+      : `<img src="${escaped(address)}" alt="${escaped(alt)}"${look("picture")} style="${size}">`
+  return `<div${look("figure", ...alignmentLook(alignment))}>${shown}</div>`
 }
-const codeHtml = (writing: Writing, code: Code): string => {
-  const { look, options } = writing
+const codeHtml = (options: HtmlOptions, code: Code): string => {
   const caption = code.caption ?? (code.symbology === "code128" ? code.value : undefined)
-  const drawn = writing.is_mail ? undefined : options.symbolOf?.(code)
+  const drawn = options.symbolOf?.(code)
   const width = code.width_mm ?? (code.symbology === "qr" ? 30 : 60)
   const height = code.symbology === "qr" ? "" : ";height:13mm"
   const below = caption === undefined ? "" : `<p${look("code_caption")}>${textHtml(caption)}</p>`
@@ -261,12 +239,11 @@ const codeHtml = (writing: Writing, code: Code): string => {
   // Without rendering, a QR code is left out, unless it holds a URL.
   if (code.symbology === "code128") return `<div${figure}>${below}</div>`
   return /^https?:\/\/\S+$/i.test(code.value)
-    ? `<div${figure}>${runsHtml(writing, [{ text: code.caption ?? code.value, link: code.value }])}</div>`
+    ? `<div${figure}>${runsHtml([{ text: code.caption ?? code.value, link: code.value }])}</div>`
     : ""
 }
-const signatureHtml = (writing: Writing, { date, drawn, label, name }: Signature): string => {
-  const { look } = writing
-  const address = drawn === undefined ? undefined : pictureAddress(writing, drawn)
+const signatureHtml = (options: HtmlOptions, { date, drawn, label, name }: Signature): string => {
+  const address = drawn === undefined ? undefined : pictureAddress(options, drawn)
   const picture =
     address === undefined
       ? ""
@@ -282,7 +259,6 @@ const policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; ba
 
 /** Renders a self-contained page for phone, desktop and print. */
 export const htmlPage = (document: PrintDocument, options: HtmlOptions = {}): string => {
-  const looks = looksOf(document)
   const { margins_mm, size, landscape } = document.page
   const { top, right, bottom, left } = margins_mm ?? { top: 18, right: 18, bottom: 16, left: 18 }
   const margins = [top, right, bottom, left].map((margin) => `${margin}mm`).join(" ")
@@ -290,7 +266,7 @@ export const htmlPage = (document: PrintDocument, options: HtmlOptions = {}): st
     ":root{color-scheme:light}",
     "body{margin:0;background:#fff}",
     ".page{box-sizing:border-box;max-width:900px;margin:0 auto;padding:24px 20px 40px}",
-    looks.sheet(),
+    htmlSheet(document),
     `@page{size:${size === "A4" ? "A4" : "letter"}${landscape === true ? " landscape" : ""};margin:${margins}}`
   ].join("\n")
   return `<!doctype html>
@@ -314,52 +290,23 @@ ${htmlPart(document, options)}
 `
 }
 /** Style sheet for {@link htmlPart}. */
-export const htmlSheet = (document: PrintDocument): string => looksOf(document).sheet()
-/** Renders the document as one element, to be put into a page. */
-export const htmlPart = (document: PrintDocument, options: HtmlOptions = {}): string =>
-  whole(document, { look: (...names) => ` class="${names.join(" ")}"`, options, is_mail: false })
-
-/** Renders a mail: styles are inline, and columns are layout tables. */
-export const htmlMail = (document: PrintDocument, options: HtmlOptions = {}): string => {
-  const looks = looksOf(document)
-  const look = (...names: ReadonlyArray<Look>): string =>
-    ` class="${names.join(" ")}" style="${escaped(names.map(looks.of).join(";"))}"`
-  return `<!doctype html>
-<html lang="${escaped(document.language)}"${directionOf(document)}>
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escaped(document.title)}</title>
-<style>
-${narrow}
-</style>
-</head>
-<body style="margin:0;padding:16px;background-color:#ffffff">
-<table role="presentation" style="width:100%;max-width:720px;margin:0 auto;border-collapse:collapse"><tr><td>
-${whole(document, { look, options, is_mail: true })}
-</td></tr></table>
-</body>
-</html>
-`
-}
-
-const looksOf = (document: PrintDocument): Looks =>
-  looksFor(document.accent ?? "#1d3f66", isRightToLeft(document.language))
+export const htmlSheet = ({ accent, language }: PrintDocument): string =>
+  sheetFor(accent ?? "#1d3f66", isRightToLeft(language))
 const directionOf = ({ language }: PrintDocument): string => (isRightToLeft(language) ? ' dir="rtl"' : ' dir="ltr"')
 
-const whole = (document: PrintDocument, writing: Writing): string => {
-  const { look } = writing
+/** Renders the document as one element, to be put into a page. */
+export const htmlPart = (document: PrintDocument, options: HtmlOptions = {}): string => {
   const { header, watermark } = document
   const foot = document.footer?.lines ?? []
   const head = [header?.start, header?.end].flatMap((part) => {
-    const text = part === undefined ? "" : runsHtml(writing, part)
+    const text = part === undefined ? "" : runsHtml(part)
     return text === "" ? [] : [text]
   })
   return [
     `<article${look("document")} lang="${escaped(document.language)}"${directionOf(document)}>`,
     ...(watermark === undefined ? [] : [`<p${look("mark")}>${watermark}</p>`]),
     ...(head.length === 0 ? [] : [`<p${look("header")}>${head.join(" · ")}</p>`]),
-    blocksHtml(writing, document.blocks),
+    blocksHtml(options, document.blocks),
     ...(foot.length === 0
       ? []
       : [tag("footer", look("footer"), foot.map((line) => tag("p", look("footer_line"), textHtml(line))).join(""))]),

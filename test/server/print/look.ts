@@ -1,5 +1,5 @@
 /**
- * Renders the sample documents as PDF, page and mail into a folder for inspection; with Chromium also pictures of the
+ * Renders the sample documents as PDF and page into a folder for inspection; with Chromium also pictures of the
  * pages at the sizes of a phone and a desk: node test/server/print/look.ts FOLDER && pdftoppm -r 60 -png
  * FOLDER/quote-40-EUR.pdf page
  */
@@ -7,7 +7,7 @@ import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { Effect } from "effect"
-import { htmlMail, htmlPage } from "../../../core/pricing/print/html.ts"
+import { htmlPage } from "../../../core/pricing/print/html.ts"
 import type { Code } from "../../../core/pricing/print/blocks.ts"
 import { background_limit_millis, makeRenderer } from "../../../server/print/renderer.ts"
 import { symbolOf } from "../../../server/print/symbols.ts"
@@ -35,7 +35,6 @@ await Effect.runPromise(
         writeFileSync(join(folder, `${name}.pdf`), bytes)
         const drawn = { symbolOf: ({ symbology, value }: Code) => symbolOf(symbology, value).svg }
         writeFileSync(join(folder, `${name}.html`), htmlPage(document, drawn))
-        writeFileSync(join(folder, `${name}-mail.html`), htmlMail(document))
         console.log(name, pages, "pages", bytes.length, "bytes", Math.round(performance.now() - started), "ms")
       }
     })
@@ -45,7 +44,7 @@ await Effect.runPromise(
 const chromium = chromiumPath()
 if (chromium !== undefined) {
   const browser = await openBrowser(chromium)
-  for (const name of ["quote-1-EUR", "quote-40-EUR", "quote-40-KWD", "quote-1-EUR-mail"]) {
+  for (const name of ["quote-1-EUR", "quote-40-EUR", "quote-40-KWD"]) {
     for (const width of [390, 1280]) {
       const page = await browser.newPage({ viewport: { width, height: 844 } })
       await page.goto(pathToFileURL(join(folder, `${name}.html`)).href)

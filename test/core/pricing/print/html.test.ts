@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { type Block, plain } from "../../../../core/pricing/print/blocks.ts"
-import { htmlMail, htmlPage, htmlPart } from "../../../../core/pricing/print/html.ts"
+import { htmlPage, htmlPart } from "../../../../core/pricing/print/html.ts"
 import { all, readPage, textOf } from "../../../browser/page.ts"
 import { of, quote } from "../../../server/print/samples.ts"
 
@@ -21,9 +21,6 @@ describe("a document as HTML", () => {
   it("equals the golden page", () => {
     const document = quote({ lines: 3, currency: "EUR", language: "de", watermark: "DRAFT", logo: "svg" })
     golden("quote.html", htmlPage(document, { symbolOf }))
-  })
-  it("equals the golden mail", () => {
-    golden("quote-mail.html", htmlMail(quote({ lines: 3, currency: "KWD", language: "ar" })))
   })
   it("escapes all text that users enter", () => {
     const evil = `"><script>alert(1)</script><img src=x onerror='1'>&amp;\u0000`
@@ -48,7 +45,7 @@ describe("a document as HTML", () => {
       ],
       { title: evil, header: { start: plain(evil) }, footer: { lines: [evil] } }
     )
-    for (const text of [htmlPage(document, { symbolOf }), htmlMail(document, { addressOf: () => evil })]) {
+    for (const text of [htmlPage(document, { symbolOf }), htmlPart(document)]) {
       // `readPage` throws on a misplaced tag, quote or sign.
       const page = readPage(text.replaceAll(/\s(class|style|role)="[^"]*"/g, "").replace("<!doctype html>\n", ""))
       const names = new Set(all(page).map(({ name }) => name))
@@ -73,11 +70,10 @@ describe("a document as HTML", () => {
   it("shows the alternative text where the picture is missing", () => {
     const image: Block = { kind: "image", picture: { sha256: "a".repeat(64) }, alt: "Our logo", width_mm: 10 }
     expect(htmlPart(of([image]))).toContain(">Our logo</div>")
-    expect(htmlPart(of([image]), { addressOf: () => "cid:logo" })).toContain('<img src="cid:logo" alt="Our logo"')
   })
-  it("links the URL of a code in a mail, and omits a code that holds no URL", () => {
+  it("links the URL of a code that cannot be drawn, and omits a code that holds no URL", () => {
     const code = (value: string): Block => ({ kind: "code", symbology: "qr", value, caption: "Scan" })
-    expect(htmlMail(of([code("https://example.com/d/1")]))).toContain('<a href="https://example.com/d/1"')
-    expect(htmlMail(of([code("BCD\n002")]))).not.toContain("BCD")
+    expect(htmlPart(of([code("https://example.com/d/1")]))).toContain('<a href="https://example.com/d/1"')
+    expect(htmlPart(of([code("BCD\n002")]))).not.toContain("BCD")
   })
 })
