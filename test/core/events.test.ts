@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url"
 import { Schema } from "effect"
 import { describe, expect, it } from "vitest"
 import { catalogueOf } from "../../core/kernel/endpoints/endpoint.ts"
-import { brokenPromises, eventList, eventsPage } from "../../core/kernel/events/event-description.ts"
+import { brokenPromises, eventList, eventsPage } from "./event-description.ts"
 import { decodeData, eventType, follow } from "../../core/kernel/events/event-type.ts"
 import { recordedCatalogue } from "../recorded-catalogue.ts"
 

@@ -1,7 +1,7 @@
 /** A server without a socket: the whole catalogue on either engine, called as over HTTP. */
 import { Clock, Context, Duration, Effect, Scope, Stream } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
-import { danglingReferences } from "../../core/kernel/runtime/reference-checks.ts"
+import { danglingReferences } from "../dangling-references.ts"
 import type { CommandRuntime } from "../../core/kernel/endpoints/endpoint.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { openServerApp, type ServerApp, type ServerOptions } from "../../server/host/app.ts"

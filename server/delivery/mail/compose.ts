@@ -1,7 +1,7 @@
 /** Composes a queueable message: addresses validated, sender determined, limits checked. */
 import { Clock, Effect, Result, Schema } from "effect"
 import type { UploadedFile } from "../../../core/kernel/endpoints/endpoint-types.ts"
-import { invalid, settingText, Store, type FieldErrors, type Settings } from "../../../core/kernel/index.ts"
+import { invalid, settingText, Store, type Settings } from "../../../core/kernel/index.ts"
 import { type StoreRow, stores } from "../../../core/setup/stores.ts"
 import { parseMailAddress } from "../../../core/values/mail-address.ts"
 import { printableLine } from "../../../core/values/text.ts"
@@ -134,13 +134,6 @@ export const composeMail = Effect.fnUntraced(function* (
     ...(draft.secret === undefined ? {} : { has_secret: true })
   }
 })
-
-/** Errors of a draft's addresses by field, for endpoints that check before deciding. */
-export const mailAddressErrors = (draft: Pick<MailDraft, "to" | "cc" | "bcc" | "reply_to">): FieldErrors => {
-  const errors: { [field: string]: ReadonlyArray<string> } = {}
-  addressesOf(draft, errors)
-  return errors
-}
 
 type Errors = { [field: string]: ReadonlyArray<string> }
 

@@ -1,6 +1,6 @@
 /** Attachments over the API: permissions, and effects of merging, erasing and deleting their record. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { danglingReferences } from "../../../../core/kernel/runtime/reference-checks.ts"
+import { danglingReferences } from "../../../dangling-references.ts"
 import { upload_bytes_max } from "../../../../core/kernel/fields/input.ts"
 import { attachables } from "../../../../core/office/attachments/attachables.ts"
 import { engines } from "../../../app.ts"

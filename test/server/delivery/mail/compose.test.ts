@@ -2,12 +2,7 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { CommandRuntime } from "../../../../core/kernel/endpoints/endpoint.ts"
-import {
-  composeMail,
-  mailAddressErrors,
-  type MailDraft,
-  type MailMessage
-} from "../../../../server/delivery/mail/compose.ts"
+import { composeMail, type MailDraft, type MailMessage } from "../../../../server/delivery/mail/compose.ts"
 import { serve, type Serving } from "../../serving.ts"
 
 let serving: Serving
@@ -43,12 +38,13 @@ describe("an e-mail message", () => {
     ["cc", { cc: ["a@b.example, c@d.example"] }],
     ["bcc", { bcc: [{ name: "X", address: "a@b.example\r\nX-Evil: 1" }] }],
     ["reply_to", { reply_to: "<a@b.example>" }],
+    ["to,cc,reply_to", { to: ["ann"], cc: ["x"], reply_to: "y" }],
     ["subject", { subject: " \r\n " }],
     ["subject", { subject: "s".repeat(999) }],
     ["text", { text: "t".repeat(500_001) }],
     ["to", { to: Array.from({ length: 101 }, (_, at) => `a${at}@customer.example`) }]
   ])("is refused for an invalid %s", async (field, more) => {
-    expect(Object.keys((await errorsOf(more)) as object)).toEqual([field])
+    expect(Object.keys((await errorsOf(more)) as object).join()).toBe(field)
   })
   it("accepts 25 MB of attachments, at most 1 MB of which are not stored files", async () => {
     const file = { name: "a.pdf", mime_type: "application/pdf", sha256: "0".repeat(64) }
@@ -103,9 +99,4 @@ describe("an e-mail message", () => {
       ]
     })
   })
-})
-
-it("invalid addresses of a message are reported by field", () => {
-  expect(mailAddressErrors({ to: ["ann@customer.example"] })).toEqual({})
-  expect(Object.keys(mailAddressErrors({ to: ["ann"], cc: ["x"], reply_to: "y" }))).toEqual(["to", "cc", "reply_to"])
 })

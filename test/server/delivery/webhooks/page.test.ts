@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { expect, it } from "vitest"
 import { webhookKinds } from "../../../../server/delivery/webhooks/kinds.ts"
-import { webhooksPage } from "../../../../server/delivery/webhooks/page.ts"
+import { webhooksPage } from "./page.ts"
 import { recordedCatalogue } from "../../../recorded-catalogue.ts"
 
 const update = "UPDATE_WEBHOOKS=1 npx vitest run test/server/delivery/webhooks/page.test.ts"

@@ -3,10 +3,10 @@
  * which allows additions only.
  */
 import { Schema, type SchemaAST } from "effect"
-import type { AnyEventType } from "./event-type.ts"
-import type { Field, Fields } from "../fields/field.ts"
-import { storedValue, tableHeldBy } from "../tables/field-schema.ts"
-import { type Table, wordsOf } from "../tables/table.ts"
+import type { AnyEventType } from "../../core/kernel/events/event-type.ts"
+import type { Field, Fields } from "../../core/kernel/fields/field.ts"
+import { storedValue, tableHeldBy } from "../../core/kernel/tables/field-schema.ts"
+import { type Table, wordsOf } from "../../core/kernel/tables/table.ts"
 
 interface JsonSchema {
   readonly $ref?: string

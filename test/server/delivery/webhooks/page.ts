@@ -1,7 +1,7 @@
 /** Generates `docs/WEBHOOKS.md`, the guide for receivers, from the declarations. */
-import type { Catalogue } from "../../../core/kernel/index.ts"
-import { describedKinds } from "./slice.ts"
-import type { WebhookKinds } from "./payloads.ts"
+import type { Catalogue } from "../../../../core/kernel/index.ts"
+import { describedKinds } from "../../../../server/delivery/webhooks/slice.ts"
+import type { WebhookKinds } from "../../../../server/delivery/webhooks/payloads.ts"
 
 const introduction = `# Webhooks
 
