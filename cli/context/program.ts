@@ -1,6 +1,6 @@
 /** Declares commands with commander: global flags on every verb, and one way to run actions. */
 import { constants } from "node:os"
-import { type Command, Option } from "commander"
+import { Argument, type Command, Option } from "commander"
 import type { Globals } from "../base/answers.ts"
 import { type CommandContext, openContext } from "./context.ts"
 import { exit_codes } from "../base/exit-codes.ts"
@@ -66,9 +66,46 @@ const explicit = (command: Command): Globals =>
       .map((option) => [option.attributeName(), command.getOptionValue(option.attributeName()) as unknown])
   ) as Globals
 
-/** Declares a flag that may be given several times. */
-export const repeatable = (flags: string, text: string): Option =>
-  new Option(flags, text).argParser((value: string, before: ReadonlyArray<string> | undefined) => [
-    ...(before ?? []),
-    value
-  ])
+/** Help of an argument or flag, or what makes it of the declaration. */
+type Parameter = string | ((typed: string) => Option | Argument)
+/** Arguments (`<order>`, `[code...]`) and flags (`--to <time>`) by their declaration, in the order of help. */
+export type Parameters = { readonly [typed: `${"<" | "[" | "-"}${string}`]: Parameter }
+interface Verb extends Parameters {
+  /** Description in help. */
+  readonly about: string
+  readonly run: CommandAction
+}
+/** Declares a verb below a command: its help, arguments and flags, and its action. */
+export const verb = (parent: Command, name: string, { about, run, ...parameters }: Verb): Command => {
+  const command = parent.command(name).description(about)
+  for (const [typed, given] of Object.entries<Parameter>(parameters)) {
+    const made =
+      typeof given !== "string"
+        ? given(typed)
+        : typed.startsWith("-")
+          ? new Option(typed, given)
+          : new Argument(typed, given)
+    if (made instanceof Option) command.addOption(made)
+    else command.addArgument(made)
+  }
+  return withAction(command, run)
+}
+
+/** A flag that may be given several times. */
+export const repeatable =
+  (text: string) =>
+  (typed: string): Option =>
+    new Option(typed, text).argParser((value: string, before: ReadonlyArray<string> | undefined) => [
+      ...(before ?? []),
+      value
+    ])
+/** A flag that must be given. */
+export const required =
+  (text: string) =>
+  (typed: string): Option =>
+    new Option(typed, text).makeOptionMandatory()
+/** A flag whose value is one of these words. */
+export const oneOf =
+  (text: string, words: ReadonlyArray<string>) =>
+  (typed: string): Option =>
+    new Option(typed, text).choices(words)

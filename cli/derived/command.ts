@@ -125,7 +125,7 @@ export const addFixedOptions = (command: Command, endpoint: Endpoint): void => {
 const fixedOptions = (endpoint: Endpoint): ReadonlyArray<Option> => {
   if (endpoint.method === "GET" && isList(endpoint)) {
     return [
-      repeatable("-q, --q <name=value>", "filter, such as name_cont=truss; repeatable"),
+      repeatable("filter, such as name_cont=truss; repeatable")("-q, --q <name=value>"),
       new Option("--sort <field>"),
       new Option("--page <number>"),
       new Option("--per-page <number>"),
@@ -137,7 +137,7 @@ const fixedOptions = (endpoint: Endpoint): ReadonlyArray<Option> => {
   }
   if (endpoint.method === "GET") {
     return [
-      repeatable("-q, --q <name=value>", "other query parameters; repeatable"),
+      repeatable("other query parameters; repeatable")("-q, --q <name=value>"),
       new Option("--include <a,b>"),
       new Option("-o, --output <file>")
     ]

@@ -251,9 +251,9 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
   {
     name: "changes to rows waiting for insertion are lost",
     file: "core/kernel/store/batch-writer.ts",
-    within: "collect",
-    find: "rows.set(next.key, changed(table, row, next.set))",
-    replace: "rows.set(next.key, row)",
+    within: "collectUpdate",
+    find: "inserts.set(key, changed(table, row, set))",
+    replace: "inserts.set(key, row)",
     killed_by: [
       {
         file: "test/core/kernel/store/batch-writer.test.ts",

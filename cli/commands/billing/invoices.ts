@@ -1,7 +1,7 @@
 /** `invoices`: shows invoices, records payments and refunds, and credits; other verbs are derived from the API. */
 import type { Command } from "commander"
 import { scaleOf } from "../../../core/values/money.ts"
-import { type Flags, listFlag, repeatable, textFlag, withAction } from "../../context/program.ts"
+import { type Flags, listFlag, repeatable, textFlag, verb } from "../../context/program.ts"
 import type { Json, JsonObject } from "../../../core/kernel/index.ts"
 import { exact, formatDecimal } from "../../../core/values/decimal.ts"
 import { type Row, rowIn } from "../../base/answers.ts"
@@ -16,51 +16,42 @@ import { columnsNamed, onClockOf, recordText, tableText } from "../../output/tab
 
 export const declare = (program: Command): void => {
   const invoices = program.command("invoices").description("Invoices and their payments, by id or number")
-  withAction(
-    invoices
-      .command("show")
-      .description("Show an invoice with its rows, creditable amounts and payments")
-      .argument("<invoice>", "invoice, by id or number")
-      .option("--include <a,b>", "related records to include, with --json"),
-    async (context, [named = ""], flags) => showInvoice(context, named, flags)
-  )
-  const moved = (verb: string, text: string, amount: string): Command =>
-    invoices
-      .command(verb)
-      .description(text)
-      .argument("<invoice>", "invoice, by id or number")
-      .option("--amount <amount>", amount)
-      .option("--method <method>", "cash, card, bank_transfer, cheque, direct_debit or other")
-      .option("--reference <text>", "reference of the bank or on the receipt")
-      .option("--at <time>", "date paid or refunded, or a time on the store's clock (default: now)")
-      .option("--notes <text>", "notes on the payment or refund")
-  withAction(
-    moved("pay", "Record a payment", "amount paid (default: what is outstanding)"),
-    async (context, [named = ""], flags) => recordMoney(context, "pay", named, flags)
-  )
-  withAction(
-    moved("refund", "Record a refund", "amount refunded (default: what the customer is owed)").option(
-      "--reason <text>",
-      "reason of the refund"
-    ),
-    async (context, [named = ""], flags) => recordMoney(context, "refund", named, flags)
-  )
-  withAction(
-    invoices
-      .command("credit")
-      .description("Issue a credit note for rows, an amount or the whole remainder")
-      .argument("<invoice>", "invoice, by id or number")
-      .addOption(
-        repeatable(
-          "--line <n[=quantity]>",
-          "row by its number in show (default quantity: all that is left); repeatable"
-        )
-      )
-      .option("--amount <amount>", "amount including tax, spread over the rows")
-      .option("--reason <text>", "reason, printed on the credit note")
-      .option("--notes <text>", "notes on the credit note"),
-    async (context, [named = ""], flags) => creditInvoice(context, named, flags)
-  )
+  verb(invoices, "show", {
+    about: "Show an invoice with its rows, creditable amounts and payments",
+    "<invoice>": "invoice, by id or number",
+    "--include <a,b>": "related records to include, with --json",
+    run: async (context, [named = ""], flags) => showInvoice(context, named, flags)
+  })
+  const moved = {
+    "--method <method>": "cash, card, bank_transfer, cheque, direct_debit or other",
+    "--reference <text>": "reference of the bank or on the receipt",
+    "--at <time>": "date paid or refunded, or a time on the store's clock (default: now)",
+    "--notes <text>": "notes on the payment or refund"
+  }
+  verb(invoices, "pay", {
+    about: "Record a payment",
+    "<invoice>": "invoice, by id or number",
+    "--amount <amount>": "amount paid (default: what is outstanding)",
+    ...moved,
+    run: async (context, [named = ""], flags) => recordMoney(context, "pay", named, flags)
+  })
+  verb(invoices, "refund", {
+    about: "Record a refund",
+    "<invoice>": "invoice, by id or number",
+    "--amount <amount>": "amount refunded (default: what the customer is owed)",
+    ...moved,
+    "--reason <text>": "reason of the refund",
+    run: async (context, [named = ""], flags) => recordMoney(context, "refund", named, flags)
+  })
+  verb(invoices, "credit", {
+    about: "Issue a credit note for rows, an amount or the whole remainder",
+    "<invoice>": "invoice, by id or number",
+    "--line <n[=quantity]>": repeatable("row by its number in show (default quantity: all that is left); repeatable"),
+    "--amount <amount>": "amount including tax, spread over the rows",
+    "--reason <text>": "reason, printed on the credit note",
+    "--notes <text>": "notes on the credit note",
+    run: async (context, [named = ""], flags) => creditInvoice(context, named, flags)
+  })
 }
 
 /** Sends a payment, refund or credit, and prints the invoice's new balance. */

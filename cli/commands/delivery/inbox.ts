@@ -1,6 +1,6 @@
 /** `inbox`: the user's notifications, listed, marked as read, and shown as they arrive. */
 import type { Command } from "commander"
-import { type CommandAction, type Flags, textFlag, withAction } from "../../context/program.ts"
+import { type CommandAction, type Flags, textFlag, verb } from "../../context/program.ts"
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Schema } from "effect"
@@ -16,32 +16,28 @@ import { isTold, tellNotification } from "../offline/sync/notifications.ts"
 import { stopOnSignals } from "../../base/stop-signals.ts"
 
 export const declare = (program: Command): void => {
-  const inbox = program
-    .command("inbox")
-    // `inbox read` has its own --all.
-    .enablePositionalOptions()
-    .description("Your unread notifications; offline, as last listed")
-    .option("--all", "include read notifications")
-    .option("--type <type>", "only this type, such as invoice.overdue")
-    .option("--limit <n>", "notifications to show, newest first (default: 20)")
-    .option("--watch", "print notifications as they arrive, until stopped")
-  withAction(inbox, async (context, _args, flags) => showInbox(context, flags))
-  withAction(
-    inbox
-      .command("read")
-      .description("Mark notifications as read")
-      .argument("[ids...]", "ids from the list")
-      .option("--all", "all notifications"),
-    async (context, ids, flags) => markRead(context, ids, flags)
-  )
-  withAction(
-    inbox.command("unread").description("Mark notifications as unread").argument("<ids...>", "ids from the list"),
-    async (context, ids, flags) => markUnread(context, ids, flags)
-  )
-  withAction(
-    inbox.command("show").description("Show a notification in full").argument("<id>", "id from the list"),
-    async (context, [id = ""]) => showOne(context, id)
-  )
+  const inbox = verb(program, "inbox", {
+    about: "Your unread notifications; offline, as last listed",
+    "--all": "include read notifications",
+    "--type <type>": "only this type, such as invoice.overdue",
+    "--limit <n>": "notifications to show, newest first (default: 20)",
+    "--watch": "print notifications as they arrive, until stopped",
+    run: async (context, _args, flags) => showInbox(context, flags)
+  })
+  // `inbox read` has its own --all.
+  inbox.enablePositionalOptions()
+  verb(inbox, "read", {
+    about: "Mark notifications as read",
+    "[ids...]": "ids from the list",
+    "--all": "all notifications",
+    run: markRead
+  })
+  verb(inbox, "unread", { about: "Mark notifications as unread", "<ids...>": "ids from the list", run: markUnread })
+  verb(inbox, "show", {
+    about: "Show a notification in full",
+    "<id>": "id from the list",
+    run: async (context, [id = ""]) => showOne(context, id)
+  })
 }
 
 /** Units for `ageText` in milliseconds, largest first. */

@@ -5,19 +5,17 @@ import { decodeAnswer, decoderOf } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
 import { endedJob } from "../../context/print.ts"
-import { type CommandAction, type Flags, textFlag, withAction } from "../../context/program.ts"
+import { type CommandAction, type Flags, textFlag, verb } from "../../context/program.ts"
 
 export const declare = (program: Command): void => {
   const mail = program.command("mail").description("The server's outgoing mail")
-  withAction(
-    mail
-      .command("test")
-      .description("Send a message to test the mail settings")
-      .argument("[address]", "recipient (default: your own address)")
-      .option("--store <store>", "send as this store, by id or name")
-      .option("--wait [seconds]", "wait for the result, at most this many seconds (60 if omitted)"),
-    testMail
-  )
+  verb(mail, "test", {
+    about: "Send a message to test the mail settings",
+    "[address]": "recipient (default: your own address)",
+    "--store <store>": "send as this store, by id or name",
+    "--wait [seconds]": "wait for the result, at most this many seconds (60 if omitted)",
+    run: testMail
+  })
 }
 
 const queued = decoderOf(() => Schema.Struct({ message: Schema.String, job_id: Schema.String, mode: Schema.String }))

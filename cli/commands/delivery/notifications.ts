@@ -5,7 +5,7 @@
 import { Argument, type Command } from "commander"
 import { notificationTypes } from "../../../core/office/notifications/types.ts"
 import { withValues } from "../../output/program.ts"
-import { type CommandAction, type Flags, textFlag, withAction } from "../../context/program.ts"
+import { type CommandAction, type Flags, textFlag, verb } from "../../context/program.ts"
 import { isJsonObject, type JsonObject } from "../../../core/kernel/index.ts"
 import { rowsIn } from "../../base/answers.ts"
 import { usageError } from "../../base/exit-codes.ts"
@@ -22,42 +22,40 @@ const channels = [
 
 export const declare = (program: Command): void => {
   const notifications = program.command("notifications").description("Notification types and their channels")
-  withAction(
-    notifications
-      .command("preferences")
-      .description("Show your notification preferences by type and channel")
-      .option("--member <member>", "another member, by id or name"),
-    async (context, _args, flags) => showPreferences(context, flags)
-  )
-  withAction(
-    notifications.command("settings").description("Show the company's notification defaults"),
-    async (context) => showSettings(context)
-  )
-  const set = notifications
-    .command("set")
-    .description("Change your notification preferences; other types and channels stay")
-    .addArgument(
+  verb(notifications, "preferences", {
+    about: "Show your notification preferences by type and channel",
+    "--member <member>": "another member, by id or name",
+    run: async (context, _args, flags) => showPreferences(context, flags)
+  })
+  verb(notifications, "settings", {
+    about: "Show the company's notification defaults",
+    run: async (context) => showSettings(context)
+  })
+  verb(notifications, "set", {
+    about: "Change your notification preferences; other types and channels stay",
+    "<types...>": (typed) =>
       withValues(
         new Argument(
-          "<types...>",
+          typed,
           "notification types, such as invoice.overdue; flightcase notifications preferences lists them"
         ),
         { words: notificationTypes.map(({ key }) => key) }
-      )
-    )
-  for (const [channel, words] of channels)
-    set.option(`--${channel}`, `notify ${words}`).option(`--no-${channel}`, `do not notify ${words}`)
-  withAction(
-    set
-      .option("--muted", "mute the types, but keep their channels")
-      .option("--no-muted", "unmute the types")
-      .option("--default", "reset channels to the company's defaults, with --house to the type's")
-      .option("--member <member>", "change another member's preferences, by id or name")
-      .option("--house", "change the company's defaults")
-      .option("--enabled", "with --house: enable the types")
-      .option("--no-enabled", "with --house: disable the types for everyone"),
-    async (context, types, flags) => setNotifications(context, types, flags)
-  )
+      ),
+    ...Object.fromEntries(
+      channels.flatMap(([channel, words]) => [
+        [`--${channel}`, `notify ${words}`],
+        [`--no-${channel}`, `do not notify ${words}`]
+      ])
+    ),
+    "--muted": "mute the types, but keep their channels",
+    "--no-muted": "unmute the types",
+    "--default": "reset channels to the company's defaults, with --house to the type's",
+    "--member <member>": "change another member's preferences, by id or name",
+    "--house": "change the company's defaults",
+    "--enabled": "with --house: enable the types",
+    "--no-enabled": "with --house: disable the types for everyone",
+    run: setNotifications
+  })
 }
 
 const setNotifications: CommandAction = async (context, types, flags) => {

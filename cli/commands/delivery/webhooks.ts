@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders, type Server } from "node:http"
 import { rowIn } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
-import { type CommandAction, type Flags, textFlag, withAction } from "../../context/program.ts"
+import { type CommandAction, type Flags, textFlag, verb } from "../../context/program.ts"
 import { parseJson, type Json } from "../../../core/kernel/index.ts"
 import type { Command } from "commander"
 
@@ -165,14 +165,12 @@ const print = async (context: CommandContext, delivered: Delivered, secret: stri
 
 export const declare = (program: Command): void => {
   const webhooks = program.command("webhooks").description("Webhooks: URLs that events are posted to")
-  withAction(
-    webhooks
-      .command("listen")
-      .description("Receive and print deliveries here, by a temporary webhook unless --secret is given")
-      .option("--port <port>", "port to listen on (default: 4490; 0 for any free port)")
-      .option("--events <names>", "events to subscribe to, separated by commas (default: all)")
-      .option("--secret <secret>", "verify with an existing webhook's secret, and do not subscribe")
-      .option("--status <code>", "status to respond with, to test retries (default: 204)"),
-    listen
-  )
+  verb(webhooks, "listen", {
+    about: "Receive and print deliveries here, by a temporary webhook unless --secret is given",
+    "--port <port>": "port to listen on (default: 4490; 0 for any free port)",
+    "--events <names>": "events to subscribe to, separated by commas (default: all)",
+    "--secret <secret>": "verify with an existing webhook's secret, and do not subscribe",
+    "--status <code>": "status to respond with, to test retries (default: 204)",
+    run: listen
+  })
 }

@@ -8,27 +8,24 @@ import { localFile } from "../../base/input.ts"
 import { present } from "../../context/pages.ts"
 import { notePending, printAnswer, progressOf } from "../../context/print.ts"
 import { oneLine } from "../../output/text.ts"
-import { type CommandAction, type Flags, textFlag, withAction } from "../../context/program.ts"
+import { type CommandAction, type Flags, textFlag, verb } from "../../context/program.ts"
 import { attachables } from "../../../core/office/attachments/attachables.ts"
 import { findAsset } from "../../context/codes.ts"
 import { nameableTable } from "../../base/nameable.ts"
 import { looksLikeId, resolveId } from "../../context/resolve-id.ts"
 
 export const declare = (program: Command): void => {
-  withAction(
-    program
-      .command("attach")
-      .description("Attach files to a record; offline they are sent with the next sync")
-      .argument("<target>", "member:12, order:0000000009, product:SKU, unit:BARCODE, container:CASE-1 or activity:4")
-      .argument("<file...>", "files, up to 20 MB each")
-      .option("--category <text>", "category, such as photo, contract or damage")
-      .option("--description <text>", "description of the file")
-      .addHelpText(
-        "after",
-        "\nList a record's files: flightcase attachments list order:0000000009\n" +
-          "Download a file: flightcase attachments get ID"
-      ),
-    attach
+  verb(program, "attach", {
+    about: "Attach files to a record; offline they are sent with the next sync",
+    "<target>": "member:12, order:0000000009, product:SKU, unit:BARCODE, container:CASE-1 or activity:4",
+    "<file...>": "files, up to 20 MB each",
+    "--category <text>": "category, such as photo, contract or damage",
+    "--description <text>": "description of the file",
+    run: attach
+  }).addHelpText(
+    "after",
+    "\nList a record's files: flightcase attachments list order:0000000009\n" +
+      "Download a file: flightcase attachments get ID"
   )
 }
 

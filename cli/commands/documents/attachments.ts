@@ -2,7 +2,7 @@
 import type { Command } from "commander"
 import { attachmentsSlice } from "../../../core/office/attachments/api.ts"
 import { addFixedOptions } from "../../derived/command.ts"
-import { type Flags, textFlag, withAction } from "../../context/program.ts"
+import { type Flags, textFlag, verb, withAction } from "../../context/program.ts"
 import { readFile } from "node:fs/promises"
 import { rowIn } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"
@@ -16,14 +16,12 @@ import { targetNamed } from "./attach.ts"
 
 export const declare = (program: Command): void => {
   const attachments = program.command("attachments").description("Files attached to members, orders, units …")
-  withAction(
-    attachments
-      .command("get")
-      .description("Download an attached file and verify its checksum")
-      .argument("<attachment>", "attachment id")
-      .option("-o, --output <file>", "output file (default: its own name, in this folder); - for standard output"),
-    async (context, [id = ""], flags) => getAttachment(context, id, flags)
-  )
+  verb(attachments, "get", {
+    about: "Download an attached file and verify its checksum",
+    "<attachment>": "attachment id",
+    "-o, --output <file>": "output file (default: its own name, in this folder); - for standard output",
+    run: async (context, [id = ""], flags) => getAttachment(context, id, flags)
+  })
   const list = attachments
     .command("list")
     .alias("ls")

@@ -3,7 +3,7 @@
  * that a file equals a document byte for byte; the verbs derived from the API are added.
  */
 import type { Command } from "commander"
-import { type Flags, listFlag, repeatable, textFlag, withAction } from "../../context/program.ts"
+import { type Flags, listFlag, repeatable, required, textFlag, verb } from "../../context/program.ts"
 import { setTimeout } from "node:timers/promises"
 import { isJsonObject, type JsonObject } from "../../../core/kernel/index.ts"
 import { objectBody, type Row, rowIn, rowsIn } from "../../base/answers.ts"
@@ -20,53 +20,41 @@ import { localFile } from "../../base/input.ts"
 
 export const declare = (program: Command): void => {
   const documents = program.command("documents").description("Quotations, delivery notes, invoices and other documents")
-  withAction(
-    documents
-      .command("generate")
-      .description("Create a document from an order, invoice, credit note or purchase order")
-      .requiredOption(
-        "--type <type>",
-        "quotation, order_confirmation, pick_list, delivery_note, return_note, invoice …"
-      )
-      .option("--order <order>", "source order, by number or id")
-      .option("--invoice <invoice>", "source invoice, by number or id")
-      .option("--credit-note <note>", "source credit note, by number or id")
-      .option("--purchase-order <order>", "source purchase order, by number or id")
-      .option("--store <store>", "store for branding and texts (default: the source's store)")
-      .option("--async", "do not wait for the PDF")
-      .option("-o, --output <file>", "save the PDF to this file; - for standard output"),
-    async (context, _named, flags) => generateDocument(context, flags)
-  )
-  withAction(
-    documents
-      .command("batch")
-      .description("Create documents for up to 100 orders, invoices or other sources, in one job")
-      .requiredOption("--type <type>", "type of document, such as quotation or invoice")
-      .addOption(repeatable("--order <order>", "source order; repeatable"))
-      .addOption(repeatable("--invoice <invoice>", "source invoice; repeatable"))
-      .addOption(repeatable("--credit-note <note>", "source credit note; repeatable"))
-      .addOption(repeatable("--purchase-order <order>", "source purchase order; repeatable"))
-      .option("--store <store>", "store for branding and texts")
-      .option("--wait", "show progress until all are created"),
-    async (context, _named, flags) => generateBatch(context, flags)
-  )
-  withAction(
-    documents
-      .command("get")
-      .description("Download a document's PDF")
-      .argument("<document>", "document, by number or id")
-      .option("--certificate", "include the acceptance certificate")
-      .option("-o, --output <file>", "output file (default: its own name, in this folder); - for standard output"),
-    async (context, [named = ""], flags) => getDocument(context, named, flags)
-  )
-  withAction(
-    documents
-      .command("verify")
-      .description("Identify a PDF's document and who accepted it; offline, from the replica")
-      .argument("<file>", "PDF to identify")
-      .addHelpText("after", "\nExit 0: it is the document, unchanged and not voided. 1: it is not, or it was voided."),
-    async (context, [file = ""]) => verifyFile(context, file)
-  )
+  verb(documents, "generate", {
+    about: "Create a document from an order, invoice, credit note or purchase order",
+    "--type <type>": required("quotation, order_confirmation, pick_list, delivery_note, return_note, invoice …"),
+    "--order <order>": "source order, by number or id",
+    "--invoice <invoice>": "source invoice, by number or id",
+    "--credit-note <note>": "source credit note, by number or id",
+    "--purchase-order <order>": "source purchase order, by number or id",
+    "--store <store>": "store for branding and texts (default: the source's store)",
+    "--async": "do not wait for the PDF",
+    "-o, --output <file>": "save the PDF to this file; - for standard output",
+    run: async (context, _named, flags) => generateDocument(context, flags)
+  })
+  verb(documents, "batch", {
+    about: "Create documents for up to 100 orders, invoices or other sources, in one job",
+    "--type <type>": required("type of document, such as quotation or invoice"),
+    "--order <order>": repeatable("source order; repeatable"),
+    "--invoice <invoice>": repeatable("source invoice; repeatable"),
+    "--credit-note <note>": repeatable("source credit note; repeatable"),
+    "--purchase-order <order>": repeatable("source purchase order; repeatable"),
+    "--store <store>": "store for branding and texts",
+    "--wait": "show progress until all are created",
+    run: async (context, _named, flags) => generateBatch(context, flags)
+  })
+  verb(documents, "get", {
+    about: "Download a document's PDF",
+    "<document>": "document, by number or id",
+    "--certificate": "include the acceptance certificate",
+    "-o, --output <file>": "output file (default: its own name, in this folder); - for standard output",
+    run: async (context, [named = ""], flags) => getDocument(context, named, flags)
+  })
+  verb(documents, "verify", {
+    about: "Identify a PDF's document and who accepted it; offline, from the replica",
+    "<file>": "PDF to identify",
+    run: async (context, [file = ""]) => verifyFile(context, file)
+  }).addHelpText("after", "\nExit 0: it is the document, unchanged and not voided. 1: it is not, or it was voided.")
 }
 
 /** Flags that name a document's source, by the keys of `textFlag`. */

@@ -1,5 +1,5 @@
 /** `undo`: undoes this device's last run, or the command with a number; `--list` and `--redo`. */
-import type { Command } from "commander"
+import { type Command, Option } from "commander"
 import type { JsonObject } from "../../../core/kernel/index.ts"
 import type { UndoFailure, UndoListed, UndoPlan, UndoResult, UndoStep } from "../../../sync/device/undo/undo.ts"
 import type { Device } from "../../../sync/device/device.ts"
@@ -8,29 +8,26 @@ import type { CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
 import { printTable } from "../../context/print.ts"
 import { oneLine, recordedText, sentenceText } from "../../output/text.ts"
-import { type Flags, textFlag, withAction } from "../../context/program.ts"
+import { type Flags, textFlag, verb } from "../../context/program.ts"
 
 export const declare = (program: Command): void => {
-  withAction(
-    program
-      .command("undo")
-      .argument("[command]", "number of the command, from undo --list")
-      .description(
-        "Undo the last run of this machine, or the command with this number. " +
-          "Unsent commands are withdrawn, sent ones reversed by new commands."
-      )
-      .option("--list", "list the last commands, and what undoing each would do")
-      .option("--limit <n>", "with --list: number of commands", "20")
-      .option("--redo", "redo the last undo, or that of the command given")
-      .option("--yes", "skip the confirmation")
-      .option("--with-dependants", "withdraw unsent commands that depend on it, too"),
-    async (context, [given], flags) => {
+  verb(program, "undo", {
+    about:
+      "Undo the last run of this machine, or the command with this number. " +
+      "Unsent commands are withdrawn, sent ones reversed by new commands.",
+    "[command]": "number of the command, from undo --list",
+    "--list": "list the last commands, and what undoing each would do",
+    "--limit <n>": (typed) => new Option(typed, "with --list: number of commands").default("20"),
+    "--redo": "redo the last undo, or that of the command given",
+    "--yes": "skip the confirmation",
+    "--with-dependants": "withdraw unsent commands that depend on it, too",
+    run: async (context, [given], flags) => {
       if (context.options.remote === true || context.options.url !== undefined)
         throw usageError("undo takes back what this machine's replica recorded.", "Leave out --remote and --url.")
       if (flags.list === true) return list(context, flags)
       return flags.redo === true ? redo(context, given) : undo(context, given, flags)
     }
-  )
+  })
 }
 
 const wayTexts: { readonly [W in UndoStep["way"]]: string } = {

@@ -1,8 +1,8 @@
 /** `backup`: creates, lists, verifies, restores, moves and prunes backups of a server, on its own machine. */
-import { type Command, Option } from "commander"
+import type { Command } from "commander"
 import type { CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes, refusePlan, usageError } from "../../base/exit-codes.ts"
-import { type Flags, textFlag, withAction } from "../../context/program.ts"
+import { type Flags, required, textFlag, verb } from "../../context/program.ts"
 import { columnsNamed, recordText, tableText } from "../../output/table.ts"
 import { refuseElsewhere } from "./serve.ts"
 import type { Backup, BackupPlace } from "../../../server/operations/backups/backup.ts"
@@ -179,78 +179,65 @@ const move = (context: CommandContext, [target = ""]: ReadonlyArray<string>, fla
     )
   })
 
-const data = () => new Option("--data <folder>", "the server's data folder (default: FLIGHTCASE_DATA)")
+const data = { "--data <folder>": "the server's data folder (default: FLIGHTCASE_DATA)" }
 const folder_text = "folder, or s3://bucket/prefix?endpoint=https://…"
 
 export const declare = (program: Command): void => {
   const backup = program
     .command("backup")
     .description("Create, verify, restore and move a server's database and files, at its machine")
-  const passphrase = () =>
-    new Option("--passphrase-file <file>", "file with the passphrase (default: FLIGHTCASE_BACKUP_PASSPHRASE)")
-  const identity = () => new Option("--identity <file>", "file with the identity of the backup's age recipient")
-  withAction(
-    backup
-      .command("create")
-      .description("Write a backup into a folder or bucket")
-      .argument("<folder>", `${folder_text}; a folder is created if missing`)
-      .addOption(data())
-      .addOption(passphrase())
-      .option("--recipient <age1…>", "age recipient to encrypt to"),
-    create
-  )
-  withAction(
-    backup
-      .command("list")
-      .description("List this server's backups in a folder or bucket, newest first, and the last scheduled one")
-      .argument("[folder]", `${folder_text}; default: FLIGHTCASE_BACKUPS, or the setting backups.folder`)
-      .option("--all", "list other servers' backups, too")
-      .addOption(data()),
-    list
-  )
-  withAction(
-    backup
-      .command("verify")
-      .description("Read a whole backup and check it; exit 1 if a part is damaged")
-      .argument("<file>", "backup to verify")
-      .option("--restore", "also restore it into a temporary folder and check its journal")
-      .addOption(passphrase())
-      .addOption(identity()),
-    (context, [file = ""], flags) =>
+  const passphrase = { "--passphrase-file <file>": "file with the passphrase (default: FLIGHTCASE_BACKUP_PASSPHRASE)" }
+  const identity = { "--identity <file>": "file with the identity of the backup's age recipient" }
+  verb(backup, "create", {
+    about: "Write a backup into a folder or bucket",
+    "<folder>": `${folder_text}; a folder is created if missing`,
+    ...data,
+    ...passphrase,
+    "--recipient <age1…>": "age recipient to encrypt to",
+    run: create
+  })
+  verb(backup, "list", {
+    about: "List this server's backups in a folder or bucket, newest first, and the last scheduled one",
+    "[folder]": `${folder_text}; default: FLIGHTCASE_BACKUPS, or the setting backups.folder`,
+    "--all": "list other servers' backups, too",
+    ...data,
+    run: list
+  })
+  verb(backup, "verify", {
+    about: "Read a whole backup and check it; exit 1 if a part is damaged",
+    "<file>": "backup to verify",
+    "--restore": "also restore it into a temporary folder and check its journal",
+    ...passphrase,
+    ...identity,
+    run: (context, [file = ""], flags) =>
       atTheMachine(context, async ({ verifyBackup }) => {
         const opened = await openedBy(context, flags)
         const { catalogue } = await placeOf(context, flags)
         printOne(context, await verifyBackup(file, { ...opened, ...(flags.restore === true ? { catalogue } : {}) }))
       })
-  )
-  withAction(
-    backup
-      .command("restore")
-      .description("Restore a backup into an empty folder, or an empty Postgres")
-      .argument("<file>", "backup to restore")
-      .addOption(data())
-      .addOption(passphrase())
-      .addOption(identity()),
-    restore
-  )
+  })
+  verb(backup, "restore", {
+    about: "Restore a backup into an empty folder, or an empty Postgres",
+    "<file>": "backup to restore",
+    ...data,
+    ...passphrase,
+    ...identity,
+    run: restore
+  })
   declareMoveAndPrune(backup)
 }
 const declareMoveAndPrune = (backup: Command): void => {
-  withAction(
-    backup
-      .command("move")
-      .description("Copy the stopped server's data from SQLite to an empty Postgres, or back, and compare both")
-      .argument("<target>", "postgres://user@host:port/database, with PGPASSWORD; or a folder for an SQLite database")
-      .addOption(data()),
-    move
-  )
-  withAction(
-    backup
-      .command("prune")
-      .description("Delete this server's old backups in a folder or bucket; --plan lists them")
-      .argument("<folder>", folder_text)
-      .addOption(data())
-      .requiredOption("--keep <n>", "number of newest backups to keep"),
-    prune
-  )
+  verb(backup, "move", {
+    about: "Copy the stopped server's data from SQLite to an empty Postgres, or back, and compare both",
+    "<target>": "postgres://user@host:port/database, with PGPASSWORD; or a folder for an SQLite database",
+    ...data,
+    run: move
+  })
+  verb(backup, "prune", {
+    about: "Delete this server's old backups in a folder or bucket; --plan lists them",
+    "<folder>": folder_text,
+    ...data,
+    "--keep <n>": required("number of newest backups to keep"),
+    run: prune
+  })
 }

@@ -3,7 +3,7 @@ import type { Command } from "commander"
 import { variablesText } from "../../../server/host/environment.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes, refusePlan, usageError } from "../../base/exit-codes.ts"
-import { type Flags, withAction } from "../../context/program.ts"
+import { type Flags, verb } from "../../context/program.ts"
 
 const at_the_machine = `
 At the server's own machine, with the same environment:
@@ -15,32 +15,27 @@ At the server's own machine, with the same environment:
 `
 
 export const declare = (program: Command): void => {
-  const serve = program
-    .command("serve")
-    .description("Run the server, on Postgres or, if no database is configured, on SQLite. SIGTERM and SIGINT stop it.")
-    .option(
-      "--check",
-      "check settings, folder, disk space, addresses, database, upgrade, mail and files, without starting the server"
-    )
-    .addHelpText("after", `${at_the_machine}\nEnvironment variables:\n${variablesText()}`)
-  withAction(serve, run)
-  withAction(
-    serve
-      .command("recover-owner")
-      .description(
-        "Issue a new owner token, shown once. Needs access to the server's data folder (FLIGHTCASE_DATA) or " +
-          "database (DATABASE_URL). Other tokens stay valid."
-      ),
-    recover
-  )
+  const serve = verb(program, "serve", {
+    about: "Run the server, on Postgres or, if no database is configured, on SQLite. SIGTERM and SIGINT stop it.",
+    "--check":
+      "check settings, folder, disk space, addresses, database, upgrade, mail and files, without starting the server",
+    run
+  }).addHelpText("after", `${at_the_machine}\nEnvironment variables:\n${variablesText()}`)
+  verb(serve, "recover-owner", {
+    about:
+      "Issue a new owner token, shown once. Needs access to the server's data folder (FLIGHTCASE_DATA) or " +
+      "database (DATABASE_URL). Other tokens stay valid.",
+
+    run: recover
+  })
 }
 
 export const declareUpgrade = (program: Command): void => {
-  const upgrade = program
-    .command("upgrade")
-    .description("Show with --check how the next start upgrades the server's database")
-    .option("--check", "name pending migrations, and the time and room they need; change nothing")
-  withAction(upgrade, checkUpgrade)
+  verb(program, "upgrade", {
+    about: "Show with --check how the next start upgrades the server's database",
+    "--check": "name pending migrations, and the time and room they need; change nothing",
+    run: checkUpgrade
+  })
 }
 
 /** Findings of `serve --check` about starting this release on the database. */

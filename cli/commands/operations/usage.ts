@@ -1,6 +1,6 @@
 /** `usage`: API calls and their weight by token, endpoint, resource, day or status; always from the server. */
 import type { Command } from "commander"
-import { type Flags, listFlag, repeatable, textFlag, withAction } from "../../context/program.ts"
+import { type Flags, listFlag, repeatable, textFlag, verb } from "../../context/program.ts"
 import type { Json, Query } from "../../../core/kernel/index.ts"
 import { decodeAnswer, decoderOf, objectBody, rowsIn } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"
@@ -14,45 +14,43 @@ import { endedJob, printAnswer } from "../../context/print.ts"
 import { listQuery, queryOf, queryPart, wholeList } from "../../context/pages.ts"
 import { signedFile, writeAs } from "../../context/signed-file.ts"
 
-/** Adds the flags that select calls, for tables and files. */
-const withWindow = (command: Command): Command =>
-  command
-    .option("--window <window>", "24h, 7d, 30d or custom (default: 7d; custom where --from or --to is given)")
-    .option("--from <date>", "first day, UTC")
-    .option("--to <date>", "last day, UTC (default: today)")
-    .option("--channel <channel>", "api, webhook_sent or webhook_received (default: all)")
-    .option("--by <dimension>", "token, endpoint, resource, day or status (default: endpoint)")
-    .option("--token <token>", "only this token, by id or name")
+/** Flags that select calls, for tables and files. */
+const window_flags = {
+  "--window <window>": "24h, 7d, 30d or custom (default: 7d; custom where --from or --to is given)",
+  "--from <date>": "first day, UTC",
+  "--to <date>": "last day, UTC (default: today)",
+  "--channel <channel>": "api, webhook_sent or webhook_received (default: all)",
+  "--by <dimension>": "token, endpoint, resource, day or status (default: endpoint)",
+  "--token <token>": "only this token, by id or name"
+}
 
 export const declare = (program: Command): void => {
-  const usage = withWindow(
-    program.command("usage").description("API usage by token, endpoint, resource, day or status")
-  )
-  withAction(usage, async (context, _args, flags) => showUsage(context, flags))
-  withAction(
-    withWindow(usage.command("export").description("Export usage as a CSV file")).option(
-      "-o, --output <file>",
-      "output file (default: its own name, in this folder); - for standard output"
-    ),
-    async (context, _args, flags) => exportUsage(context, flags)
-  )
-  withAction(
-    usage
-      .command("logs")
-      .description("List single calls, newest first")
-      .option("--route <name>", "only this endpoint, such as members.list")
-      .option("--status <code>", "only this response status, such as 422")
-      .option("--token <token>", "only this token, by id or name")
-      .option("--channel <channel>", "api, webhook_sent or webhook_received")
-      .option("--from <time>", "since this day or time, UTC")
-      .option("--to <time>", "until this time, or the end of this day, UTC")
-      .addOption(repeatable("-q, --q <name=value>", "additional filter; repeatable"))
-      .option("--sort <field>", "created_at (newest first), -created_at, status_code or route_name")
-      .option("--page <number>", "page number, from 1")
-      .option("--per-page <number>", "rows per page, at most 100")
-      .option("--all", "fetch all pages"),
-    async (context, _args, flags) => showLogs(context, flags)
-  )
+  const usage = verb(program, "usage", {
+    about: "API usage by token, endpoint, resource, day or status",
+    ...window_flags,
+    run: async (context, _args, flags) => showUsage(context, flags)
+  })
+  verb(usage, "export", {
+    about: "Export usage as a CSV file",
+    ...window_flags,
+    "-o, --output <file>": "output file (default: its own name, in this folder); - for standard output",
+    run: async (context, _args, flags) => exportUsage(context, flags)
+  })
+  verb(usage, "logs", {
+    about: "List single calls, newest first",
+    "--route <name>": "only this endpoint, such as members.list",
+    "--status <code>": "only this response status, such as 422",
+    "--token <token>": "only this token, by id or name",
+    "--channel <channel>": "api, webhook_sent or webhook_received",
+    "--from <time>": "since this day or time, UTC",
+    "--to <time>": "until this time, or the end of this day, UTC",
+    "-q, --q <name=value>": repeatable("additional filter; repeatable"),
+    "--sort <field>": "created_at (newest first), -created_at, status_code or route_name",
+    "--page <number>": "page number, from 1",
+    "--per-page <number>": "rows per page, at most 100",
+    "--all": "fetch all pages",
+    run: async (context, _args, flags) => showLogs(context, flags)
+  })
 }
 
 /** Body of the server's response. Exit 7 offline, as devices hold no usage. */

@@ -8,7 +8,7 @@ import type { CommandContext } from "../../context/context.ts"
 import { looksLikeId, resolveStore } from "../../context/resolve-id.ts"
 import { allRows } from "../../context/pages.ts"
 import { printAnswer } from "../../context/print.ts"
-import { type Flags, textFlag, withAction } from "../../context/program.ts"
+import { type Flags, textFlag, verb } from "../../context/program.ts"
 import { parseDay } from "../../base/parse-time.ts"
 import { opportunityPath, tellToReplace } from "./shared/show.ts"
 import type { QueryResult } from "../../../sync/device/device.ts"
@@ -45,55 +45,55 @@ const withoutOut = (
 }
 
 export const declare = (program: Command): void => {
-  const command = program
-    .command("shortages")
-    .description("List short lines of orders, quotations and drafts, with dates and quantities")
-    .option("--from <date>", "first day (default: today)")
-    .option("--to <date>", `last day (default: ${days_ahead} days on)`)
-    .option("--store <store>", "store, by id or name (default: every store)")
-    .option("--days", "list short products by store and day instead")
-  withAction(command, async (context, _args, flags) => {
-    const { id, zone } = await resolveStore(context, textFlag(flags, "store"))
-    const from = parseDay(textFlag(flags, "from") ?? "today", "--from", zone)
-    const to =
-      textFlag(flags, "to") === undefined ? dateAfter(from, days_ahead) : parseDay(String(flags.to), "--to", zone)
-    const store = flags.store === undefined ? [] : [["store_id", String(id)] as const]
-    const span = [["from", from], ["to", to], ...store] as const
-    if (flags.days === true) {
-      const short_days = await allRows(context, "/api/v1/availability/shortages", span)
-      await printAnswer(context, { status: 200, body: { short_days, meta: unpagedMeta(short_days.length) } })
-      return short_days.length > 0 ? undefined : tellUnclaimed(context, span)
+  const command = verb(program, "shortages", {
+    about: "List short lines of orders, quotations and drafts, with dates and quantities",
+    "--from <date>": "first day (default: today)",
+    "--to <date>": `last day (default: ${days_ahead} days on)`,
+    "--store <store>": "store, by id or name (default: every store)",
+    "--days": "list short products by store and day instead",
+    run: async (context, _args, flags) => {
+      const { id, zone } = await resolveStore(context, textFlag(flags, "store"))
+      const from = parseDay(textFlag(flags, "from") ?? "today", "--from", zone)
+      const to =
+        textFlag(flags, "to") === undefined ? dateAfter(from, days_ahead) : parseDay(String(flags.to), "--to", zone)
+      const store = flags.store === undefined ? [] : [["store_id", String(id)] as const]
+      const span = [["from", from], ["to", to], ...store] as const
+      if (flags.days === true) {
+        const short_days = await allRows(context, "/api/v1/availability/shortages", span)
+        await printAnswer(context, { status: 200, body: { short_days, meta: unpagedMeta(short_days.length) } })
+        return short_days.length > 0 ? undefined : tellUnclaimed(context, span)
+      }
+      const rows = await allRows(context, "/api/v1/shortages", span)
+      const shortages = context.options.json === true ? rows : withoutOut(context, rows)
+      await printAnswer(context, { status: 200, body: { shortages, meta: unpagedMeta(shortages.length) } })
+      tellOrdersToReplace(context, rows)
+      const query: Query = [
+        ["q[status_eq]", "waiting"],
+        ["per_page", "1"]
+      ]
+      const waiting = totalOf(await context.read("/api/v1/shortage_waits", query))
+      if (waiting > 0)
+        context.note(`${waiting} ${waiting === 1 ? "line waits" : "lines wait"}; shortages waiting lists them.`)
     }
-    const rows = await allRows(context, "/api/v1/shortages", span)
-    const shortages = context.options.json === true ? rows : withoutOut(context, rows)
-    await printAnswer(context, { status: 200, body: { shortages, meta: unpagedMeta(shortages.length) } })
-    tellOrdersToReplace(context, rows)
-    const query: Query = [
-      ["q[status_eq]", "waiting"],
-      ["per_page", "1"]
-    ]
-    const waiting = totalOf(await context.read("/api/v1/shortage_waits", query))
-    if (waiting > 0)
-      context.note(`${waiting} ${waiting === 1 ? "line waits" : "lines wait"}; shortages waiting lists them.`)
   })
-  const waiting = command
-    .command("waiting")
-    .description("List an order's waiting lines with their queue positions, or all waiting lines")
-    .argument("[order]", "order, by id or number")
-  withAction(waiting, async (context, [order]) => showWaiting(context, order))
-  const wait = command
-    .command("wait")
-    .description("Put a short line on the waiting list, or all of an order")
-    .argument("<order>", "order, by id or number")
-    .argument("[line]", "id or name of the line")
-    .option("--note <text>", "note for the waiting list, listed with the line")
-  withAction(wait, async (context, args, flags) => waitFor(context, args, flags))
-  const leave = command
-    .command("leave")
-    .description("Take a line off the waiting list, or all of an order")
-    .argument("<order>", "order, by id or number")
-    .argument("[line]", "id or name of the line")
-  withAction(leave, async (context, args) => leaveList(context, args))
+  verb(command, "waiting", {
+    about: "List an order's waiting lines with their queue positions, or all waiting lines",
+    "[order]": "order, by id or number",
+    run: async (context, [order]) => showWaiting(context, order)
+  })
+  verb(command, "wait", {
+    about: "Put a short line on the waiting list, or all of an order",
+    "<order>": "order, by id or number",
+    "[line]": "id or name of the line",
+    "--note <text>": "note for the waiting list, listed with the line",
+    run: waitFor
+  })
+  verb(command, "leave", {
+    about: "Take a line off the waiting list, or all of an order",
+    "<order>": "order, by id or number",
+    "[line]": "id or name of the line",
+    run: async (context, args) => leaveList(context, args)
+  })
 }
 
 const typed = (text: string): string => (/^[\w:-]+$/.test(text) ? text : `'${text}'`)

@@ -3,7 +3,7 @@
  * a table per kind, units and cases with their location; exit 3 if nothing is found.
  */
 import type { Command } from "commander"
-import { type CommandAction, type Flags, textFlag, withAction } from "../../context/program.ts"
+import { type CommandAction, type Flags, textFlag, verb } from "../../context/program.ts"
 import { search_kinds, type SearchKind } from "../../../core/overview/search/kinds.ts"
 import { clockText, keysOf, numberText } from "../../../core/values/text.ts"
 import { dayOf } from "../../../core/values/time.ts"
@@ -14,16 +14,13 @@ import { type Column, column, columnsNamed, tableText } from "../../output/table
 import { styled } from "../../output/text.ts"
 
 export const declare = (program: Command): void => {
-  const find = program
-    .command("find")
-    .description("Find orders, members, products, cases, invoices, purchase orders and units by words or code")
-    .argument("<words...>", "words in any order, a code, a number, a telephone number or an address")
-    .option(
-      "--only <kinds>",
-      "only these kinds: units, orders, members, products, containers, invoices, purchase_orders"
-    )
-    .option("--limit <n>", "results per kind (default: 20)")
-  withAction(find, async (context, words, flags) => showFound(context, words, flags))
+  verb(program, "find", {
+    about: "Find orders, members, products, cases, invoices, purchase orders and units by words or code",
+    "<words...>": "words in any order, a code, a number, a telephone number or an address",
+    "--only <kinds>": "only these kinds: units, orders, members, products, containers, invoices, purchase_orders",
+    "--limit <n>": "results per kind (default: 20)",
+    run: showFound
+  })
 }
 
 const found_kinds = keysOf(search_kinds)

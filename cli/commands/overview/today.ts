@@ -3,7 +3,7 @@
  * deliveries as tables or JSON; with `--watch` again at every change, until stopped.
  */
 import type { Command } from "commander"
-import { type Flags, textFlag, withAction } from "../../context/program.ts"
+import { type Flags, textFlag, verb } from "../../context/program.ts"
 import type { JsonObject, Query } from "../../../core/kernel/index.ts"
 import type { OrderList } from "../../../core/overview/today/words.ts"
 import { leftText, order_list_names, order_lists, replaceText } from "../../../core/overview/today/words.ts"
@@ -20,15 +20,14 @@ import { showInPlace } from "../../output/out.ts"
 import { stopOnSignals } from "../../base/stop-signals.ts"
 
 export const declare = (program: Command): void => {
-  const today = program
-    .command("today")
-    .description("Show the day's work: out, back, late, short, to prepare, unpaid, due to and from suppliers")
-    .option("--store <store>", "store, by id or name (default: every store)")
-    .option("--date <day>", "day to show, on the store's clock (default: today)")
-    .option("--watch", "refresh on every change, until stopped")
-  withAction(today, async (context, _args, flags) =>
-    flags.watch === true ? watchToday(context, flags) : showToday(context, flags)
-  )
+  verb(program, "today", {
+    about: "Show the day's work: out, back, late, short, to prepare, unpaid, due to and from suppliers",
+    "--store <store>": "store, by id or name (default: every store)",
+    "--date <day>": "day to show, on the store's clock (default: today)",
+    "--watch": "refresh on every change, until stopped",
+    run: async (context, _args, flags) =>
+      flags.watch === true ? watchToday(context, flags) : showToday(context, flags)
+  })
 }
 
 /** Query from the flags; `tomorrow` is in the store's zone, or the company's for all stores. */

@@ -5,7 +5,7 @@ import type { CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
 import { profileExists, profileFolder } from "../../base/server-choice.ts"
 import { columnsNamed, tableText } from "../../output/table.ts"
-import { type CommandAction, withAction } from "../../context/program.ts"
+import { type CommandAction, verb, withAction } from "../../context/program.ts"
 import type { Command } from "commander"
 
 // Reads devices from the server.
@@ -111,22 +111,16 @@ export const declare = (program: Command): void => {
     devices.command("list", { isDefault: true }).description("List devices: name, owner, last seen, sync position"),
     listDevices
   )
-  withAction(
-    devices
-      .command("rename")
-      .description("Rename a device")
-      .argument("<device>", "device, by id or name")
-      .argument("<name>", "new name of the device"),
-    renameDevice
-  )
-  withAction(
-    devices
-      .command("revoke")
-      .description(
-        "Revoke a device: its token stops working and its data is deleted at its next call, except unsent commands"
-      )
-      .argument("<device>", "device, by id or name")
-      .option("--yes", "skip the confirmation"),
-    revokeDevice
-  )
+  verb(devices, "rename", {
+    about: "Rename a device",
+    "<device>": "device, by id or name",
+    "<name>": "new name of the device",
+    run: renameDevice
+  })
+  verb(devices, "revoke", {
+    about: "Revoke a device: its token stops working and its data is deleted at its next call, except unsent commands",
+    "<device>": "device, by id or name",
+    "--yes": "skip the confirmation",
+    run: revokeDevice
+  })
 }

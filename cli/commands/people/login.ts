@@ -16,7 +16,7 @@ import { type CommandContext, withPrivateUmask } from "../../context/context.ts"
 import { standardInput } from "../../base/input.ts"
 import { homeFolder, privateFolder, profileExists, profileFolder, profileName } from "../../base/server-choice.ts"
 import { progressOf } from "../../context/print.ts"
-import { type CommandAction, type Flags, textFlag, withAction } from "../../context/program.ts"
+import { type CommandAction, type Flags, textFlag, verb } from "../../context/program.ts"
 
 // A code works once. The token it gives is kept on disk until the login is complete, so that an interrupted login can
 // be resumed with the same code.
@@ -70,18 +70,15 @@ const readKept = (path: string) => {
 const forgetKept = (profiles: string, profile: string): void => rmSync(keptPath(profiles, profile), { force: true })
 
 export const declare = (program: Command): void => {
-  const login = program
-    .command("login")
-    .description("Log in to a server and fill this machine's replica")
-    .argument("<url>", "server URL")
-    .option("--token <token>", "your token; - reads it from standard input")
-    .option("--code <code>", "login code from your mail; - reads it from standard input")
-    .option("--name <device>", "name of this device (default: as before, else its host name)")
-    .option(
-      "--set-aside",
-      "start over if the profile is unreadable or holds unsent commands; its folder is kept as a backup"
-    )
-  withAction(login, logIn)
+  verb(program, "login", {
+    about: "Log in to a server and fill this machine's replica",
+    "<url>": "server URL",
+    "--token <token>": "your token; - reads it from standard input",
+    "--code <code>": "login code from your mail; - reads it from standard input",
+    "--name <device>": "name of this device (default: as before, else its host name)",
+    "--set-aside": "start over if the profile is unreadable or holds unsent commands; its folder is kept as a backup",
+    run: logIn
+  })
 }
 
 interface Login {

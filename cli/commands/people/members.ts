@@ -6,7 +6,7 @@ import { rowIn } from "../../base/answers.ts"
 import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { notePending, printAnswer } from "../../context/print.ts"
-import { type CommandAction, type Flags, textFlag, withAction } from "../../context/program.ts"
+import { type CommandAction, type Flags, textFlag, verb } from "../../context/program.ts"
 import { membersFound, resolveId } from "../../context/resolve-id.ts"
 import { addressFields, emailFields, phoneFields } from "../../../core/people/members/schema.ts"
 import { present } from "../../context/pages.ts"
@@ -76,22 +76,20 @@ const newMember: CommandAction = async (context, [name = ""], flags) => {
 
 export const declare = (program: Command): void => {
   const members = program.command("members").description("Customers, suppliers, venues, contacts and staff")
-  withAction(
-    members
-      .command("new")
-      .description("Create a member with its contact details")
-      .argument("<name>", "name of the member")
-      .addOption(new Option("--type <type>", "type of the member").choices(kinds).default("organisation"))
-      .option("--email <address>", "e-mail of the member")
-      .option("--phone <number>", "phone number of the member")
-      .option("--street <text>", "street of the member's address")
-      .option("--city <text>", "city of the address")
-      .option("--county <text>", "county of the address")
-      .option("--postcode <text>", "postcode of the address")
-      .option("--country <country>", "country of the address, by id or name")
-      .option("--yes", "create it even if another has the same name"),
-    newMember
-  )
+  verb(members, "new", {
+    about: "Create a member with its contact details",
+    "<name>": "name of the member",
+    "--type <type>": (typed) => new Option(typed, "type of the member").choices(kinds).default("organisation"),
+    "--email <address>": "e-mail of the member",
+    "--phone <number>": "phone number of the member",
+    "--street <text>": "street of the member's address",
+    "--city <text>": "city of the address",
+    "--county <text>": "county of the address",
+    "--postcode <text>": "postcode of the address",
+    "--country <country>": "country of the address, by id or name",
+    "--yes": "create it even if another has the same name",
+    run: newMember
+  })
 }
 
 /** Parts of `members new` that `quote new --new-customer` uses. */

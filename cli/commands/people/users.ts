@@ -1,6 +1,6 @@
 /** `users`: inviting users and sending login codes; the verbs derived from the API are added. */
 import type { Command } from "commander"
-import { type Flags, repeatable, withAction } from "../../context/program.ts"
+import { type Flags, repeatable, required, verb } from "../../context/program.ts"
 import { Schema } from "effect"
 import type { Query } from "../../../core/kernel/index.ts"
 import { decodeAnswer, decoderOf, rowIn, rowsIn } from "../../base/answers.ts"
@@ -12,24 +12,20 @@ import { looksLikeId } from "../../context/resolve-id.ts"
 
 export const declare = (program: Command): void => {
   const users = program.command("users").description("Staff accounts and their logins")
-  withAction(
-    users
-      .command("invite")
-      .description("Create a user's account and mail them a login code")
-      .argument("<email>", "e-mail address of the person to invite")
-      .requiredOption("--name <name>", "name of the user")
-      .addOption(repeatable("--role <role>", "role, by name or id; repeatable"))
-      .option("--no-send", "create the account without sending mail"),
-    async (context, [email = ""], flags) => inviteUser(context, email, flags)
-  )
-  withAction(
-    users
-      .command("reset-password")
-      .description("Mail a user a new login code")
-      .argument("<user>", "user, by id, e-mail address or name")
-      .option("--end-sessions", "revoke their tokens and those of their devices"),
-    async (context, [named = ""], flags) => resetAccess(context, named, flags)
-  )
+  verb(users, "invite", {
+    about: "Create a user's account and mail them a login code",
+    "<email>": "e-mail address of the person to invite",
+    "--name <name>": required("name of the user"),
+    "--role <role>": repeatable("role, by name or id; repeatable"),
+    "--no-send": "create the account without sending mail",
+    run: async (context, [email = ""], flags) => inviteUser(context, email, flags)
+  })
+  verb(users, "reset-password", {
+    about: "Mail a user a new login code",
+    "<user>": "user, by id, e-mail address or name",
+    "--end-sessions": "revoke their tokens and those of their devices",
+    run: async (context, [named = ""], flags) => resetAccess(context, named, flags)
+  })
 }
 
 const invited = decoderOf(() =>

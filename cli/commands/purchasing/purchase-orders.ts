@@ -1,6 +1,6 @@
 /** `purchase-orders`: showing an order and adding lines; the verbs derived from the API are added. */
 import type { Command } from "commander"
-import { type CommandAction, textFlag, withAction } from "../../context/program.ts"
+import { type CommandAction, textFlag, verb } from "../../context/program.ts"
 import type { JsonObject } from "../../../core/kernel/index.ts"
 import { rowIn, rowsOr } from "../../base/answers.ts"
 import { present } from "../../context/pages.ts"
@@ -12,27 +12,23 @@ export const declare = (program: Command): void => {
   const orders = program
     .command("purchase-orders")
     .description("Purchase orders by id or number, and what is outstanding")
-  withAction(
-    orders
-      .command("show")
-      .description("Show a purchase order with ordered, received and outstanding quantities")
-      .argument("<purchase-order>", "purchase order, by id or number")
-      .option("--include <a,b>", "related records to include, with --json"),
-    async (context, [named = ""], flags) => showPurchaseOrder(context, named, flags)
-  )
-  withAction(
-    orders
-      .command("add")
-      .description("Add a line to a draft: a product, or with --name any other item")
-      .argument("<purchase-order>", "purchase order, by id or number")
-      .argument("[product]", "product, by id, SKU or barcode")
-      .option("--quantity <number>", "number of pieces (default: 1)")
-      .option("--cost <amount>", "cost of one piece, for a sub-hire over its whole time (default: the product's)")
-      .option("--discount <percent>", "supplier's discount")
-      .option("--name <text>", "name of the line (default: the product's)")
-      .option("--description <text>", "text below the name"),
-    async (context, args, flags) => addOrderLine(context, args, flags)
-  )
+  verb(orders, "show", {
+    about: "Show a purchase order with ordered, received and outstanding quantities",
+    "<purchase-order>": "purchase order, by id or number",
+    "--include <a,b>": "related records to include, with --json",
+    run: async (context, [named = ""], flags) => showPurchaseOrder(context, named, flags)
+  })
+  verb(orders, "add", {
+    about: "Add a line to a draft: a product, or with --name any other item",
+    "<purchase-order>": "purchase order, by id or number",
+    "[product]": "product, by id, SKU or barcode",
+    "--quantity <number>": "number of pieces (default: 1)",
+    "--cost <amount>": "cost of one piece, for a sub-hire over its whole time (default: the product's)",
+    "--discount <percent>": "supplier's discount",
+    "--name <text>": "name of the line (default: the product's)",
+    "--description <text>": "text below the name",
+    run: addOrderLine
+  })
 }
 
 const addOrderLine: CommandAction = async (context, [named = "", product], flags) => {

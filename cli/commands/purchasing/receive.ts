@@ -8,7 +8,7 @@ import { type Row, rowIn } from "../../base/answers.ts"
 import { countedCode, scanAll, type ScanResult } from "../../context/codes.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes } from "../../base/exit-codes.ts"
-import { type Flags, textFlag, withAction } from "../../context/program.ts"
+import { type Flags, textFlag, verb } from "../../context/program.ts"
 import { findIdByName, resolveId } from "../../context/resolve-id.ts"
 
 const serialised = 2
@@ -132,16 +132,13 @@ const receiveGoods = async (context: CommandContext, named: string, flags: Flags
 }
 
 export const declare = (program: Command): void => {
-  withAction(
-    program
-      .command("receive")
-      .description(
-        "Receive goods of a purchase order by SKU or barcode, several as CODE*5; serial numbers follow the code of " +
-          "their product; offline too"
-      )
-      .argument("<purchase-order>", "purchase order, by id or number")
-      .option("--file <file>", "read codes from this file")
-      .option("--reference <text>", "reference of the supplier's delivery note"),
-    async (context, [named = ""], flags) => receiveGoods(context, named, flags)
-  )
+  verb(program, "receive", {
+    about:
+      "Receive goods of a purchase order by SKU or barcode, several as CODE*5; serial numbers follow the code of " +
+      "their product; offline too",
+    "<purchase-order>": "purchase order, by id or number",
+    "--file <file>": "read codes from this file",
+    "--reference <text>": "reference of the supplier's delivery note",
+    run: async (context, [named = ""], flags) => receiveGoods(context, named, flags)
+  })
 }

@@ -1,5 +1,5 @@
 /** `count`: stocktakes by scanner, also offline: start, scan, show, close, cancel (rules/stocktakes). */
-import { type Command, Option } from "commander"
+import type { Command } from "commander"
 import type { Json, JsonObject } from "../../../core/kernel/index.ts"
 import { cellsFor, csvRow } from "../../../core/values/csv.ts"
 import { type Row, rowIn, rowsIn } from "../../base/answers.ts"
@@ -9,7 +9,7 @@ import { eachOf } from "../../context/codes.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { idFlag, present, queryOf } from "../../context/pages.ts"
 import { notePending, printAnswer, printTable } from "../../context/print.ts"
-import { type Flags, textFlag, withAction } from "../../context/program.ts"
+import { type Flags, oneOf, textFlag, verb } from "../../context/program.ts"
 import { resolveStore } from "../../context/resolve-id.ts"
 import { columnsNamed } from "../../output/table.ts"
 import { oneLine, styled } from "../../output/text.ts"
@@ -239,46 +239,43 @@ const cancel = async (context: CommandContext, named: string | undefined, flags:
 
 export const declare = (program: Command): void => {
   const count = program.command("count").description("Count a store's stock by scanner: start, scan, show, close")
-  const verb = (name: string, description: string): Command =>
-    count
-      .command(name)
-      .description(description)
-      .argument("[stocktake]", "stocktake id (default: the open one)")
-      .option("--store <store>", "use this store's open stocktake")
-  withAction(
-    count
-      .command("start")
-      .description("Start counting a store, or one product group there")
-      .option("--store <store>", "store, by id or name (default: the default store)")
-      .option("--group <group>", "product group with its subgroups, by id or name")
-      .option("--notes <text>", "notes on the stocktake"),
-    (context, _args, flags) => start(context, flags)
-  )
-  withAction(
-    count
-      .command("scan")
-      .description("Count units, sealed cases and bulk products (CABLE*7) by code; repeat as needed")
-      .argument("[code...]", "codes (default: one a line from standard input)")
-      .option("--file <file>", "read codes from this file")
-      .option("--remove", "remove these scans from the count")
-      .option("--count <id>", "stocktake id (default: the open one)")
-      .option("--store <store>", "use this store's open stocktake"),
-    scan
-  )
-  withAction(
-    verb("show", "Show the differences, each with the action to take")
-      .option("--all", "show every line, not only differences")
-      .option("--csv", "print the lines as CSV")
-      .option("--html <file>", "write a page to print: a count sheet or, once closed, the report"),
-    (context, [named], flags) => show(context, named, flags)
-  )
-  withAction(
-    verb("close", "Close the count and record missing units, found units and bulk differences").addOption(
-      new Option("--missing <how>", "how to record missing units (default: lost)").choices(["lost", "written-off"])
-    ),
-    (context, [named], flags) => close(context, named, flags)
-  )
-  withAction(verb("cancel", "Cancel the count; stock stays as it is"), (context, [named], flags) =>
-    cancel(context, named, flags)
-  )
+  const open = {
+    "[stocktake]": "stocktake id (default: the open one)",
+    "--store <store>": "use this store's open stocktake"
+  }
+  verb(count, "start", {
+    about: "Start counting a store, or one product group there",
+    "--store <store>": "store, by id or name (default: the default store)",
+    "--group <group>": "product group with its subgroups, by id or name",
+    "--notes <text>": "notes on the stocktake",
+    run: (context, _args, flags) => start(context, flags)
+  })
+  verb(count, "scan", {
+    about: "Count units, sealed cases and bulk products (CABLE*7) by code; repeat as needed",
+    "[code...]": "codes (default: one a line from standard input)",
+    "--file <file>": "read codes from this file",
+    "--remove": "remove these scans from the count",
+    "--count <id>": "stocktake id (default: the open one)",
+    "--store <store>": "use this store's open stocktake",
+    run: scan
+  })
+  verb(count, "show", {
+    about: "Show the differences, each with the action to take",
+    ...open,
+    "--all": "show every line, not only differences",
+    "--csv": "print the lines as CSV",
+    "--html <file>": "write a page to print: a count sheet or, once closed, the report",
+    run: (context, [named], flags) => show(context, named, flags)
+  })
+  verb(count, "close", {
+    about: "Close the count and record missing units, found units and bulk differences",
+    ...open,
+    "--missing <how>": oneOf("how to record missing units (default: lost)", ["lost", "written-off"]),
+    run: (context, [named], flags) => close(context, named, flags)
+  })
+  verb(count, "cancel", {
+    about: "Cancel the count; stock stays as it is",
+    ...open,
+    run: (context, [named], flags) => cancel(context, named, flags)
+  })
 }

@@ -8,7 +8,7 @@ import type { ApiRequest, CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
 import { linesOf } from "../../base/input.ts"
 import { findIdByName, resolveId } from "../../context/resolve-id.ts"
-import { textFlag, withAction } from "../../context/program.ts"
+import { textFlag, verb } from "../../context/program.ts"
 
 /** The container in use with this barcode or label; undefined if there is none. */
 const boxNamed = async (context: CommandContext, code: string): Promise<Row<"container"> | undefined> => {
@@ -19,49 +19,49 @@ const boxNamed = async (context: CommandContext, code: string): Promise<Row<"con
 }
 
 export const declare = (program: Command): void => {
-  const pack = program
-    .command("pack")
-    .description("Pack units and cases into a container by code, from arguments, standard input or a file")
-    .argument("<container>", "container, by id, barcode, or its housing's asset or serial number")
-    .argument("[codes...]", "codes of units and cases (default: read line by line from standard input)")
-    .option("--file <file>", "read codes from this file")
-    .option("--out", "unpack instead")
-  withAction(pack, async (context, [named = "", ...codes], flags) => {
-    const file = textFlag(flags, "file")
-    if (codes.length > 0 && file !== undefined) throw usageError("Give the codes here or in a file, not both.")
-    const container = await resolveId(context, "containers", named)
-    const out = flags.out === true
-    // Names of units, as responses lack them.
-    const labels = new Map<ApiRequest, { readonly done: string; readonly asset_id?: number }>()
-    const done = async (asked: ApiRequest, answer: QueryResult): Promise<ScanResult> => {
-      if (answer.status >= 400) throw (await import("../../base/response-errors.ts")).responseError(answer)
-      return labels.get(asked) ?? { done: "" }
-    }
-    return scanCodes(context, codes.length > 0 ? eachOf(codes) : linesOf(file), out ? "unpacked" : "packed", {
-      asking: async (code) => {
-        const box = (await findAsset(context, code)) === undefined ? await boxNamed(context, code) : undefined
-        if (box !== undefined && box.serialised_item_id === null) {
-          if (out && box.parent_container_id !== container)
-            throw new CliError(exit_codes.conflict, `${box.name} is not packed in this container.`)
+  verb(program, "pack", {
+    about: "Pack units and cases into a container by code, from arguments, standard input or a file",
+    "<container>": "container, by id, barcode, or its housing's asset or serial number",
+    "[codes...]": "codes of units and cases (default: read line by line from standard input)",
+    "--file <file>": "read codes from this file",
+    "--out": "unpack instead",
+    run: async (context, [named = "", ...codes], flags) => {
+      const file = textFlag(flags, "file")
+      if (codes.length > 0 && file !== undefined) throw usageError("Give the codes here or in a file, not both.")
+      const container = await resolveId(context, "containers", named)
+      const out = flags.out === true
+      // Names of units, as responses lack them.
+      const labels = new Map<ApiRequest, { readonly done: string; readonly asset_id?: number }>()
+      const done = async (asked: ApiRequest, answer: QueryResult): Promise<ScanResult> => {
+        if (answer.status >= 400) throw (await import("../../base/response-errors.ts")).responseError(answer)
+        return labels.get(asked) ?? { done: "" }
+      }
+      return scanCodes(context, codes.length > 0 ? eachOf(codes) : linesOf(file), out ? "unpacked" : "packed", {
+        asking: async (code) => {
+          const box = (await findAsset(context, code)) === undefined ? await boxNamed(context, code) : undefined
+          if (box !== undefined && box.serialised_item_id === null) {
+            if (out && box.parent_container_id !== container)
+              throw new CliError(exit_codes.conflict, `${box.name} is not packed in this container.`)
+            const asked: ApiRequest = {
+              method: "POST",
+              path: `/api/v1/containers/${box.id}/nest`,
+              body: { parent_container_id: out ? null : container }
+            }
+            labels.set(asked, { done: box.name })
+            return asked
+          }
+          const asset = await requireAsset(context, box === undefined ? code : unitCode(box.serialised_item_id ?? 0))
           const asked: ApiRequest = {
             method: "POST",
-            path: `/api/v1/containers/${box.id}/nest`,
-            body: { parent_container_id: out ? null : container }
+            path: `/api/v1/containers/${container}/${out ? "unpack" : "pack"}`,
+            body: { serialised_item_id: asset.id }
           }
-          labels.set(asked, { done: box.name })
+          labels.set(asked, { done: asset.label, asset_id: asset.id })
           return asked
-        }
-        const asset = await requireAsset(context, box === undefined ? code : unitCode(box.serialised_item_id ?? 0))
-        const asked: ApiRequest = {
-          method: "POST",
-          path: `/api/v1/containers/${container}/${out ? "unpack" : "pack"}`,
-          body: { serialised_item_id: asset.id }
-        }
-        labels.set(asked, { done: asset.label, asset_id: asset.id })
-        return asked
-      },
-      scan: async (asked) => done(asked, await context.request(asked)),
-      planned: done
-    })
+        },
+        scan: async (asked) => done(asked, await context.request(asked)),
+        planned: done
+      })
+    }
   })
 }

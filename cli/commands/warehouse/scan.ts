@@ -7,7 +7,7 @@ import type { ApiRequest, CommandContext } from "../../context/context.ts"
 import { noteWarnings } from "../../context/print.ts"
 import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
 import { attachPhotos } from "../documents/attach.ts"
-import { type Flags, listFlag, repeatable, textFlag, withAction } from "../../context/program.ts"
+import { type Flags, listFlag, repeatable, textFlag, verb } from "../../context/program.ts"
 import { type Command, Option } from "commander"
 import { linesOf } from "../../base/input.ts"
 import { opportunityPath } from "../orders/shared/show.ts"
@@ -139,15 +139,13 @@ const withPhotos = async (
 
 export const declare = (program: Command): void => {
   const scan = program.command("scan").description("Book out and check in by code")
-  withAction(
-    scan
-      .command("out")
-      .description("Book out units, sealed cases and kit components to an order; bulk products as CODE*5")
-      .argument("<order>", "order, by id or number")
-      .option("--file <file>", "read codes from this file")
-      .option("--break-seal", "take units out of sealed cases without asking")
-      .option("--yes", "same as --break-seal"),
-    async (context, [order = ""], flags) => {
+  verb(scan, "out", {
+    about: "Book out units, sealed cases and kit components to an order; bulk products as CODE*5",
+    "<order>": "order, by id or number",
+    "--file <file>": "read codes from this file",
+    "--break-seal": "take units out of sealed cases without asking",
+    "--yes": "same as --break-seal",
+    run: async (context, [order = ""], flags) => {
       const path = await opportunityPath(context, order)
       const more = flags.breakSeal === true || flags.yes === true ? { break_seal: true } : {}
       return scanCodes(context, linesOf(textFlag(flags, "file")), "booked_out", {
@@ -156,24 +154,19 @@ export const declare = (program: Command): void => {
         planned: (asked, answer) => scanned(context, asked, answer)
       })
     }
-  )
-  withAction(
-    scan
-      .command("in")
-      .description("Check in units and cases; for bulk products, name the order")
-      .argument("[order]", "order, by id or number (default: the order that each item is out on)")
-      .option("--file <file>", "read codes from this file")
-      .option("--finalise", "finalise at once, as checked and in good condition")
-      .addOption(new Option("--damaged", "check in as damaged; each unit goes to quarantine").conflicts("finalise"))
-      .addOption(
-        new Option("--missing", "record as not returned; each unit is recorded as lost").conflicts([
-          "finalise",
-          "damaged"
-        ])
-      )
-      .option("--note <text>", "description of the damage, with --damaged or --missing")
-      .addOption(repeatable("--photo <file>", "photo of the damage, attached to each unit checked in; repeatable")),
-    async (context, [order], flags) => {
+  })
+  verb(scan, "in", {
+    about: "Check in units and cases; for bulk products, name the order",
+    "[order]": "order, by id or number (default: the order that each item is out on)",
+    "--file <file>": "read codes from this file",
+    "--finalise": "finalise at once, as checked and in good condition",
+    "--damaged": (typed) =>
+      new Option(typed, "check in as damaged; each unit goes to quarantine").conflicts("finalise"),
+    "--missing": (typed) =>
+      new Option(typed, "record as not returned; each unit is recorded as lost").conflicts(["finalise", "damaged"]),
+    "--note <text>": "description of the damage, with --damaged or --missing",
+    "--photo <file>": repeatable("photo of the damage, attached to each unit checked in; repeatable"),
+    run: async (context, [order], flags) => {
       const unfit = unfitOf(flags)
       const path = order === undefined ? undefined : await opportunityPath(context, order)
       const photos = listFlag(flags, "photo")
@@ -193,5 +186,5 @@ export const declare = (program: Command): void => {
         }
       })
     }
-  )
+  })
 }

@@ -7,7 +7,7 @@ import { formatIn } from "../../base/parse-time.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { idFlag, momentFlag, present } from "../../context/pages.ts"
 import { notePending, noteWarnings, printAnswer, printTable } from "../../context/print.ts"
-import { type Flags, textFlag, withAction } from "../../context/program.ts"
+import { type Flags, required, textFlag, verb } from "../../context/program.ts"
 import { looksLikeId, resolveStore } from "../../context/resolve-id.ts"
 import { columnsNamed } from "../../output/table.ts"
 import { oneLine } from "../../output/text.ts"
@@ -136,28 +136,44 @@ export const declare = (program: Command): void => {
   const transfers = program
     .command("transfers")
     .description("Goods from one store to another: plan, send, receive, cancel")
-  const scanning = (command: Command): Command =>
-    command
-      .argument("[code...]", "codes of units, cases and bulk products (CABLE*7)")
-      .option("--file <file>", "read codes from this file, one a line; - for standard input")
-  withAction(
-    scanning(transfers.command("create").description("Plan a transfer of these goods"))
-      .option("--from <store>", "id or name of the store that sends (default: the default store)")
-      .requiredOption("--to <store>", "id or name of the store that receives")
-      .option("--starts <time>", "time the goods leave (default: now)")
-      .option("--arrives <time>", "time the goods arrive (default: when they leave)")
-      .option("--ends <time>", "time the goods go back (default: they stay)")
-      .option("--order <order>", "order the goods are for, by id or number")
-      .option("--notes <text>", "notes on the transfer"),
-    create
-  )
-  const one = (name: string, description: string): Command =>
-    transfers.command(name).description(description).argument("<transfer>", "transfer, by id")
-  withAction(scanning(one("send", "Record that goods leave: all, or these; the rest stays")), step("send"))
-  withAction(scanning(one("receive", "Record that goods arrive: all that is left, or these")), step("receive"))
-  withAction(one("cancel", "Cancel a transfer; what was sent goes back to the sending store"), step("cancel"))
-  withAction(
-    one("show", "Show a transfer's goods and state").option("--html <file>", "write a delivery note, with weights"),
-    (context, [named], flags) => show(context, named, flags)
-  )
+  const codes = {
+    "[code...]": "codes of units, cases and bulk products (CABLE*7)",
+    "--file <file>": "read codes from this file, one a line; - for standard input"
+  }
+  verb(transfers, "create", {
+    about: "Plan a transfer of these goods",
+    ...codes,
+    "--from <store>": "id or name of the store that sends (default: the default store)",
+    "--to <store>": required("id or name of the store that receives"),
+    "--starts <time>": "time the goods leave (default: now)",
+    "--arrives <time>": "time the goods arrive (default: when they leave)",
+    "--ends <time>": "time the goods go back (default: they stay)",
+    "--order <order>": "order the goods are for, by id or number",
+    "--notes <text>": "notes on the transfer",
+    run: create
+  })
+  const one = { "<transfer>": "transfer, by id" }
+  verb(transfers, "send", {
+    about: "Record that goods leave: all, or these; the rest stays",
+    ...one,
+    ...codes,
+    run: step("send")
+  })
+  verb(transfers, "receive", {
+    about: "Record that goods arrive: all that is left, or these",
+    ...one,
+    ...codes,
+    run: step("receive")
+  })
+  verb(transfers, "cancel", {
+    about: "Cancel a transfer; what was sent goes back to the sending store",
+    ...one,
+    run: step("cancel")
+  })
+  verb(transfers, "show", {
+    about: "Show a transfer's goods and state",
+    ...one,
+    "--html <file>": "write a delivery note, with weights",
+    run: (context, [named], flags) => show(context, named, flags)
+  })
 }

@@ -13,7 +13,7 @@ import { export_formats, exportFiles, type ExportFormat } from "../../../../core
 import { postedDocument, type PostedDocument } from "../../../../core/billing/accounting/postings.ts"
 import { cellsFor } from "../../../../core/values/csv.ts"
 import { parseDay } from "../../../base/parse-time.ts"
-import { type CommandAction, textFlag, withAction } from "../../../context/program.ts"
+import { type CommandAction, textFlag, verb } from "../../../context/program.ts"
 import { resolveStore } from "../../../context/resolve-id.ts"
 
 // Lists data that an export leaves on the server, as it holds secrets: webhooks, inbound sources, secret settings.
@@ -104,16 +104,15 @@ const secretsSet = async (context: CommandContext): Promise<ReadonlyArray<string
 }
 
 export const declareAccounting = (out: Command): void => {
-  withAction(
-    out
-      .command("accounting")
-      .description("Export invoices, credit notes, payments and refunds for accounting; later runs write only new ones")
-      .addOption(new Option("--format <format>", "format of the files").choices([...export_formats]).default("csv"))
-      .option("--since <day>", "documents from this day on that were not exported before: 2026-01-31")
-      .option("--again <day>", "documents from this day on, whether exported before or not")
-      .option("-o, --output <dir>", "folder; created if missing", "."),
-    exportAccounting
-  )
+  verb(out, "accounting", {
+    about: "Export invoices, credit notes, payments and refunds for accounting; later runs write only new ones",
+    "--format <format>": (typed) =>
+      new Option(typed, "format of the files").choices([...export_formats]).default("csv"),
+    "--since <day>": "documents from this day on that were not exported before: 2026-01-31",
+    "--again <day>": "documents from this day on, whether exported before or not",
+    "-o, --output <dir>": (typed) => new Option(typed, "folder; created if missing").default("."),
+    run: exportAccounting
+  })
 }
 
 const posting_kinds = ["invoices", "voids", "credit_notes", "payments"] as const

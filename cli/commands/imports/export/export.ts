@@ -14,7 +14,7 @@ import { catalogue } from "../../../../core/catalogue.ts"
 import { type Cells, cellsFor } from "../../../../core/values/csv.ts"
 import { guardText } from "../../../output/table.ts"
 import { everyRow } from "../../../context/pages.ts"
-import { type CommandAction, withAction } from "../../../context/program.ts"
+import { type CommandAction, verb } from "../../../context/program.ts"
 
 // Exports the files of a business besides its journal, named by hash.
 
@@ -160,12 +160,12 @@ const written = async (
 }
 
 export const declare = (program: Command): void => {
-  const out = program
-    .command("export")
-    .description("Export all lists and tables as .csv and .ndjson, and the journal and files for `import all`")
-    .argument("<dir>", "folder; created if missing")
-    .option("--raw", "do not escape .csv cells that a spreadsheet would run as formulas")
-  withAction(out, exportAll)
+  const out = verb(program, "export", {
+    about: "Export all lists and tables as .csv and .ndjson, and the journal and files for `import all`",
+    "<dir>": "folder; created if missing",
+    "--raw": "do not escape .csv cells that a spreadsheet would run as formulas",
+    run: exportAll
+  })
   declareAccounting(out)
 }
 

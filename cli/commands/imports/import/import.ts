@@ -10,7 +10,7 @@ import { exit_codes, usageError } from "../../../base/exit-codes.ts"
 import { homeFolder, privateFolder } from "../../../base/server-choice.ts"
 import { recordText } from "../../../output/table.ts"
 import { oneLine } from "../../../output/text.ts"
-import { type CommandAction, type Flags, listFlag, repeatable, textFlag, withAction } from "../../../context/program.ts"
+import { type CommandAction, type Flags, listFlag, repeatable, textFlag, verb } from "../../../context/program.ts"
 import { type Counts, type ImportRows, type Kind, kinds, resumable, type RowVerdict, sendRows } from "./send.ts"
 import { mapperFor, readMapping, refusedRows, writingOf } from "./mapping.ts"
 import { foreign_systems } from "./foreign-systems.ts"
@@ -20,45 +20,35 @@ const warnings_shown = 20
 const chunk_max = 500
 
 export const declare = (program: Command): void => {
-  const bring = program
-    .command("import")
-    .description("Import products, rates or members from CSV or JSON, or an export into an empty server")
-    .addArgument(
-      withValues(new Argument("<kind>", "products, rates, members or all"), { words: [...Object.keys(kinds), "all"] })
-    )
-    .argument(
-      "[file]",
-      "CSV with a header row, or JSON; - for standard input; for all: the folder of an export, or with --from of lists"
-    )
-    .option("--example", "print a small example file")
-    .option("--dry-run", "check the rows and write nothing; same as --plan")
-    .addOption(
-      repeatable(
-        "--map <column=Column,…>",
-        "fill a column from a column of the file, or from a template: name={Manufacturer} {Model}"
-      )
-    )
-    .option("--map-file <file>", "read --map from a file: one column=Column per line, or JSON")
-    .addOption(repeatable("--set <column=value>", "fixed value for every row"))
-    .option("--create-stores", "create missing stores named in stock columns")
-    .option("--verdicts <file>", "write each row's verdict as a line of JSON")
-    .option("--refused <file>", "write refused rows with reasons, to correct and import again; with --from, a folder")
-    .option("--raw", "take CSV cells as they are: keep a leading ' before what looks like a formula")
-    .option(
-      "--locale <locale>",
-      "locale of numbers and dates, such as de (default: ISO dates, decimal commas if ; delimits)"
-    )
-    .option("--delimiter <sign>", "column delimiter, if it is not detected; tab for tabs")
-    .addOption(new Option("--chunk <rows>", `rows per request, at most ${chunk_max}`).default(String(chunk_max)))
-    .option("--restart", "start from the first row, even after an interrupted import")
-    .addOption(
-      withValues(new Option("--from <system>", "for all: the rental system that wrote the folder's lists"), {
+  verb(program, "import", {
+    about: "Import products, rates or members from CSV or JSON, or an export into an empty server",
+    "<kind>": (typed) =>
+      withValues(new Argument(typed, "products, rates, members or all"), { words: [...Object.keys(kinds), "all"] }),
+    "[file]":
+      "CSV with a header row, or JSON; - for standard input; for all: the folder of an export, or with --from of lists",
+    "--example": "print a small example file",
+    "--dry-run": "check the rows and write nothing; same as --plan",
+    "--map <column=Column,…>": repeatable(
+      "fill a column from a column of the file, or from a template: name={Manufacturer} {Model}"
+    ),
+    "--map-file <file>": "read --map from a file: one column=Column per line, or JSON",
+    "--set <column=value>": repeatable("fixed value for every row"),
+    "--create-stores": "create missing stores named in stock columns",
+    "--verdicts <file>": "write each row's verdict as a line of JSON",
+    "--refused <file>": "write refused rows with reasons, to correct and import again; with --from, a folder",
+    "--raw": "take CSV cells as they are: keep a leading ' before what looks like a formula",
+    "--locale <locale>": "locale of numbers and dates, such as de (default: ISO dates, decimal commas if ; delimits)",
+    "--delimiter <sign>": "column delimiter, if it is not detected; tab for tabs",
+    "--chunk <rows>": (typed) => new Option(typed, `rows per request, at most ${chunk_max}`).default(String(chunk_max)),
+    "--restart": "start from the first row, even after an interrupted import",
+    "--from <system>": (typed) =>
+      withValues(new Option(typed, "for all: the rental system that wrote the folder's lists"), {
         words: Object.keys(foreign_systems)
-      })
-    )
-    .addHelpText(
-      "after",
-      `
+      }),
+    run: runImport
+  }).addHelpText(
+    "after",
+    `
 flightcase import products price-list.csv
 flightcase import members --example > customers.csv
 flightcase import members customers.csv --plan --refused refused.csv
@@ -66,8 +56,7 @@ flightcase import all ./export-of-may --url https://new.example --token T
 flightcase import all ./lists --from rentman --plan
 flightcase import products fixtures.csv --map "name={Manufacturer} {Model},sku=Key,weight=Weight (kg)" --set "group=Lighting"
 Columns: /guide/import of the server`
-    )
-  withAction(bring, runImport)
+  )
 }
 
 const isDry = (context: CommandContext, flags: Flags): boolean => flags.dryRun === true || context.options.plan === true

@@ -5,7 +5,7 @@ import type { MissingCommands } from "../../../../sync/device/outbox/replica-tab
 import { plainJson, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { type Cells, cellsFor, csvRow } from "../../../../core/values/csv.ts"
-import { type CommandAction, type Flags, repeatable, textFlag, withAction } from "../../../context/program.ts"
+import { type CommandAction, type Flags, repeatable, textFlag, verb } from "../../../context/program.ts"
 import { type Command, Option } from "commander"
 import type { JsonObject } from "../../../../core/kernel/index.ts"
 import { CliError, exit_codes, refusePlan, usageError } from "../../../base/exit-codes.ts"
@@ -112,30 +112,24 @@ const csvOf = (
 
 const declareBundle = (sync: Command): void => {
   const bundle = sync.command("bundle").description("Sync without a network, by carrying files")
-  withAction(
-    bundle
-      .command("out")
-      .description("Write pending commands to a signed bundle, for a machine with a network to deliver")
-      .argument("<file>", "file to write the bundle to"),
-    out
-  )
-  withAction(
-    bundle
-      .command("in")
-      .description("Apply a returned bundle; with --to, deliver another device's bundle and write the one to return")
-      .argument("<file>", "bundle to apply or deliver")
-      .option("--to <url>", "deliver the bundle to this server, by --token, FLIGHTCASE_TOKEN or the profile's token")
-      .option("-o, --output <file>", "file for the bundle to return (default: FILE with .back)"),
-    takeIn
-  )
-  withAction(
-    sync
-      .command("export-pending")
-      .description("Write unsent and refused commands to a file for review")
-      .argument("<file>", "a .csv file for a table, any other for JSON; - for standard output")
-      .option("--raw", "do not escape .csv cells that a spreadsheet would run as formulas"),
-    exportPending
-  )
+  verb(bundle, "out", {
+    about: "Write pending commands to a signed bundle, for a machine with a network to deliver",
+    "<file>": "file to write the bundle to",
+    run: out
+  })
+  verb(bundle, "in", {
+    about: "Apply a returned bundle; with --to, deliver another device's bundle and write the one to return",
+    "<file>": "bundle to apply or deliver",
+    "--to <url>": "deliver the bundle to this server, by --token, FLIGHTCASE_TOKEN or the profile's token",
+    "-o, --output <file>": "file for the bundle to return (default: FILE with .back)",
+    run: takeIn
+  })
+  verb(sync, "export-pending", {
+    about: "Write unsent and refused commands to a file for review",
+    "<file>": "a .csv file for a table, any other for JSON; - for standard output",
+    "--raw": "do not escape .csv cells that a spreadsheet would run as formulas",
+    run: exportPending
+  })
 }
 
 const out: CommandAction = async (context, [file = ""]) => {
@@ -255,54 +249,48 @@ const showStatus = async (context: CommandContext): Promise<void> => {
   context.print(blocksText([{ record: status }, { columns, rows }], context.terminal))
 }
 
-const withWatch = (sync: Command): Command =>
-  sync
-    .option("--watch", "stay in sync until stopped, and show conflicts and notifications as they come")
-    .option("--install-unit", "write a systemd user unit that runs sync --watch")
-    .option("--uninstall-unit", "remove the systemd user unit")
-    .option("--print", "with --install-unit: print the unit instead of writing it")
-    .addOption(new Option("--quiet", "sync once without output; does nothing while another sync is running").hideHelp())
-
 export const declare = (program: Command): void => {
-  const sync = program.command("sync").description("Send this machine's changes and fetch all others")
-  withAction(withWatch(sync), async (context, _args, flags) => (await watching(context, flags)) ?? syncOnce(context))
+  const sync = verb(program, "sync", {
+    about: "Send this machine's changes and fetch all others",
+    "--watch": "stay in sync until stopped, and show conflicts and notifications as they come",
+    "--install-unit": "write a systemd user unit that runs sync --watch",
+    "--uninstall-unit": "remove the systemd user unit",
+    "--print": "with --install-unit: print the unit instead of writing it",
+    "--quiet": (typed) =>
+      new Option(typed, "sync once without output; does nothing while another sync is running").hideHelp(),
+    run: async (context, _args, flags) => (await watching(context, flags)) ?? syncOnce(context)
+  })
   declareBundle(sync)
-  withAction(sync.command("status").description("Show pending commands and the replica's age"), showStatus)
-  withAction(
-    sync.command("conflicts").description("Show refused commands, what changed meanwhile, and how to resolve them"),
-    showConflicts
-  )
-  withAction(
-    sync
-      .command("report")
-      .description("Show accepted commands whose outcome differs from what was shown here")
-      .option("--all", "include acknowledged ones")
-      .option("--seen", "acknowledge all that are listed"),
-    reportText
-  )
-  withAction(
-    sync
-      .command("resolve")
-      .description("Resolve a conflict; without flags, asks on a terminal")
-      .argument("<id>", "conflict, by id or number")
-      .option("--retry", "record it again unchanged")
-      .addOption(
-        repeatable("--set <field=value>", "record it again with this value; dots address list items; repeatable")
-      )
-      .option("--amend <json>", "record it again with this body (JSON, @FILE or @-)")
-      .option("--edit", "change the body in $EDITOR")
-      .option("--reduce-to <number>", "reduce the quantity to this; free: to what is available for each short line")
-      .option("--unit <asset>", "use this unit instead")
-      .option("--dates <from..until>", "record it again with these dates")
-      .option("--waitlist", "put the short lines on the waiting list instead")
-      .option("--quarantine", "record the damage a refused check-in reports, and drop the check-in")
-      .option("--bill-left", "draft an invoice for the order's unbilled remainder instead")
-      .option("--substitute [asset]", "use the named unit instead, or the first available")
-      .option("--split", "record what is available now, and request the rest again")
-      .option("--drop", "drop the command")
-      .option("--with-dependants", "with --drop: drop commands that depend on it, too"),
-    resolveConflict
-  )
+  verb(sync, "status", { about: "Show pending commands and the replica's age", run: showStatus })
+  verb(sync, "conflicts", {
+    about: "Show refused commands, what changed meanwhile, and how to resolve them",
+    run: showConflicts
+  })
+  verb(sync, "report", {
+    about: "Show accepted commands whose outcome differs from what was shown here",
+    "--all": "include acknowledged ones",
+    "--seen": "acknowledge all that are listed",
+    run: reportText
+  })
+  verb(sync, "resolve", {
+    about: "Resolve a conflict; without flags, asks on a terminal",
+    "<id>": "conflict, by id or number",
+    "--retry": "record it again unchanged",
+    "--set <field=value>": repeatable("record it again with this value; dots address list items; repeatable"),
+    "--amend <json>": "record it again with this body (JSON, @FILE or @-)",
+    "--edit": "change the body in $EDITOR",
+    "--reduce-to <number>": "reduce the quantity to this; free: to what is available for each short line",
+    "--unit <asset>": "use this unit instead",
+    "--dates <from..until>": "record it again with these dates",
+    "--waitlist": "put the short lines on the waiting list instead",
+    "--quarantine": "record the damage a refused check-in reports, and drop the check-in",
+    "--bill-left": "draft an invoice for the order's unbilled remainder instead",
+    "--substitute [asset]": "use the named unit instead, or the first available",
+    "--split": "record what is available now, and request the rest again",
+    "--drop": "drop the command",
+    "--with-dependants": "with --drop: drop commands that depend on it, too",
+    run: resolveConflict
+  })
 }
 
 const state_words = {

@@ -2,7 +2,7 @@
 import { Argument, type Command } from "commander"
 import { usageError } from "../../../base/exit-codes.ts"
 import { withValues } from "../../../output/program.ts"
-import { withAction } from "../../../context/program.ts"
+import { verb } from "../../../context/program.ts"
 
 /** Scripts by shell: functions that call this program for candidates, and complete paths if there are none. */
 const scripts: { readonly [shell: string]: string } = {
@@ -51,11 +51,17 @@ complete -c flightcase -f -a '(__flightcase_words)'
 }
 
 export const declare = (program: Command): void => {
-  const completion = program
-    .command("completion")
-    .description("Print a shell's completion script: source <(flightcase completion bash)")
-    .addArgument(withValues(new Argument("<shell>", "bash, zsh or fish"), { words: Object.keys(scripts) }))
-    .argument("[words...]", "words typed so far")
+  verb(program, "completion", {
+    about: "Print a shell's completion script: source <(flightcase completion bash)",
+    "<shell>": (typed) => withValues(new Argument(typed, "bash, zsh or fish"), { words: Object.keys(scripts) }),
+    "[words...]": "words typed so far",
+    run: async (context, [shell = ""]) => {
+      const script = scripts[shell]
+      if (script === undefined)
+        throw usageError(`There is no completion for ${JSON.stringify(shell)}; bash, zsh and fish have one.`)
+      context.print(script)
+    }
+  })
     .addHelpText(
       "after",
       `
@@ -64,10 +70,4 @@ zsh:  source <(flightcase completion zsh)
 fish: flightcase completion fish | source`
     )
     .passThroughOptions()
-  withAction(completion, async (context, [shell = ""]) => {
-    const script = scripts[shell]
-    if (script === undefined)
-      throw usageError(`There is no completion for ${JSON.stringify(shell)}; bash, zsh and fish have one.`)
-    context.print(script)
-  })
 }

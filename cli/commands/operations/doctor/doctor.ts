@@ -6,23 +6,23 @@ import { type CommandContext, withPrivateUmask } from "../../../context/context.
 import { CliError, exit_codes, refusePlan } from "../../../base/exit-codes.ts"
 import { progressOf } from "../../../context/print.ts"
 import { oneLine, styled } from "../../../output/text.ts"
-import { withAction } from "../../../context/program.ts"
+import { verb } from "../../../context/program.ts"
 import type { JsonObject } from "../../../../core/kernel/index.ts"
 import { plainJson, rowsIn, totalOf } from "../../../base/answers.ts"
 
 export const declare = (program: Command): void => {
-  const doctor = program
-    .command("doctor")
-    .description("Check the replica, the outbox and the server")
-    .option("--repair", "rebuild or refill a replica that is damaged or differs; the outbox stays")
-    .option("--accept-loss", "continue without the commands the outbox has lost")
-    .option("--server", "check the running server instead: database, clock, disk, mail, jobs, webhooks, backups")
-  withAction(doctor, async (context, _args, flags) => {
-    if (flags.server === true) return printFindings(context, await serverFindings(context))
-    if (flags.acceptLoss === true || flags.repair === true) refusePlan(context)
-    if (flags.acceptLoss === true) await acceptLoss(context)
-    const findings = await examined(context, flags.repair === true)
-    return printFindings(context, findings)
+  verb(program, "doctor", {
+    about: "Check the replica, the outbox and the server",
+    "--repair": "rebuild or refill a replica that is damaged or differs; the outbox stays",
+    "--accept-loss": "continue without the commands the outbox has lost",
+    "--server": "check the running server instead: database, clock, disk, mail, jobs, webhooks, backups",
+    run: async (context, _args, flags) => {
+      if (flags.server === true) return printFindings(context, await serverFindings(context))
+      if (flags.acceptLoss === true || flags.repair === true) refusePlan(context)
+      if (flags.acceptLoss === true) await acceptLoss(context)
+      const findings = await examined(context, flags.repair === true)
+      return printFindings(context, findings)
+    }
   })
 }
 /** The server's own checks, and whether its clock agrees with this machine's. */

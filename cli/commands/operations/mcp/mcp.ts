@@ -2,7 +2,7 @@
 import type { Command } from "commander"
 import { notLoggedIn } from "../../../base/exit-codes.ts"
 import type { CommandContext } from "../../../context/context.ts"
-import { type Flags, withAction } from "../../../context/program.ts"
+import { type Flags, verb } from "../../../context/program.ts"
 
 const for_assistants = `
 An assistant starts this program itself and talks to it over standard input and output. In its configuration:
@@ -12,12 +12,11 @@ It may do what the user of that login or token may do, and nothing else.
 `
 
 export const declare = (program: Command): void => {
-  const mcp = program
-    .command("mcp")
-    .description("Serve the Model Context Protocol over standard input and output: reads and planned writes")
-    .option("--allow-writes", "add the tool `write`, which records commands; without it writes are only planned")
-    .addHelpText("after", for_assistants)
-  withAction(mcp, serve)
+  verb(program, "mcp", {
+    about: "Serve the Model Context Protocol over standard input and output: reads and planned writes",
+    "--allow-writes": "add the tool `write`, which records commands; without it writes are only planned",
+    run: serve
+  }).addHelpText("after", for_assistants)
 }
 
 const serve = async (context: CommandContext, _args: ReadonlyArray<string>, flags: Flags): Promise<void> => {

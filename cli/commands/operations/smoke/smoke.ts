@@ -4,18 +4,18 @@ import type { Command } from "commander"
 import type { CommandContext } from "../../../context/context.ts"
 import { exit_codes, missingFlagError, refusePlan } from "../../../base/exit-codes.ts"
 import { styled } from "../../../output/text.ts"
-import { withAction } from "../../../context/program.ts"
+import { verb } from "../../../context/program.ts"
 import { serverAt } from "../../../context/remote.ts"
 import { type SmokeClient, SmokeFailure } from "./requests.ts"
 import { type CreatedRecords, smoke_steps } from "./steps.ts"
 
 export const declare = (program: Command): void => {
-  const smoke = program
-    .command("smoke")
-    .description("Test a server's main functions with temporary data")
-    .argument("<url>", "server URL")
-    .option("--token <token>", "token with the ability *; - reads it from standard input")
-  withAction(smoke, runSmokeTest)
+  verb(program, "smoke", {
+    about: "Test a server's main functions with temporary data",
+    "<url>": "server URL",
+    "--token <token>": "token with the ability *; - reads it from standard input",
+    run: runSmokeTest
+  })
 }
 
 /** Removes created rows, last first; returns those that could not be removed. */

@@ -2,7 +2,7 @@
 import { anyRow, decodeAnswer, decoderOf, objectBody, rowIn, rowsOr } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { chartText, gridText } from "../../../output/grid.ts"
-import { type CommandAction, type Flags, textFlag, withAction } from "../../../context/program.ts"
+import { type CommandAction, type Flags, oneOf, textFlag, verb } from "../../../context/program.ts"
 import { type ResolvedStore, resolveId, resolveStore } from "../../../context/resolve-id.ts"
 import { decodeCalendar, decodeGantt } from "../../../views/answers.ts"
 import { missingFlagError, usageError } from "../../../base/exit-codes.ts"
@@ -11,7 +11,7 @@ import type { Json } from "../../../../core/kernel/index.ts"
 import { printTable } from "../../../context/print.ts"
 import { type Block, blocksText, columnsNamed, recordText } from "../../../output/table.ts"
 import { countedFrom, formatIn, readMoment, typedMoment } from "../../../base/parse-time.ts"
-import { type Command, Option } from "commander"
+import type { Command } from "commander"
 import { withOrderNumbers } from "../../../context/order-numbers.ts"
 
 // Flags for time and store of the `availability` verbs.
@@ -24,11 +24,11 @@ const kitsOf = (flags: Flags): ReadonlyArray<readonly [string, string]> =>
   flags.kits === true ? [["include_kits", "1"]] : []
 const page_text = "write a page to view or print; - for standard output"
 /** Adds flags for a window and a store. */
-const windowed = (command: Command): Command =>
-  command
-    .option("--from <time>", "start, on the store's clock: a date, a time, today, fri 9:00")
-    .option("--to <time>", "end; a date or weekday includes the whole day")
-    .option("--store <store>", "store, by id or name (default: the default store)")
+const window_flags = {
+  "--from <time>": "start, on the store's clock: a date, a time, today, fri 9:00",
+  "--to <time>": "end; a date or weekday includes the whole day",
+  "--store <store>": "store, by id or name (default: the default store)"
+}
 
 /** Window as query parameters. Exit 2 without start or end. */
 const windowOf = (flags: Flags, store: ResolvedStore): ReadonlyArray<readonly ["from" | "to", string]> =>
@@ -256,63 +256,62 @@ const whatIf: CommandAction = async (context, products, flags) => {
 }
 
 export const declare = (program: Command): void => {
-  const availability = windowed(
-    program.command("availability").description("Availability of a product at a store, over a window or at one moment")
-  )
-    .argument("<product>", "product, by id, SKU or barcode")
-    .option("--date <date>", "a day or a time, instead of a window")
-    .option("--as-of <time>", as_of_text)
-  withAction(availability, showAvailability)
-  withAction(
-    windowed(availability.command("calendar").description("Availability of every product of a store by day"))
-      .option("--products <a,b>", "only these products, by id, SKU or barcode")
-      .option("--kits", "include kits, limited by their components")
-      .option("--html <file>", page_text),
-    showCalendar
-  )
-  withAction(
-    windowed(availability.command("gantt").description("Bookings of a product over time"))
-      .argument("<product>", "product, by id, SKU or barcode")
-      .option("--kits", "for a kit: bookings of its components")
-      .option("--html <file>", page_text),
-    showGantt
-  )
-  withAction(
-    availability
-      .command("why")
-      .description("Explain an availability figure: the stock and demands behind it")
-      .argument("<product>", "product, by id, SKU or barcode")
-      .option("--date <date>", "day or moment")
-      .option("--store <store>", "store, by id or name (default: the default store)")
-      .option("--as-of <time>", as_of_text),
-    showReasons
-  )
+  const availability = verb(program, "availability", {
+    about: "Availability of a product at a store, over a window or at one moment",
+    ...window_flags,
+    "<product>": "product, by id, SKU or barcode",
+    "--date <date>": "a day or a time, instead of a window",
+    "--as-of <time>": as_of_text,
+    run: showAvailability
+  })
+  verb(availability, "calendar", {
+    about: "Availability of every product of a store by day",
+    ...window_flags,
+    "--products <a,b>": "only these products, by id, SKU or barcode",
+    "--kits": "include kits, limited by their components",
+    "--html <file>": page_text,
+    run: showCalendar
+  })
+  verb(availability, "gantt", {
+    about: "Bookings of a product over time",
+    ...window_flags,
+    "<product>": "product, by id, SKU or barcode",
+    "--kits": "for a kit: bookings of its components",
+    "--html <file>": page_text,
+    run: showGantt
+  })
+  verb(availability, "why", {
+    about: "Explain an availability figure: the stock and demands behind it",
+    "<product>": "product, by id, SKU or barcode",
+    "--date <date>": "day or moment",
+    "--store <store>": "store, by id or name (default: the default store)",
+    "--as-of <time>": as_of_text,
+    run: showReasons
+  })
   declarePlans(availability)
 }
 const declarePlans = (availability: Command): void => {
-  const listed = (command: Command): Command =>
-    command
-      .argument("<product[*n]...>", "products by id, SKU or barcode, with a quantity if not 1: AURA*12")
-      .option("--store <store>", "store, by id or name (default: the default store)")
-  withAction(
-    listed(
-      availability
-        .command("what-if")
-        .description("Check which of a list of products would be short for a hire, without ordering")
-    )
-      .option("--from <time>", "start of the hire: a date, or a time on the store's clock")
-      .option("--to <time>", "end of the hire"),
-    whatIf
-  )
-  withAction(
-    listed(availability.command("fit").description("Find the first window in which a whole list is available"))
-      .option("--from <time>", "earliest start")
-      .option("--until <time>", "latest end; a date includes the whole day")
-      .option("--days <n>", "duration in calendar days of the store's time zone")
-      .option("--minutes <n>", "duration in minutes")
-      .addOption(new Option("--align <where>", "times at which the window may begin").choices(["slot", "day", "none"])),
-    fit
-  )
+  const listed = {
+    "<product[*n]...>": "products by id, SKU or barcode, with a quantity if not 1: AURA*12",
+    "--store <store>": "store, by id or name (default: the default store)"
+  }
+  verb(availability, "what-if", {
+    about: "Check which of a list of products would be short for a hire, without ordering",
+    ...listed,
+    "--from <time>": "start of the hire: a date, or a time on the store's clock",
+    "--to <time>": "end of the hire",
+    run: whatIf
+  })
+  verb(availability, "fit", {
+    about: "Find the first window in which a whole list is available",
+    ...listed,
+    "--from <time>": "earliest start",
+    "--until <time>": "latest end; a date includes the whole day",
+    "--days <n>": "duration in calendar days of the store's time zone",
+    "--minutes <n>": "duration in minutes",
+    "--align <where>": oneOf("times at which the window may begin", ["slot", "day", "none"]),
+    run: fit
+  })
 }
 
 /** Prints availability over a window by slot, or at one time. */

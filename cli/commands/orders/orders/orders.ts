@@ -1,7 +1,15 @@
 /** `orders`: ordered opportunities, by id or number; the verbs of `opportunities` are added. */
 import { type Command, Option } from "commander"
-import { type CommandAction, type Flags, listFlag, repeatable, textFlag, withAction } from "../../../context/program.ts"
-import { declareReprice, listOpportunities, withListFlags } from "../shared/list.ts"
+import {
+  type CommandAction,
+  type Flags,
+  listFlag,
+  oneOf,
+  repeatable,
+  textFlag,
+  verb
+} from "../../../context/program.ts"
+import { declareReprice, listOpportunities, list_flags } from "../shared/list.ts"
 import { declareShow, opportunityPath, showOpportunity } from "../shared/show.ts"
 import type { JsonObject } from "../../../../core/kernel/index.ts"
 import { draft, isClosed, order, order as order_state } from "../../../../core/orders/opportunities/tables/index.ts"
@@ -18,128 +26,116 @@ import { present } from "../../../context/pages.ts"
 
 export const declare = (program: Command): void => {
   const orders = program.command("orders").description("Orders by id or number, with all verbs of opportunities")
-  withAction(
-    withListFlags(orders.command("list").description("List orders; for quotes see flightcase quote list")),
-    (context, _args, flags) => listOpportunities(context, flags, [["q[state_eq]", "2"]])
-  )
+  verb(orders, "list", {
+    about: "List orders; for quotes see flightcase quote list",
+    ...list_flags,
+    run: (context, _args, flags) => listOpportunities(context, flags, [["q[state_eq]", "2"]])
+  })
   declareShow(orders, "order")
   declareReprice(orders, "order")
   declareInvoice(orders)
   declareMoves(orders)
-  const history = orders
-    .command("history")
-    .description("Show an order's changes, newest first, with who made them and the previous values")
-    .argument("<order>", "order, by id or number")
-    .option("--page <number>", "page number, from 1")
-    .option("--per-page <number>", "entries per page, at most 100")
-    .addOption(new Option("--all", "fetch all pages"))
-  withAction(history, async (context, [order = ""], flags) => {
-    const { showHistory } = await import("./history.ts")
-    await showHistory(context, await opportunityPath(context, order), flags)
+  verb(orders, "history", {
+    about: "Show an order's changes, newest first, with who made them and the previous values",
+    "<order>": "order, by id or number",
+    "--page <number>": "page number, from 1",
+    "--per-page <number>": "entries per page, at most 100",
+    "--all": "fetch all pages",
+    run: async (context, [order = ""], flags) => {
+      const { showHistory } = await import("./history.ts")
+      await showHistory(context, await opportunityPath(context, order), flags)
+    }
   })
-  const shortages = orders
-    .command("shortages")
-    .description("Show an order's short lines with dates, and those on the waiting list")
-    .argument("<order>", "order, by id or number")
-  withAction(shortages, async (context, [order = ""]) =>
-    (await import("../shortages.ts")).showShortages(context, order)
-  )
-  const print = orders
-    .command("print")
-    .description("Print a pick list, delivery note or other document of an order, also offline")
-    .argument("<order>", "order, by id or number")
-    .addOption(
-      new Option("--type <type>", "type of document")
+  verb(orders, "shortages", {
+    about: "Show an order's short lines with dates, and those on the waiting list",
+    "<order>": "order, by id or number",
+    run: async (context, [order = ""]) => (await import("../shortages.ts")).showShortages(context, order)
+  })
+  verb(orders, "print", {
+    about: "Print a pick list, delivery note or other document of an order, also offline",
+    "<order>": "order, by id or number",
+    "--type <type>": (typed) =>
+      new Option(typed, "type of document")
         .choices(["pick_list", "delivery_note", "return_note", "quotation", "order_confirmation"])
-        .makeOptionMandatory()
-    )
-    .addOption(new Option("--format <format>", "PDF, or a single HTML page").choices(["pdf", "html"]))
-    .option("-o, --output <file>", "output file; - for standard output (default: a file named after the document)")
-    .option("--keep", "file it on the server as a document with a number")
-  withAction(print, async (context, [order = ""], flags) => {
-    const { printOrder } = await import("./print.ts")
-    await printOrder(context, order, flags)
+        .makeOptionMandatory(),
+    "--format <format>": oneOf("PDF, or a single HTML page", ["pdf", "html"]),
+    "-o, --output <file>": "output file; - for standard output (default: a file named after the document)",
+    "--keep": "file it on the server as a document with a number",
+    run: async (context, [order = ""], flags) => {
+      const { printOrder } = await import("./print.ts")
+      await printOrder(context, order, flags)
+    }
   })
 }
 
 /** Declares the verb that creates draft invoices. */
 const declareInvoice = (orders: Command): void => {
-  const invoice = orders
-    .command("invoice")
-    .description("Draft an invoice for an order's unbilled remainder, or for a part of it")
-    .argument("<order>", "order, by id or number")
-    .addOption(
-      new Option("--type <type>", "type of invoice (default: standard)").choices(["standard", "deposit", "proforma"])
-    )
-    .option("--percent <percent>", "percentage of the whole order")
-    .option("--amount <amount>", "amount to bill, before tax")
-    .addOption(
-      repeatable(
-        "--line <line[=quantity]>",
-        "line by id, product or name (default quantity: all that is left); repeatable"
-      )
-    )
-    .option("--no-deposits", "do not deduct issued deposits")
-    .option("--yes", "bill even if it is still a quotation")
-  withAction(invoice, async (context, args, flags) => invoiceOrder(context, args, flags))
+  verb(orders, "invoice", {
+    about: "Draft an invoice for an order's unbilled remainder, or for a part of it",
+    "<order>": "order, by id or number",
+    "--type <type>": oneOf("type of invoice (default: standard)", ["standard", "deposit", "proforma"]),
+    "--percent <percent>": "percentage of the whole order",
+    "--amount <amount>": "amount to bill, before tax",
+    "--line <line[=quantity]>": repeatable(
+      "line by id, product or name (default quantity: all that is left); repeatable"
+    ),
+    "--no-deposits": "do not deduct issued deposits",
+    "--yes": "bill even if it is still a quotation",
+    run: invoiceOrder
+  })
 }
 
 /** Declares verbs that move an order to other dates or another status. */
 const declareMoves = (orders: Command): void => {
-  const extend = orders
-    .command("extend")
-    .description("Extend or shorten the hire, with its lines, prices and reserved stock")
-    .argument("<order>", "order, by id or number")
-    .option("--to <time>", "new end: a date, or a time on the store's clock")
-    .option("--from <time>", "new start")
-    .option("--charge-to <time>", "new charge end (default: moves with the end if they were equal)")
-    .option("--charge-from <time>", "new charge start")
-    .option(
-      "--lines <lines>",
-      "follow (lines with the old dates; default), keep (none; default with --part), or lines by id, product or name"
-    )
-    .addOption(
-      repeatable(
-        "--part <line=quantity>",
-        "part of a line to move, as a line of its own: Lamp=4, or a unit's code; repeatable"
-      )
-    )
-    .option("--reason <text>", "reason, recorded with the order")
-    .option("--yes", "skip the confirmation")
-  withAction(extend, async (context, args, flags) => (await import("./extend.ts")).extendOrder(context, args, flags))
-  const early = orders
-    .command("return-early")
-    .description("Check in goods before the hire ends, and charge them only until their return")
-    .argument("<order>", "order, by id or number")
-    .argument("<goods...>", "line=quantity, codes of units, or lines for all of them: Lamp=4, LP-001")
-    .option("--at <time>", "time the goods came back (default: now, or when their units were checked in)")
-    .option("--booked-in", "bulk goods are checked in already; only shorten their charge")
-    .option("--good", "check them at once, in good condition")
-    .addOption(new Option("--damaged", "check them as damaged; they go to quarantine").conflicts("good"))
-    .option("--note <text>", "description of the damage, with --damaged")
-  withAction(early, async (context, args, flags) => (await import("./extend.ts")).returnEarly(context, args, flags))
-  const credit = orders
-    .command("credit")
-    .description("Credit what invoices bill beyond an order's total; --plan shows the draft")
-    .argument("<order>", "order, by id or number")
-    .option("--reason <text>", "reason, on the credit notes")
-    .option("--yes", "skip the confirmation")
-  withAction(credit, async (context, args, flags) => (await import("./extend.ts")).creditOrder(context, args, flags))
-  const status = orders
-    .command("change-status")
-    .description("Change the status: active, complete, cancelled, lost, dead, postponed, order, …")
-    .argument("<order>", "order, by id or number")
-    .option("--to <status>", "draft, quotation, order, or a status such as complete, cancelled, lost")
-    .option("--status <status>", "same as --to; both also take the API's status number")
-    .option("--reason <text>", "reason, recorded with the order")
-  withAction(status, async (context, args, flags) => changeOrderStatus(context, args, flags))
-  const cancel = orders
-    .command("cancel")
-    .description("Cancel an order and release its stock")
-    .argument("<order>", "order, by id or number")
-    .option("--reason <text>", "reason, recorded with the order")
-    .option("--yes", "skip the confirmation")
-  withAction(cancel, async (context, args, flags) => cancelOrder(context, args, flags))
+  verb(orders, "extend", {
+    about: "Extend or shorten the hire, with its lines, prices and reserved stock",
+    "<order>": "order, by id or number",
+    "--to <time>": "new end: a date, or a time on the store's clock",
+    "--from <time>": "new start",
+    "--charge-to <time>": "new charge end (default: moves with the end if they were equal)",
+    "--charge-from <time>": "new charge start",
+    "--lines <lines>":
+      "follow (lines with the old dates; default), keep (none; default with --part), or lines by id, product or name",
+    "--part <line=quantity>": repeatable(
+      "part of a line to move, as a line of its own: Lamp=4, or a unit's code; repeatable"
+    ),
+    "--reason <text>": "reason, recorded with the order",
+    "--yes": "skip the confirmation",
+    run: async (...given) => (await import("./extend.ts")).extendOrder(...given)
+  })
+  verb(orders, "return-early", {
+    about: "Check in goods before the hire ends, and charge them only until their return",
+    "<order>": "order, by id or number",
+    "<goods...>": "line=quantity, codes of units, or lines for all of them: Lamp=4, LP-001",
+    "--at <time>": "time the goods came back (default: now, or when their units were checked in)",
+    "--booked-in": "bulk goods are checked in already; only shorten their charge",
+    "--good": "check them at once, in good condition",
+    "--damaged": (typed) => new Option(typed, "check them as damaged; they go to quarantine").conflicts("good"),
+    "--note <text>": "description of the damage, with --damaged",
+    run: async (...given) => (await import("./extend.ts")).returnEarly(...given)
+  })
+  verb(orders, "credit", {
+    about: "Credit what invoices bill beyond an order's total; --plan shows the draft",
+    "<order>": "order, by id or number",
+    "--reason <text>": "reason, on the credit notes",
+    "--yes": "skip the confirmation",
+    run: async (...given) => (await import("./extend.ts")).creditOrder(...given)
+  })
+  verb(orders, "change-status", {
+    about: "Change the status: active, complete, cancelled, lost, dead, postponed, order, …",
+    "<order>": "order, by id or number",
+    "--to <status>": "draft, quotation, order, or a status such as complete, cancelled, lost",
+    "--status <status>": "same as --to; both also take the API's status number",
+    "--reason <text>": "reason, recorded with the order",
+    run: changeOrderStatus
+  })
+  verb(orders, "cancel", {
+    about: "Cancel an order and release its stock",
+    "<order>": "order, by id or number",
+    "--reason <text>": "reason, recorded with the order",
+    "--yes": "skip the confirmation",
+    run: cancelOrder
+  })
 }
 
 // `orders change-status` and `orders cancel`: change the status by name.

@@ -2,7 +2,7 @@
 import { rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { notePending, noteWarnings, printAnswer, warningsIn } from "../../../context/print.ts"
-import { type CommandAction, type Flags, listFlag, repeatable, textFlag, withAction } from "../../../context/program.ts"
+import { type CommandAction, type Flags, listFlag, repeatable, textFlag, verb } from "../../../context/program.ts"
 import { resolveId, resolveStore, storeOf } from "../../../context/resolve-id.ts"
 import { declareShow, opportunityPath, showOpportunity } from "../shared/show.ts"
 import { kindAndPrice, notePriceOf } from "../shared/parts.ts"
@@ -10,8 +10,8 @@ import { idFlag, momentFlag, present } from "../../../context/pages.ts"
 import { missingFlagError, usageError } from "../../../base/exit-codes.ts"
 import { order_parts } from "../../../output/order.ts"
 import type { Query } from "../../../../core/kernel/index.ts"
-import type { Command } from "commander"
-import { declareReprice, listOpportunities, withListFlags } from "../shared/list.ts"
+import { type Command, Option } from "commander"
+import { declareReprice, listOpportunities, list_flags } from "../shared/list.ts"
 
 // `quote add`.
 
@@ -173,118 +173,106 @@ const newCustomer = async (
   return rowIn(made.body, "member").id
 }
 
-/** Adds flags for a line's type and price, for `add` and `update`. */
-const withKindAndPrice = (command: Command, price: string): Command =>
-  command
-    .option("--sale", "sale line")
-    .option("--service", "service line")
-    .option("--rental", "rental line (default: by the product's type)")
-    .option("--price <amount>", price)
-    .option("--unit-total <amount>", "manual price of one for the whole hire, regardless of its days")
-    .option("--line-total <amount>", "manual price of the whole line")
-    .option("--free", "free of charge")
+/** Flags for a line's type and price, for `add` and `update`. */
+const kindFlags = (price: string) => ({
+  "--sale": "sale line",
+  "--service": "service line",
+  "--rental": "rental line (default: by the product's type)",
+  "--price <amount>": price,
+  "--unit-total <amount>": "manual price of one for the whole hire, regardless of its days",
+  "--line-total <amount>": "manual price of the whole line",
+  "--free": "free of charge"
+})
 
 export const declare = (program: Command): void => {
   const quote = program
     .command("quote")
     .description("Quotes: new, add, update, remove, duplicate, show, reprice, convert, list")
-  withAction(
-    quote
-      .command("new")
-      .description("Create a quote; without flags, asks on a terminal")
-      .option("--subject <text>", "subject of the quote")
-      .option("--member <member>", "customer, by id or name")
-      .option("--new-customer <name>", "name of a new customer, created with the quote")
-      .option("--email <address>", "e-mail of the new customer")
-      .option("--phone <number>", "phone number of the new customer")
-      .option("--venue <member>", "venue, by id or name")
-      .option("--store <store>", "store, by id or name (default: the default store)")
-      .option("--from <time>", "start of the hire: a date, or a time on the store's clock")
-      .option("--to <time>", "end of the hire")
-      .option("--reference <text>", "the customer's own reference")
-      .option("--currency <code>", "currency of the quote, such as EUR")
-      .addOption(
-        repeatable("--line <product[*n]>", "product by id, SKU or barcode, with a quantity after *; repeatable")
-      )
-      .option("--draft", "keep it a draft")
-      .option("--yes", "create the customer even if another has the same name"),
-    newQuote
-  )
-  withAction(
-    withKindAndPrice(
-      quote
-        .command("add")
-        .description("Add a line to a quote")
-        .argument("<quote>", "quote, by id or number")
-        .argument("<product>", "product, by id, SKU or barcode")
-        .option("--quantity <n>", "number of pieces", "1"),
-      "manual price of one, per day of a hire, instead of the rate's"
-    )
-      .option("--discount <percent>", "discount of the line")
-      .option("--from <time>", "start of the line")
-      .option("--to <time>", "end of the line")
-      .option("--name <text>", "name, instead of the product's")
-      .option("--optional", "leave the line out of the total")
-      .option("--notes <text>", "notes on the line"),
-    addLine
-  )
+  verb(quote, "new", {
+    about: "Create a quote; without flags, asks on a terminal",
+    "--subject <text>": "subject of the quote",
+    "--member <member>": "customer, by id or name",
+    "--new-customer <name>": "name of a new customer, created with the quote",
+    "--email <address>": "e-mail of the new customer",
+    "--phone <number>": "phone number of the new customer",
+    "--venue <member>": "venue, by id or name",
+    "--store <store>": "store, by id or name (default: the default store)",
+    "--from <time>": "start of the hire: a date, or a time on the store's clock",
+    "--to <time>": "end of the hire",
+    "--reference <text>": "the customer's own reference",
+    "--currency <code>": "currency of the quote, such as EUR",
+    "--line <product[*n]>": repeatable("product by id, SKU or barcode, with a quantity after *; repeatable"),
+    "--draft": "keep it a draft",
+    "--yes": "create the customer even if another has the same name",
+    run: newQuote
+  })
+  verb(quote, "add", {
+    about: "Add a line to a quote",
+    "<quote>": "quote, by id or number",
+    "<product>": "product, by id, SKU or barcode",
+    "--quantity <n>": (typed) => new Option(typed, "number of pieces").default("1"),
+    ...kindFlags("manual price of one, per day of a hire, instead of the rate's"),
+    "--discount <percent>": "discount of the line",
+    "--from <time>": "start of the line",
+    "--to <time>": "end of the line",
+    "--name <text>": "name, instead of the product's",
+    "--optional": "leave the line out of the total",
+    "--notes <text>": "notes on the line",
+    run: addLine
+  })
   declareChanges(quote)
   declareShow(quote, "quote")
   declareReprice(quote, "quote")
-  withAction(
-    quote
-      .command("convert")
-      .description("Convert a draft to a quotation, or a quotation to an order")
-      .argument("<quote>", "quote, by id or number")
-      .option("--to <state>", "quotation or order", "order")
-      .option("--notes <text>", "note recorded with the order's shortages, if it has any")
-      .option("--yes", "skip the confirmation of warnings"),
-    convert
-  )
-  withAction(withListFlags(quote.command("list").description("List drafts and quotations")), (context, _args, flags) =>
-    listOpportunities(context, flags, [["q[state_in]", "0,1"]])
-  )
+  verb(quote, "convert", {
+    about: "Convert a draft to a quotation, or a quotation to an order",
+    "<quote>": "quote, by id or number",
+    "--to <state>": (typed) => new Option(typed, "quotation or order").default("order"),
+    "--notes <text>": "note recorded with the order's shortages, if it has any",
+    "--yes": "skip the confirmation of warnings",
+    run: convert
+  })
+  verb(quote, "list", {
+    about: "List drafts and quotations",
+    ...list_flags,
+    run: (context, _args, flags) => listOpportunities(context, flags, [["q[state_in]", "0,1"]])
+  })
 }
 
 /** Declares verbs that change or copy quotes. */
 const declareChanges = (quote: Command): void => {
-  const update = withKindAndPrice(
-    quote
-      .command("update")
-      .description("Change a line: quantity, price, discount, dates; without a line, the quote's own fields")
-      .argument("<quote>", "quote, by id or number")
-      .argument("[line]", "line, by id, product or name")
-      .option("--quantity <n>", "quantity of the line"),
-    "manual price of one, per day of a hire; rate: the rate's price again"
-  )
-    .option("--discount <percent>", "discount of the line; none: no discount")
-    .option("--from <time>", "start of the line")
-    .option("--to <time>", "end of the line")
-    .option("--name <text>", "name of the line")
-    .option("--optional", "leave the line out of the total")
-    .option("--no-optional", "include the line in the total")
-    .option("--notes <text>", "notes on the line")
-    .option("--subject <text>", "subject of the quote")
-    .option("--reference <text>", "the customer's own reference")
-    .option("--member <member>", "customer of the quote, by id or name")
-    .option("--venue <member>", "venue of the quote, by id or name")
-  withAction(update, async (context, args, flags) => (await import("./lines.ts")).updateQuote(context, args, flags))
-  const remove = quote
-    .command("remove")
-    .description("Remove lines, with the lines below them")
-    .argument("<quote>", "quote, by id or number")
-    .argument("<lines...>", "lines, by id, product or name")
-    .option("--yes", "skip the confirmation")
-  withAction(remove, async (context, args, flags) => (await import("./lines.ts")).removeLines(context, args, flags))
-  const duplicate = quote
-    .command("duplicate")
-    .description("Copy a quote to other dates, at today's prices")
-    .argument("<quote>", "quote or order, by id or number")
-    .option("--from <time>", "start of the copy (default: that of the original)")
-    .option("--to <time>", "end of the copy (default: as long as the original)")
-    .option("--subject <text>", "subject of the copy (default: the original's with a suffix)")
-    .option("--draft", "keep it a draft")
-  withAction(duplicate, async (context, args, flags) =>
-    (await import("../shared/renew.ts")).duplicateQuote(context, args, flags)
-  )
+  verb(quote, "update", {
+    about: "Change a line: quantity, price, discount, dates; without a line, the quote's own fields",
+    "<quote>": "quote, by id or number",
+    "[line]": "line, by id, product or name",
+    "--quantity <n>": "quantity of the line",
+    ...kindFlags("manual price of one, per day of a hire; rate: the rate's price again"),
+    "--discount <percent>": "discount of the line; none: no discount",
+    "--from <time>": "start of the line",
+    "--to <time>": "end of the line",
+    "--name <text>": "name of the line",
+    "--optional": "leave the line out of the total",
+    "--no-optional": "include the line in the total",
+    "--notes <text>": "notes on the line",
+    "--subject <text>": "subject of the quote",
+    "--reference <text>": "the customer's own reference",
+    "--member <member>": "customer of the quote, by id or name",
+    "--venue <member>": "venue of the quote, by id or name",
+    run: async (...given) => (await import("./lines.ts")).updateQuote(...given)
+  })
+  verb(quote, "remove", {
+    about: "Remove lines, with the lines below them",
+    "<quote>": "quote, by id or number",
+    "<lines...>": "lines, by id, product or name",
+    "--yes": "skip the confirmation",
+    run: async (...given) => (await import("./lines.ts")).removeLines(...given)
+  })
+  verb(quote, "duplicate", {
+    about: "Copy a quote to other dates, at today's prices",
+    "<quote>": "quote or order, by id or number",
+    "--from <time>": "start of the copy (default: that of the original)",
+    "--to <time>": "end of the copy (default: as long as the original)",
+    "--subject <text>": "subject of the copy (default: the original's with a suffix)",
+    "--draft": "keep it a draft",
+    run: async (context, args, flags) => (await import("../shared/renew.ts")).duplicateQuote(context, args, flags)
+  })
 }

@@ -1,6 +1,6 @@
 /** `list` and `reprice` of orders and quotes; `list` shows opportunities in certain states. */
-import { type Command, Option } from "commander"
-import { type Flags, listFlag, repeatable, withAction } from "../../../context/program.ts"
+import type { Command } from "commander"
+import { type Flags, listFlag, oneOf, repeatable, verb } from "../../../context/program.ts"
 import type { Query } from "../../../../core/kernel/index.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { includesOf } from "../../../output/columns.ts"
@@ -10,24 +10,24 @@ import { listQuery, queryPart, wholeList } from "../../../context/pages.ts"
 // Verb `reprice` of `quote` and `orders`.
 
 export const declareReprice = (parent: Command, noun: "order" | "quote"): void => {
-  const reprice = parent
-    .command("reprice")
-    .description("Update prices, taxes and terms; --plan only shows what would change")
-    .argument(`<${noun}>`, `${noun}, by id or number`)
-    .addOption(new Option("--only <what>", "tax: update tax rates only, on a locked order too").choices(["tax"]))
-  withAction(reprice, async (context, args, flags) => (await import("./renew.ts")).repriceQuote(context, args, flags))
+  verb(parent, "reprice", {
+    about: "Update prices, taxes and terms; --plan only shows what would change",
+    ...(noun === "order" ? { "<order>": "order, by id or number" } : { "<quote>": "quote, by id or number" }),
+    "--only <what>": oneOf("tax: update tax rates only, on a locked order too", ["tax"]),
+    run: async (...given) => (await import("./renew.ts")).repriceQuote(...given)
+  })
 }
 
-/** Adds the flags of a list of opportunities. */
-export const withListFlags = (command: Command): Command =>
-  command
-    .addOption(repeatable("-q, --q <name=value>", "filter, such as subject_cont=gala; repeatable"))
-    .option("--sort <field>", "sort by this field; -field to reverse")
-    .option("--page <number>", "page number, from 1")
-    .option("--per-page <number>", "rows per page, at most 100")
-    .addOption(new Option("--all", "fetch all pages"))
-    .option("--include <a,b>", "related records to include")
-    .option("--view <id>", "id of a saved view")
+/** Flags of a list of opportunities. */
+export const list_flags = {
+  "-q, --q <name=value>": repeatable("filter, such as subject_cont=gala; repeatable"),
+  "--sort <field>": "sort by this field; -field to reverse",
+  "--page <number>": "page number, from 1",
+  "--per-page <number>": "rows per page, at most 100",
+  "--all": "fetch all pages",
+  "--include <a,b>": "related records to include",
+  "--view <id>": "id of a saved view"
+}
 
 /** Lists opportunities that match the query `only`. */
 export const listOpportunities = async (context: CommandContext, flags: Flags, only: Query): Promise<void> => {

@@ -6,7 +6,7 @@ import type { Command } from "commander"
 import { type Row, rowIn, rowsIn } from "../../../base/answers.ts"
 import { isJsonObject, type JsonObject, type Query } from "../../../../core/kernel/index.ts"
 import type { CommandContext } from "../../../context/context.ts"
-import { withAction } from "../../../context/program.ts"
+import { verb } from "../../../context/program.ts"
 import { resolveId } from "../../../context/resolve-id.ts"
 import { noteWarnings } from "../../../context/print.ts"
 import { orderText } from "../../../output/order.ts"
@@ -17,14 +17,14 @@ export const opportunityPath = async (context: CommandContext, named: string): P
 
 /** Declares the verb `show` of `orders` or `quote`, with their word for an opportunity. */
 export const declareShow = (parent: Command, noun: "order" | "quote"): void => {
-  const show = parent
-    .command("show")
-    .description(`Show ${noun === "order" ? "an order" : "a quote"} with its lines and totals`)
-    .argument(`<${noun}>`, `${noun}, by id or number`)
-    .option("--explain", "explain each figure in words")
-  withAction(show, async (context, [named = ""], flags) => {
-    const asked = [["outdated", "1"], ...(flags.explain === true ? [["explain", "1"] as const] : [])] as const
-    await showOpportunity(context, await opportunityPath(context, named), asked)
+  verb(parent, "show", {
+    about: `Show ${noun === "order" ? "an order" : "a quote"} with its lines and totals`,
+    ...(noun === "order" ? { "<order>": "order, by id or number" } : { "<quote>": "quote, by id or number" }),
+    "--explain": "explain each figure in words",
+    run: async (context, [named = ""], flags) => {
+      const asked = [["outdated", "1"], ...(flags.explain === true ? [["explain", "1"] as const] : [])] as const
+      await showOpportunity(context, await opportunityPath(context, named), asked)
+    }
   })
 }
 

@@ -7,7 +7,7 @@ import { shellWord } from "../../../../core/values/text.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
 import { standardInput } from "../../../base/input.ts"
 import { columnsNamed, tableText } from "../../../output/table.ts"
-import { type Flags, repeatable, textFlag, withAction } from "../../../context/program.ts"
+import { type Flags, repeatable, textFlag, verb } from "../../../context/program.ts"
 import { example, type House, houseFrom, houseOfFlags, plainHouse, withFlags } from "./house.ts"
 import { type Present, presentAt, proposedBy, usualTax, withoutClassText } from "./present.ts"
 import type { SetupStep } from "./steps.ts"
@@ -20,41 +20,35 @@ const next_commands: ReadonlyArray<readonly [command: string, says: string]> = [
 ]
 
 export const declare = (program: Command): void => {
-  withAction(
-    program
-      .command("setup")
-      .description(
-        "Set up a server: company, time zone, currency, taxes, stores, people, logo, numbering and mail. Asks on a " +
-          "terminal; keeps what is not given, and can be run again."
-      )
-      .option("--file <file>", "setup as JSON; - reads standard input")
-      .option("--example", 'print an example of the file; "logo" names an image in the same folder')
-      .option("--name <text>", "company name")
-      .option("--street <text>", "street of the company's address")
-      .option("--city <text>", "city of the company's address")
-      .option("--postcode <text>", "postcode of the company's address")
-      .option("--country <code>", "country of the company, such as GB")
-      .option("--time-zone <zone>", "time zone, such as Europe/London (initially the country's, else this machine's)")
-      .option("--currency <code>", "base currency, such as EUR (initially the country's)")
-      .option("--email <address>", "e-mail address of the company")
-      .option("--phone <number>", "telephone number of the company")
-      .option("--tax-number <text>", "tax number of the company")
-      .addOption(
-        repeatable(
-          "--tax <name=rate>",
-          "tax, such as VAT=20; on a new server the first is the default, others get a tax class"
-        )
-      )
-      .option("--assign-tax-classes", "give the default tax class to existing customers and products without one")
-      .addOption(repeatable("--store <name>", "store to create; on a new server the first renames the existing one"))
-      .addOption(repeatable("--person <person>", 'person to add, such as "Ann Reed <ann@example.com>: Sales"'))
-      .option("--logo <file>", "logo for documents, a PNG or JPEG file")
-      .addOption(repeatable("--prefix <kind=text>", "prefix of document numbers, such as invoice=INV-"))
-      .option("--short-numbers", "number documents like Q-0001; default on a new server")
-      .option("--mail-from <address>", "sender address of mail")
-      .option("--smtp <url>", "mail server, smtp://user:password@host:587"),
-    (context, _args, flags) => setup(context, flags)
-  )
+  verb(program, "setup", {
+    about:
+      "Set up a server: company, time zone, currency, taxes, stores, people, logo, numbering and mail. Asks on a " +
+      "terminal; keeps what is not given, and can be run again.",
+    "--file <file>": "setup as JSON; - reads standard input",
+    "--example": 'print an example of the file; "logo" names an image in the same folder',
+    "--name <text>": "company name",
+    "--street <text>": "street of the company's address",
+    "--city <text>": "city of the company's address",
+    "--postcode <text>": "postcode of the company's address",
+    "--country <code>": "country of the company, such as GB",
+    "--time-zone <zone>": "time zone, such as Europe/London (initially the country's, else this machine's)",
+    "--currency <code>": "base currency, such as EUR (initially the country's)",
+    "--email <address>": "e-mail address of the company",
+    "--phone <number>": "telephone number of the company",
+    "--tax-number <text>": "tax number of the company",
+    "--tax <name=rate>": repeatable(
+      "tax, such as VAT=20; on a new server the first is the default, others get a tax class"
+    ),
+    "--assign-tax-classes": "give the default tax class to existing customers and products without one",
+    "--store <name>": repeatable("store to create; on a new server the first renames the existing one"),
+    "--person <person>": repeatable('person to add, such as "Ann Reed <ann@example.com>: Sales"'),
+    "--logo <file>": "logo for documents, a PNG or JPEG file",
+    "--prefix <kind=text>": repeatable("prefix of document numbers, such as invoice=INV-"),
+    "--short-numbers": "number documents like Q-0001; default on a new server",
+    "--mail-from <address>": "sender address of mail",
+    "--smtp <url>": "mail server, smtp://user:password@host:587",
+    run: (context, _args, flags) => setup(context, flags)
+  })
 }
 
 const setup = async (context: CommandContext, flags: Flags): Promise<void> => {

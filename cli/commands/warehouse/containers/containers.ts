@@ -6,9 +6,9 @@ import { usageError } from "../../../base/exit-codes.ts"
 import { resolveId, resolveStore } from "../../../context/resolve-id.ts"
 import { blocksText, columnsNamed } from "../../../output/table.ts"
 import { oneLine } from "../../../output/text.ts"
-import { type CommandAction, withAction } from "../../../context/program.ts"
+import { type CommandAction, oneOf, verb } from "../../../context/program.ts"
 import { type Manifest, manifestOf } from "./contents.ts"
-import { type Command, Option } from "commander"
+import type { Command } from "commander"
 
 // `containers manifest`: contents of a container, as a list, a page, or labels.
 
@@ -111,18 +111,13 @@ const rowsOf = (
 
 export const declare = (program: Command): void => {
   const containers = program.command("containers").description("Flight cases and boxes: their contents and locations")
-  withAction(
-    containers
-      .command("manifest")
-      .description("Show a container's contents, nested cases included, as a list, a page or labels")
-      .argument("<container>", "container, by id, barcode, or its housing's asset or serial number")
-      .option("--html <file>", "write a page to print and put into the case; - for standard output")
-      .addOption(new Option("--labels <kind>", "make labels instead; needs --html").choices(["code128", "qr"]))
-      .option(
-        "--sheet <sheet>",
-        "on A4: 3x8, 3x7, 3x9, 2x7, 2x4, 5x13 or avery-NUMBER; zpl for label printers (default: 3x8)"
-      )
-      .option("--skip <number>", "labels already used on the first sheet"),
-    showManifest
-  )
+  verb(containers, "manifest", {
+    about: "Show a container's contents, nested cases included, as a list, a page or labels",
+    "<container>": "container, by id, barcode, or its housing's asset or serial number",
+    "--html <file>": "write a page to print and put into the case; - for standard output",
+    "--labels <kind>": oneOf("make labels instead; needs --html", ["code128", "qr"]),
+    "--sheet <sheet>": "on A4: 3x8, 3x7, 3x9, 2x7, 2x4, 5x13 or avery-NUMBER; zpl for label printers (default: 3x8)",
+    "--skip <number>": "labels already used on the first sheet",
+    run: showManifest
+  })
 }
