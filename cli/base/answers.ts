@@ -188,9 +188,7 @@ export const metaIn = (body: Json | undefined): { readonly [Key in MetaKey]?: Js
 }
 /** Total number of rows of a list; 0 if the response has none. */
 export const totalOf = (body: Json | undefined): number => Number(metaIn(body).total ?? 0)
-/** Objects in a list; empty if the value is no list. */
-export const rowsOr = (value: Json | undefined): ReadonlyArray<JsonObject> =>
-  Array.isArray(value) ? value.filter(isJsonObject) : []
+export { objectsIn as rowsOr } from "../../core/kernel/index.ts"
 /** Whether a value is a list of objects. */
 export const isRows = (value: Json | undefined): value is ReadonlyArray<JsonObject> =>
   Array.isArray(value) && value.every(isJsonObject)

@@ -155,7 +155,7 @@ export const formatIn = (instant: string, zone: string): string => {
     : new Date(at + offsetAt(at, zone)).toISOString().slice(0, 16).replace("T", " ")
 }
 /** Formats a day for people: `Thu 3 Dec 2026`. */
-const datedText = (day: string): string => `${dayText(day)} ${day.slice(0, 4)}`
+export const datedText = (day: string): string => `${dayText(day)} ${day.slice(0, 4)}`
 /** Formats an instant for people, in a zone: `Thu 3 Dec 2026 09:00`. */
 const momentText = (instant: string, zone: string): string => {
   const wall = new Date(wallOf(Date.parse(instant), zone)).toISOString()

@@ -1,9 +1,8 @@
 /** Formats days and times, and lists days. */
 import { dateAfter } from "../../core/values/period.ts"
+import { dayText } from "../../core/values/text.ts"
 import { offsetAt } from "../../core/values/time.ts"
-
-const weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
-const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+import { datedText } from "../base/parse-time.ts"
 
 /** Days from first to last, both included, at most `max`. */
 export const daysThrough = (first: string, last: string, max: number): ReadonlyArray<string> => {
@@ -11,16 +10,14 @@ export const daysThrough = (first: string, last: string, max: number): ReadonlyA
   for (let day = first; day <= last && days.length < max; day = dateAfter(day)) days.push(day)
   return days
 }
-export const weekdayOf = (day: string): string => weekdays[new Date(`${day}T00:00:00Z`).getUTCDay()] ?? ""
+export const weekdayOf = (day: string): string => dayText(day).slice(0, 3)
 export const isWeekend = (day: string): boolean => day !== "" && ["Sat", "Sun"].includes(weekdayOf(day))
 /** Formats a month: `Jul 2026`. */
-export const monthOf = (day: string): string => `${months[Number(day.slice(5, 7)) - 1] ?? ""} ${day.slice(0, 4)}`
-/** Formats a day: `Wed 1 Jul 2026`. */
-export const dayText = (day: string): string => `${weekdayOf(day)} ${Number(day.slice(8))} ${monthOf(day)}`
+export const monthOf = (day: string): string => `${dayText(day).slice(-3)} ${day.slice(0, 4)}`
 /** Formats an instant in a zone: `Wed 1 Jul 2026, 09:00`. */
 export const momentText = (instant: number, zone: string): string => {
   const wall = new Date(instant + offsetAt(instant, zone)).toISOString()
-  return `${dayText(wall.slice(0, 10))}, ${wall.slice(11, 16)}`
+  return `${datedText(wall.slice(0, 10))}, ${wall.slice(11, 16)}`
 }
 /** Formats an instant like `momentText`, without the year if it is `year`. */
 export const momentIn = (year: string, instant: number, zone: string): string =>

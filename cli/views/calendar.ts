@@ -1,7 +1,8 @@
 /** The calendar as a page: a row per product, a column per day, with number and color in each cell. */
 import { dayOf } from "../../core/values/time.ts"
+import { datedText } from "../base/parse-time.ts"
 import { usageError } from "../base/exit-codes.ts"
-import { dayText, isWeekend, monthOf, runsOf, dateRangeText, weekdayOf } from "../output/days.ts"
+import { isWeekend, monthOf, runsOf, dateRangeText, weekdayOf } from "../output/days.ts"
 import { html, isolated, type Markup, nothing, pageText, words } from "../../server/print/markup.ts"
 import { heading, palette, type Scene } from "./frame.ts"
 
@@ -123,7 +124,7 @@ const bandTable = (
 <colgroup><col class="name"></colgroup>${months.map(({ members }) => html`<colgroup span="${members.length}"></colgroup>`)}
 <thead>
 <tr class="months"><td class="corner"></td>${months.map(({ first, members }) => html`<th scope="colgroup" colspan="${members.length}"><span>${members.length < 3 ? monthOf(first).slice(0, 3) : monthOf(first)}</span></th>`)}</tr>
-<tr class="days"><th scope="col" class="corner">Product</th>${dates.map((date) => html`<th scope="col" class="${classes.get(date)}" title="${dayText(date)}${date === today ? ", today" : ""}"><abbr>${weekdayOf(date).slice(0, 2)}</abbr>${Number(date.slice(8))}</th>`)}</tr>
+<tr class="days"><th scope="col" class="corner">Product</th>${dates.map((date) => html`<th scope="col" class="${classes.get(date)}" title="${datedText(date)}${date === today ? ", today" : ""}"><abbr>${weekdayOf(date).slice(0, 2)}</abbr>${Number(date.slice(8))}</th>`)}</tr>
 </thead>
 <tbody>
 ${rows.map(
@@ -145,12 +146,12 @@ const levelOf = (day: CalendarDay, most: number): string =>
         : "free"
 const cell = ({ byDate, most, product }: Row, date: string, day_class: string): Markup => {
   const day = byDate.get(date)
-  if (day === undefined) return html`<td class="unknown ${day_class}" title="${dayText(date)}: not counted">·</td>`
+  if (day === undefined) return html`<td class="unknown ${day_class}" title="${datedText(date)}: not counted">·</td>`
   const level = levelOf(day, most)
   const said =
     level === "short" ? `short of ${-day.available}` : level === "none" ? "none free" : `${day.available} free`
   const waiting = day.pending_checkin > 0 ? `, ${day.pending_checkin} back and waiting to be checked` : ""
-  return html`<td class="${day_class === "" ? level : `${level} ${day_class}`}" title="${isolated(nameOf(product))}, ${dayText(date)}: ${said}${waiting}">${minus(day.available)}${waiting === "" ? nothing : html`<sup>•</sup>`}</td>`
+  return html`<td class="${day_class === "" ? level : `${level} ${day_class}`}" title="${isolated(nameOf(product))}, ${datedText(date)}: ${said}${waiting}">${minus(day.available)}${waiting === "" ? nothing : html`<sup>•</sup>`}</td>`
 }
 
 const legend = html`<ul class="legend" aria-label="Legend">

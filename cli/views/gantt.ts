@@ -1,6 +1,7 @@
 /** The chart of one product's demands as a page: a lane per unit, a bar per demand, and a table of the same. */
 import { html, isolated, type Markup, nothing, pageText, words } from "../../server/print/markup.ts"
 import { heading, palette, type Scene } from "./frame.ts"
+import { datedText } from "../base/parse-time.ts"
 import { dateAfter } from "../../core/values/period.ts"
 import { dayOf, startOfDay } from "../../core/values/time.ts"
 import { usageError } from "../base/exit-codes.ts"
@@ -10,7 +11,6 @@ import type { CalendarDay } from "./calendar.ts"
 import {
   dateRangeText,
   daysThrough,
-  dayText,
   isWeekend,
   momentIn,
   momentText,
@@ -282,7 +282,7 @@ const backdrop = (dates: ReadonlyArray<string>, axis: Axis, height: number, { ch
   return html`${dates.map((date) => {
     const [x, to] = [xOf(axis, startOfDay(date, axis.zone)), xOf(axis, startOfDay(dateAfter(date), axis.zone))]
     const missing = short.get(date)
-    return html`${isWeekend(date) ? html`<rect class="we" x="${x}" y="0" width="${to - x}" height="${height}"/>` : nothing}${missing === undefined ? nothing : html`<rect class="missing" x="${x}" y="0" width="${to - x}" height="${height}"><title>${dayText(date)}: ${missing.severity} missing${missing.in_buffer_zone ? ", in preparation or turnaround only" : ""}</title></rect>`}${date.endsWith("-01") || to - x >= 15 || weekdayOf(date) === "Mon" ? html`<line class="${date.endsWith("-01") ? "month" : "day"}" x1="${x}" x2="${x}" y1="0" y2="${height}"/>` : nothing}`
+    return html`${isWeekend(date) ? html`<rect class="we" x="${x}" y="0" width="${to - x}" height="${height}"/>` : nothing}${missing === undefined ? nothing : html`<rect class="missing" x="${x}" y="0" width="${to - x}" height="${height}"><title>${datedText(date)}: ${missing.severity} missing${missing.in_buffer_zone ? ", in preparation or turnaround only" : ""}</title></rect>`}${date.endsWith("-01") || to - x >= 15 || weekdayOf(date) === "Mon" ? html`<line class="${date.endsWith("-01") ? "month" : "day"}" x1="${x}" x2="${x}" y1="0" y2="${height}"/>` : nothing}`
   })}`
 }
 
@@ -301,7 +301,7 @@ ${dates.map((date) => {
   const day = free.get(date)
   const level = day === undefined ? "" : day.available < 0 ? "short" : day.available === 0 ? "none" : "free"
   const named = width >= 20 || weekdayOf(date) === "Mon"
-  return html`${date === today ? html`<rect class="is-today" x="${x}" y="22" width="${wide}" height="${axis_px - 22}"/>` : isWeekend(date) ? html`<rect class="we" x="${x}" y="22" width="${wide}" height="${axis_px - 22}"/>` : nothing}${named ? html`<text class="weekday${date === today ? " today" : ""}" x="${middle}" y="35">${width >= 52 ? weekdayOf(date) : weekdayOf(date).slice(0, 2)}</text><text class="date${date === today ? " today" : ""}" x="${middle}" y="50">${Number(date.slice(8))}</text>` : nothing}${day === undefined ? nothing : html`<g><title>${dayText(date)}: ${day.available < 0 ? `short of ${-day.available}` : `${day.available} free`}</title><rect class="cell ${level}${width < 15 ? " narrow" : ""}" x="${x}" y="${axis_px}" width="${wide}" height="${free_px}"/>${width < 20 ? nothing : html`<text class="count ${level}-ink" x="${middle}" y="${axis_px + 17}">${day.available < 0 ? `−${-day.available}` : day.available}</text>`}</g>`}
+  return html`${date === today ? html`<rect class="is-today" x="${x}" y="22" width="${wide}" height="${axis_px - 22}"/>` : isWeekend(date) ? html`<rect class="we" x="${x}" y="22" width="${wide}" height="${axis_px - 22}"/>` : nothing}${named ? html`<text class="weekday${date === today ? " today" : ""}" x="${middle}" y="35">${width >= 52 ? weekdayOf(date) : weekdayOf(date).slice(0, 2)}</text><text class="date${date === today ? " today" : ""}" x="${middle}" y="50">${Number(date.slice(8))}</text>` : nothing}${day === undefined ? nothing : html`<g><title>${datedText(date)}: ${day.available < 0 ? `short of ${-day.available}` : `${day.available} free`}</title><rect class="cell ${level}${width < 15 ? " narrow" : ""}" x="${x}" y="${axis_px}" width="${wide}" height="${free_px}"/>${width < 20 ? nothing : html`<text class="count ${level}-ink" x="${middle}" y="${axis_px + 17}">${day.available < 0 ? `−${-day.available}` : day.available}</text>`}</g>`}
 `
 })}</svg>`
 }

@@ -7,7 +7,7 @@ import { command, CommandRuntime, invalid, json, longText, ok, reject, renderByI
 import { Store, text, viewContext } from "../kernel/index.ts"
 import type { Failure, FieldErrors, Input, Json, StoreRead } from "../kernel/index.ts"
 import { emails } from "../people/members/schema.ts"
-import { parseMailAddress } from "../values/mail-address.ts"
+import { addresses_max, mailAddressesIn } from "../values/mail-address.ts"
 import { invoiceChange, invoiceEmailed } from "./state/events.ts"
 import { billingTypeIds, chosenContact } from "./state/parties.ts"
 import { one, path, write } from "./state/fields.ts"
@@ -31,7 +31,6 @@ export const InvoiceMailer = Context.Reference<(mail: InvoiceMail) => StoreRead<
   defaultValue: () => () => Effect.void
 })
 
-const addresses_max = 50
 /** A message has at most 100 recipients, including a store's blind copy. */
 const recipients_max = 99
 const addresses = () =>
@@ -45,20 +44,6 @@ const fields = {
 type Fields = typeof fields
 
 type Errors = { [field: string]: ReadonlyArray<string> }
-/** Parses the address or addresses of a field; undefined if none is given. Faults are added to `errors`. */
-const addressesIn = (field: string, given: Json | undefined, errors: Errors): ReadonlyArray<string> | undefined => {
-  const list = given === null || given === undefined || given === "" ? [] : Array.isArray(given) ? given : [given]
-  if (list.length > addresses_max)
-    errors[field] = [`The ${field} field must not have more than ${addresses_max} addresses.`]
-  const read = list.flatMap((one, at): ReadonlyArray<string> => {
-    const parsed = typeof one === "string" ? parseMailAddress(one) : Result.fail("must be an e-mail address.")
-    if (Result.isSuccess(parsed)) return [parsed.success]
-    errors[Array.isArray(given) ? `${field}.${at}` : field] = [`The ${field} field ${parsed.failure}`]
-    return []
-  })
-  return list.length === 0 ? undefined : read
-}
-
 interface Facts {
   /** The member's e-mail address for bills, else the primary, else the first; undefined without any. */
   readonly known: string | undefined
@@ -93,8 +78,8 @@ export const emailInvoice = command("POST", `${path}/{id}/email`, {
   decide: ({ is_withheld, known }: Facts, { rows: { id: invoice }, values, viewer }, { now }) => {
     if (invoice.status === "draft") return reject("status", "A draft cannot be sent: issue the invoice first.")
     const errors: Errors = {}
-    const given = addressesIn("to", values.to, errors)
-    const cc = addressesIn("cc", values.cc, errors) ?? []
+    const given = mailAddressesIn("to", values.to, errors)
+    const cc = mailAddressesIn("cc", values.cc, errors) ?? []
     if (given === undefined && known === undefined && !is_withheld)
       errors["to"] = ["The to field is required: the member has no e-mail address."]
     const recipients = new Set([...(given ?? []), ...cc]).size

@@ -24,6 +24,27 @@ export const parseMailAddress = (given: string): Result.Result<string, string> =
 }
 const no_address = "must be a valid e-mail address, such as name@example.com."
 
+export const addresses_max = 50
+/** Parses the address or list of addresses of a field; undefined if none is given. Faults are added to `errors`. */
+export const mailAddressesIn = (
+  field: string,
+  given: unknown,
+  errors: { [field: string]: ReadonlyArray<string> }
+): ReadonlyArray<string> | undefined => {
+  const list: ReadonlyArray<unknown> =
+    given === null || given === undefined || given === "" ? [] : Array.isArray(given) ? given : [given]
+  if (list.length > addresses_max)
+    errors[field] = [`The ${field} field must not have more than ${addresses_max} addresses.`]
+  const read = list.flatMap((one, at): ReadonlyArray<string> => {
+    const parsed = parseMailAddress(typeof one === "string" ? one : "")
+    if (Result.isSuccess(parsed)) return [parsed.success]
+    const key = Array.isArray(given) ? `${field}.${at}` : field
+    errors[key] = [`The ${key} field ${parsed.failure}`]
+    return []
+  })
+  return list.length === 0 ? undefined : read
+}
+
 const domainOf = (written: string): string | undefined => {
   if (ipv4_literal.test(written)) return written
   const ascii = asciiOf(written)

@@ -303,6 +303,9 @@ export interface JsonObject {
 export const isParsedJson = (value: unknown): value is Json => value !== undefined
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
+/** The objects of a list; empty if the value is no list. */
+export const objectsIn = (value: Json | undefined): ReadonlyArray<JsonObject> =>
+  Array.isArray(value) ? value.filter(isJsonObject) : []
 
 /** The same text for equal data, whatever the order of its keys: used for fingerprints and comparisons. */
 export const canonicalJson = (value: Json): string => {

@@ -1,5 +1,5 @@
 /** Short lines of an order, and the quantity available to each: lines of one product share it. */
-import { isJsonObject, type Json, type JsonObject, type Request } from "../../kernel/index.ts"
+import { isJsonObject, type Json, type JsonObject, objectsIn, type Request } from "../../kernel/index.ts"
 import { demandPhaseOf } from "../../orders/availability/rules/demand.ts"
 import { damaged } from "../../orders/opportunities/tables/index.ts"
 
@@ -72,8 +72,6 @@ interface ShortLines {
 export const canBeReduced = ({ available, quantity }: ShortLine): boolean => quantity > 0 || available > 0
 
 export const objectOf = ({ body, status }: Given): JsonObject => (status < 400 && isJsonObject(body) ? body : {})
-export const objectsIn = (value: Json | undefined): ReadonlyArray<JsonObject> =>
-  Array.isArray(value) ? value.filter(isJsonObject) : []
 
 export const shortLines = async (facts: AskFacts, id: number): Promise<ShortLines> => {
   const path = `/api/v1/opportunities/${id}`

@@ -1,17 +1,8 @@
 /** Resolutions of refusals: reduce, move to other dates, wait, amend, quarantine, or bill what is left. */
-import { isJsonObject, type Json, type JsonObject } from "../../kernel/index.ts"
+import { isJsonObject, type Json, type JsonObject, objectsIn } from "../../kernel/index.ts"
 import { instantOfWall, wallOf, zoneOf } from "../../values/time.ts"
 import type { About, AskFacts, Refused, ShortLine } from "./short-lines.ts"
-import {
-  canBeReduced,
-  damageOf,
-  invoiceOf,
-  isInService,
-  isOverbilled,
-  objectOf,
-  objectsIn,
-  shortLines
-} from "./short-lines.ts"
+import { canBeReduced, damageOf, invoiceOf, isInService, isOverbilled, objectOf, shortLines } from "./short-lines.ts"
 
 export type { AskFacts }
 

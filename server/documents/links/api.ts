@@ -20,7 +20,7 @@ import type { DocumentMail } from "./public-links.ts"
 import { customerOf, document_link_pins, documentMail, form_bytes_max, hashPin, linkOf } from "./public-links.ts"
 import { randomBytes, randomUUID } from "node:crypto"
 import { mayHandle } from "../../../core/documents/decide.ts"
-import { parseMailAddress } from "../../../core/values/mail-address.ts"
+import { addresses_max, mailAddressesIn } from "../../../core/values/mail-address.ts"
 import { accepted, accepted_shown } from "../../delivery/jobs/api.ts"
 import { type MailMode, mailMode, queuedText } from "../../delivery/mail/transport.ts"
 import { mailing } from "../papers/filled.ts"
@@ -41,7 +41,6 @@ export const mailDocument = jobKind<DocumentMail>({
     )
 })
 
-const addresses_max = 50
 const addresses = () =>
   json<Json>({ form: "any", nullable: true, describe: `An e-mail address, or a list of up to ${addresses_max}` })
 const mail_fields = {
@@ -54,19 +53,6 @@ const mail_fields = {
 }
 
 type Errors = { [field: string]: ReadonlyArray<string> }
-const addressesIn = (field: string, given: Json | undefined, errors: Errors): ReadonlyArray<string> => {
-  const list = given === null || given === undefined || given === "" ? [] : Array.isArray(given) ? given : [given]
-  if (list.length > addresses_max)
-    errors[field] = [`The ${field} field must not have more than ${addresses_max} addresses.`]
-  return list.flatMap((entry, at): ReadonlyArray<string> => {
-    const key = Array.isArray(given) ? `${field}.${at}` : field
-    const read = parseMailAddress(typeof entry === "string" ? entry : "")
-    if (Result.isSuccess(read)) return [read.success]
-    errors[key] = [`The ${key} field ${read.failure}`]
-    return []
-  })
-}
-
 interface MailFacts {
   readonly document: DocumentRow
   readonly link: DocumentLinkRow | undefined
@@ -102,8 +88,8 @@ const emailDocument = command("POST", `${path}/{id}/email`, {
       const refusal = whyNotShared(document)
       if (refusal !== undefined) return yield* Result.fail(refusal)
       const errors: Errors = {}
-      const given = addressesIn("to", values.to, errors)
-      const cc = addressesIn("cc", values.cc, errors)
+      const given = mailAddressesIn("to", values.to, errors) ?? []
+      const cc = mailAddressesIn("cc", values.cc, errors) ?? []
       const to = given.length > 0 || known === undefined ? given : [known]
       if (to.length === 0 && Object.keys(errors).length === 0)
         errors["to"] = ["The to field is required: the customer has no e-mail address."]

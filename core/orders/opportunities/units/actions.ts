@@ -1,7 +1,7 @@
 /** Actions on one unit by `PATCH …/assets/{asset}`: fields and rules (rules/opportunities 9.1). */
 import { Effect } from "effect"
 import { choice, code, decimal, integer, isJsonObject, longText, ref, reject, text } from "../../../kernel/index.ts"
-import { timestamp, wholeNumberOf } from "../../../kernel/index.ts"
+import { objectsIn, timestamp, wholeNumberOf } from "../../../kernel/index.ts"
 import type { Alternative, Alternatives, AskEndpoint, DecideContext, Json, JsonObject } from "../../../kernel/index.ts"
 import type { RefusedReference, ValuesOf } from "../../../kernel/index.ts"
 import type { DecisionState, UnitDecided } from "../state/index.ts"
@@ -21,8 +21,6 @@ import { assignment_statuses, condition_labels, type AssignmentRow } from "../ta
 
 // Alternatives to a unit that cannot be allocated, offered with the refusal.
 
-const objectsIn = (value: Json | undefined): ReadonlyArray<JsonObject> =>
-  Array.isArray(value) ? value.filter(isJsonObject) : []
 const objectIn = (body: JsonObject | undefined, key: string): JsonObject | undefined => {
   const value = body?.[key]
   return isJsonObject(value) ? value : undefined
