@@ -72,7 +72,7 @@ export async function* everyRow<const Path extends string>(
   const filters = query.filter(([name]) => name !== "page" && name !== "per_page")
   for (let page = 1, count = 0; ; page++) {
     const body = await context.read(path, [...filters, ["page", String(page)], ["per_page", String(page_size)]])
-    const rows = rowsOf(body)
+    const rows = rowsOr(Object.values(body).find(Array.isArray))
     yield* rows as ReadonlyArray<RowAt<Path>>
     count += rows.length
     const { total } = metaIn(body)
@@ -88,8 +88,6 @@ export const allRows = async <const Path extends string>(
   for await (const row of everyRow(context, path, query)) rows.push(row)
   return rows
 }
-/** The only list in a body, whatever its key. */
-const rowsOf = (body: JsonObject): ReadonlyArray<JsonObject> => rowsOr(Object.values(body).find(Array.isArray))
 
 /** All pages of a list as one response body. */
 export const wholeList = async (context: CommandContext, path: string, query: Query): Promise<JsonObject> => {

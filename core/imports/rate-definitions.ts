@@ -71,7 +71,13 @@ const planDefinition = (row: Row, working: Working, context: DecideContext): Pla
     before === undefined
       ? composeMethod(sent)
       : Object.keys(sent).length === 0
-        ? Result.succeed(methodOf(before))
+        ? Result.succeed({
+            base_period: before.base_period,
+            calculation_strategy: before.calculation_strategy,
+            enabled_modifiers: before.enabled_modifiers,
+            modifier_configs: before.modifier_configs,
+            strategy_config: before.strategy_config
+          })
         : updateMethod(before, sent)
   const errors: { [field: string]: ReadonlyArray<string> } = {
     ...text.errors,
@@ -105,20 +111,6 @@ const planDefinition = (row: Row, working: Working, context: DecideContext): Pla
 const changes = (before: RateDefinitionRow, saved: RateDefinitionRow): ReadonlyArray<NewEvent> => {
   return updatedEvents(rate_definitions, before, saved)
 }
-
-const methodOf = ({
-  base_period,
-  calculation_strategy,
-  enabled_modifiers,
-  modifier_configs,
-  strategy_config
-}: RateDefinitionRow): RateMethod => ({
-  base_period,
-  calculation_strategy,
-  enabled_modifiers,
-  modifier_configs,
-  strategy_config
-})
 
 interface Words {
   readonly preset: string | undefined

@@ -153,7 +153,7 @@ const serveOne = (
       ),
       body: (max) => bodyOf(request, max),
       // The remaining body is discarded with the response, so that the client can read the latter.
-      parts: () => ({ [Symbol.asyncIterator]: () => partsOf(request) })
+      parts: () => ({ [Symbol.asyncIterator]: () => request.iterator({ destroyOnReturn: false }) })
     }
     return Effect.matchCauseEffect(Effect.interruptible(answer(asked)), {
       onSuccess: (reply) => {
@@ -302,8 +302,6 @@ const stuck_millis = 60_000
 const cutWhenStuck = (socket: Socket): void => {
   socket.setTimeout(stuck_millis, () => socket.destroy())
 }
-
-const partsOf = (request: IncomingMessage): AsyncIterator<Uint8Array> => request.iterator({ destroyOnReturn: false })
 
 const failure: HttpResponse = {
   status: 500,

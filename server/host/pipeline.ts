@@ -122,7 +122,7 @@ const serve = (
     const { asked, path } = trace
     const found = match(pipeline.catalogue, asked.method, path)
     if (!(found instanceof Rejection)) trace.asked_for = found.endpoint
-    else if (found.kind === "not_found" && !isOfInterface(path))
+    else if (found.kind === "not_found" && !/^\/api(\/|$)/.test(path))
       return answerOutside(asked.method, path, first(asked.headers["accept"]))
     const open = found instanceof Rejection || !found.endpoint.public ? undefined : found.endpoint
     const refusal =
@@ -168,7 +168,7 @@ const serve = (
 const admit = Effect.fnUntraced(function* (pipeline: Pipeline, trace: Trace, found: ReturnType<typeof match>) {
   const { authentication, limits } = pipeline
   const { rate } = limits
-  const secret = bearerIn(trace.asked.headers)
+  const secret = /^bearer +(\S+) *$/i.exec(first(trace.asked.headers["authorization"]) ?? "")?.[1]
   const bearer = secret === undefined ? undefined : yield* authentication.bearerOf(secret, trace.clock_millis)
   const settings = yield* pipeline.settings
   if (bearer === undefined) {
@@ -341,8 +341,6 @@ const tooBusy = new Rejection({
   headers: { "retry-after": "2" }
 })
 
-const isOfInterface = (path: string): boolean => /^\/api(\/|$)/.test(path)
-
 /** Path of a request line's target, which may also be a full URL. */
 export const pathOf = (target: string): string => {
   const origin = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i.exec(target)?.[0] ?? ""
@@ -356,8 +354,6 @@ const queryOf = (target: string): ReadonlyArray<readonly [string, string]> => {
 const first = (value: Headers[string]): string | undefined =>
   typeof value === "string" || value === undefined ? value : value[0]
 
-const bearerIn = (headers: Headers): string | undefined =>
-  /^bearer +(\S+) *$/i.exec(first(headers["authorization"]) ?? "")?.[1]
 /** Adds `Link` headers with the next and the last page to a list of several pages (RFC 8288). */
 const withLinks = (answer: Answer, { asked, endpoint }: Pick<Trace, "asked" | "endpoint">): Answer => {
   const { body, status } = answer

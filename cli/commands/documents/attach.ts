@@ -8,7 +8,7 @@ import { localFile } from "../../base/input.ts"
 import { present } from "../../context/pages.ts"
 import { notePending, printAnswer, progressOf } from "../../context/print.ts"
 import { oneLine } from "../../output/text.ts"
-import { type CommandAction, type Flags, textFlag, verb } from "../../context/program.ts"
+import { type CommandAction, textFlag, verb } from "../../context/program.ts"
 import { attachables } from "../../../core/office/attachments/attachables.ts"
 import { findAsset } from "../../context/codes.ts"
 import { nameableTable } from "../../base/nameable.ts"
@@ -31,7 +31,7 @@ export const declare = (program: Command): void => {
 
 const attach: CommandAction = async (context, [named = "", ...paths], flags) => {
   const target = await targetNamed(context, named)
-  const about = describedBy(flags)
+  const about = present({ category: textFlag(flags, "category"), description: textFlag(flags, "description") })
   const progress = progressOf(context)
   const attached: Array<JsonObject> = []
   const failed: Array<JsonObject> = []
@@ -58,10 +58,6 @@ const attach: CommandAction = async (context, [named = "", ...paths], flags) => 
     context.printJson({ attachments: attached, ...(failed.length === 0 ? {} : { failed }) })
   return worst
 }
-
-/** Category and description from flags, if given. */
-const describedBy = (flags: Flags): JsonObject =>
-  present({ category: textFlag(flags, "category"), description: textFlag(flags, "description") })
 
 /** Attaches one file; undefined if only planned. Throws error responses. */
 const attachOne = async (

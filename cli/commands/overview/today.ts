@@ -154,9 +154,6 @@ const clock_millis = 30_000
 /** Delay that combines changes in quick succession. */
 const settle_millis = 200
 
-/** Text without the time of its generation, for comparison. */
-const withoutItsTime = (text: string): string => text.replace(/"generated_at":"[^"]*",?/, "")
-
 const watchToday = async (context: CommandContext, flags: Flags): Promise<number> => {
   const query = await todayQuery(context, flags)
   const { code, stop } = stopOnSignals()
@@ -223,7 +220,7 @@ const show = async (
   state: { readonly offline: string; before: string }
 ): Promise<void> => {
   const body = await context.read("/api/v1/today", query)
-  const text = withoutItsTime(JSON.stringify(body)) + state.offline
+  const text = JSON.stringify(body).replace(/"generated_at":"[^"]*",?/, "") + state.offline
   if (text === state.before) return
   state.before = text
   if (context.options.json === true) return context.printJsonLine(body)

@@ -66,8 +66,6 @@ const readKept = (path: string) => {
     return undefined
   }
 }
-/** Deletes the kept token after the login, as the device has its own token. */
-const forgetKept = (profiles: string, profile: string): void => rmSync(keptPath(profiles, profile), { force: true })
 
 export const declare = (program: Command): void => {
   verb(program, "login", {
@@ -121,7 +119,7 @@ const logIn: CommandAction = async (context, [url = ""], flags) => {
     : { device, moved: undefined, aside: undefined }
   try {
     const { position } = await logged_in.device.status()
-    forgetKept(login.profiles, name)
+    rmSync(keptPath(login.profiles, name), { force: true })
     progress.end()
     report(context, login, logged_in, position)
   } finally {

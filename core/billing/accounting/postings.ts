@@ -262,8 +262,6 @@ export const postedDocument = Schema.Struct({
 })
 export type PostedDocument = typeof postedDocument.Type
 
-const keyOf = ({ id, kind }: Pick<Posted, "kind" | "id">): string => `${kind}/${id}`
-
 /** API representation of a posted document, with days in the company's time zone. */
 export const shownPosted = (
   posted: Posted,
@@ -273,7 +271,7 @@ export const shownPosted = (
   const money = (minor: number): string => formatMoney(minor, posted.currency_code)
   const day = (instant: string): string => dayOf(Date.parse(instant), zone)
   return {
-    key: keyOf(posted),
+    key: `${posted.kind}/${posted.id}`,
     ...picked(posted, ["kind", "id", "number"]),
     date: day(posted.at),
     due_date: posted.due_at === null ? null : day(posted.due_at),

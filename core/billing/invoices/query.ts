@@ -16,21 +16,18 @@ import { createFields, one, path, read, updateFields, write } from "../state/fie
 
 // Warnings about a draft: other invoices for the same work, rows untaxed for lack of a class, and unpriced rows.
 
-/** Rows with an amount that are untaxed by no tax rate, for lack of a class, a rule or an active rate. */
-const untaxedRows = (items: ReadonlyArray<InvoiceItemRow>): ReadonlyArray<InvoiceItemRow> =>
-  items.filter(
+const untaxed = (
+  items: ReadonlyArray<InvoiceItemRow>,
+  member: { readonly id: number; readonly name: string; readonly sale_tax_class_id: number | null } | undefined
+): ReadonlyArray<string> => {
+  // Rows with an amount but no tax rate: for lack of a class, a rule or an active rate.
+  const rows = items.filter(
     (row) =>
       row.tax_rate !== null &&
       row.tax_rate_id === null &&
       compareDecimals(row.tax_rate, "0") === 0 &&
       row.subtotal !== 0
   )
-
-const untaxed = (
-  items: ReadonlyArray<InvoiceItemRow>,
-  member: { readonly id: number; readonly name: string; readonly sale_tax_class_id: number | null } | undefined
-): ReadonlyArray<string> => {
-  const rows = untaxedRows(items)
   if (rows.length === 0) return []
   if (member !== undefined && member.sale_tax_class_id === null)
     return [

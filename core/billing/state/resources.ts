@@ -7,7 +7,7 @@ import { formatMoney } from "../../values/money.ts"
 import { billedOf, billedTotal, leftToBill } from "./billed.ts"
 import { members } from "../../people/members/schema.ts"
 import { stores } from "../../setup/stores.ts"
-import type { InvoiceRow, TaxSummaryRow } from "./tables.ts"
+import type { TaxSummaryRow } from "./tables.ts"
 import {
   credit_note_items,
   credit_note_statuses,
@@ -85,9 +85,6 @@ type InvoiceStatus = keyof typeof invoice_statuses
 
 /** Statuses of invoices with something outstanding. */
 const owing_statuses: ReadonlyArray<InvoiceStatus> = ["issued", "partially_paid"]
-/** Whether an amount is outstanding after the due date; calculated on reading. */
-const isOverdue = (row: Pick<InvoiceRow, "status" | "due_at">, now: string): boolean =>
-  owing_statuses.includes(row.status) && row.due_at !== null && row.due_at < now
 
 const invoiceItemResource = resource({
   singular: "item",
@@ -214,7 +211,7 @@ export const invoiceResource = resource({
     ...base,
     type_name: invoice_types[row.type],
     status_name: invoice_statuses[row.status],
-    is_overdue: isOverdue(row, now),
+    is_overdue: owing_statuses.includes(row.status) && row.due_at !== null && row.due_at < now,
     tax_summary: taxSummaryOut(row.tax_summary, row.currency_code)
   })
 })

@@ -5,7 +5,7 @@ import { exact, type ExactNumber } from "../../values/decimal.ts"
 import type { WarehouseFacts } from "./warehouse-facts.ts"
 import type { Counted, PaperKind, PaperRow, Writing } from "./warehouse-lines.ts"
 import { hiredIn, lesser, nameOfUnit, none, pieceRow, rowsOf } from "./warehouse-lines.ts"
-import type { Case, Parcel, Place, Shelves, Unit } from "./warehouse-parcels.ts"
+import type { Case, Parcel, Place, Unit } from "./warehouse-parcels.ts"
 import { casesAround, hasGoneOut, inWalkingOrder, movedOf, parcelsOf, unitName } from "./warehouse-parcels.ts"
 import { warehouseWords, type WarehouseWords } from "./warehouse-words.ts"
 import { withValues } from "../../values/text.ts"
@@ -20,9 +20,6 @@ export interface PaperGroup {
   readonly unweighed: ExactNumber
 }
 
-const shelvesIn = ({ shelves }: WarehouseFacts): Shelves =>
-  Map.groupBy(shelves, (shelf) => `${shelf.product_id} ${shelf.store_id}`)
-
 /**
  * Groups of the document's rows, with quantities to pick or dispatched; `to_follow`: remainder of a partial delivery.
  */
@@ -33,7 +30,7 @@ export const groupsOf = (
   const { language } = facts.options
   const words = warehouseWords(language)
   const principals = new Map(facts.lines.map((line) => [line.path, line]))
-  const shelves = shelvesIn(facts)
+  const shelves = Map.groupBy(facts.shelves, (shelf) => `${shelf.product_id} ${shelf.store_id}`)
   const writing: Writing = { facts, kind, words, language, principals, shelves }
   const all = parcelsOf(facts, shelves)
   const has_begun = all.some(

@@ -89,10 +89,8 @@ const common = <P extends Params, B extends Fields>(
   method,
   path,
   answer: answer === undefined ? undefined : mayIgnore(answerSchema(answer)),
-  error_answers: refusalsOf(error_answers)
+  error_answers: mapValues(error_answers, (shown) => (shown === null ? null : answerSchema(shown)))
 })
-const refusalsOf = (refuses: ErrorAnswers): Common<Params, Fields>["error_answers"] =>
-  mapValues(refuses, (shown) => (shown === null ? null : answerSchema(shown)))
 
 /** The response: the successful answer, or one of the declared refusals. */
 type Answered<A extends AnswerShown, X extends ErrorAnswers> = Answer<BodyShown<A>> | Answer<RefusalShown<X>>

@@ -96,7 +96,7 @@ const referredIds = (
 ): ReadonlyMap<Table, ReferredIds> => {
   const referred = new Map<Table, ReferredIds>()
   for (const change of changes) {
-    const values = valuesOf(change)
+    const values = change.op === "insert" ? change.row : change.op === "update" ? change.set : {}
     for (const one of columns.get(change.table) ?? []) {
       const value = values[one.column] ?? null
       if (value === null || !isMet(one.where, values)) continue
@@ -105,7 +105,7 @@ const referredIds = (
       if (ids === undefined) referred.set(table, (ids = { single: new Set(), listed: new Set(), past: new Set() }))
       const is_current = onDeleteEffect(one) !== "keep" || (change.op === "insert" && counts(one, values))
       const kind = one.is_list ? "listed" : is_current ? "single" : "past"
-      for (const id of idsIn(one, value)) ids[kind].add(id)
+      for (const id of one.is_list ? idsListed(value) : [Number(value)]) ids[kind].add(id)
     }
   }
   return referred
@@ -183,11 +183,6 @@ const clearedEvents = Effect.fnUntraced(function* (references: References, delet
   }
   return events
 })
-/** Columns that a change writes into single rows. */
-const valuesOf = (change: RowChange): AnyRow =>
-  change.op === "insert" ? change.row : change.op === "update" ? change.set : {}
-const idsIn = ({ is_list }: Reference, value: Json): ReadonlyArray<number> =>
-  is_list ? idsListed(value) : [Number(value)]
 /** The ids in a list column. */
 const idsListed = (value: Json | undefined) => value as ReadonlyArray<number>
 const withoutIds = ({ column, rule }: Reference, row: AnyRow, ids: ReadonlyArray<number>): AnyRow => {

@@ -17,12 +17,7 @@ import {
   shownPreferences,
   shownSettings
 } from "./fields.ts"
-import type {
-  NotificationChannel,
-  NotificationPreferenceRow,
-  NotificationSettingRow,
-  NotificationType
-} from "./types.ts"
+import type { NotificationChannel, NotificationPreferenceRow, NotificationSettingRow } from "./types.ts"
 import { notification_channels, notification_preferences, notification_settings, notificationRules } from "./types.ts"
 import { members } from "../../people/members/schema.ts"
 
@@ -37,12 +32,9 @@ const notificationSettingChanged = eventType("notification_setting.changed", {
   stream: ({ notification_type }) => streamOf(notification_settings.entity, notification_type),
   project: (setting) => [
     remove(notification_settings, setting.notification_type),
-    ...(saysNothing(setting) ? [] : [insert(notification_settings, setting)])
+    ...(setting.channels === null && setting.is_enabled ? [] : [insert(notification_settings, setting)])
   ]
 })
-/** Whether the setting equals the type's defaults. */
-const saysNothing = (setting: { readonly channels: unknown; readonly is_enabled: boolean }): boolean =>
-  setting.channels === null && setting.is_enabled
 
 export const notificationEvents: ReadonlyArray<AnyEventType> = [
   notificationSettingChanged,
@@ -78,9 +70,6 @@ const changedChannels = (
   const before = own ?? followed
   return every_channel.filter((one) => changes[one] ?? before.includes(one))
 }
-/** Inherited channels of a type: the company's, else the type's defaults. */
-const followedBy = (type: NotificationType, setting: NotificationSettingRow | undefined) =>
-  setting?.channels ?? type.default_channels
 
 interface PreferenceFacts {
   readonly member_id: number
@@ -99,7 +88,7 @@ export const changePreferences = (
   const events = changes.flatMap(({ channels: given, flag, type }): ReadonlyArray<NewEvent> => {
     const before = preferences.find((one) => one.notification_type === type.key)
     const setting = settings.find((one) => one.notification_type === type.key)
-    const channels = changedChannels(before?.channels ?? null, followedBy(type, setting), given)
+    const channels = changedChannels(before?.channels ?? null, setting?.channels ?? type.default_channels, given)
     const is_muted = flag ?? before?.is_muted ?? false
     const says_nothing = channels === null && !is_muted
     if (before !== undefined && says_nothing) return [deletedEvent(notification_preferences, before.id, before)]

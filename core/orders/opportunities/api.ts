@@ -5,7 +5,7 @@ import { boolean, command, CommandRuntime, created, decided, decodeData, follow,
 import { initialRow, integer, journal, later, list as list_of, listOf, noContent, ok } from "../../kernel/index.ts"
 import { pageOf, ref, referredRows, reject, removeWhere, renderById, Shown, Store, text } from "../../kernel/index.ts"
 import { timestamp, unpagedMeta, viewContext, withMore } from "../../kernel/index.ts"
-import type { AnyEventType, AnyRow, Catalogue, DecideContext, Endpoint, Input, Slice } from "../../kernel/index.ts"
+import type { AnyEventType, AnyRow, DecideContext, Endpoint, Input, Slice } from "../../kernel/index.ts"
 import type { StoredEvent } from "../../kernel/index.ts"
 import { users } from "../../people/users/permissions.ts"
 import { assignmentResource, availabilityOf, loadDecisionState, opportunityAnswer } from "./state/index.ts"
@@ -31,13 +31,6 @@ import { waitingEndpoints } from "./waiting/api.ts"
 
 // The activity of an opportunity: each event of its stream as an entry with old and new values (rules/opportunities
 // 15).
-
-/**
- * Event types with an activity entry, including those of other slices (an attached file). Computed prices and demands
- * have none.
- */
-const activityKinds = ({ events }: Pick<Catalogue, "events">): ReadonlyMap<string, AnyEventType> =>
-  new Map([...events].filter(([, { activity }]) => activity !== undefined))
 
 /**
  * One entry. `user_name`: the user's current name, null for the system. `ip_address` is always null, as the journal
@@ -253,7 +246,9 @@ const activity = get(`${path}/{id}/activity`, {
     Effect.gen(function* () {
       const { id } = input.rows.id
       const page = pageOf(input.query)
-      const kinds = activityKinds((yield* CommandRuntime).catalogue)
+      const kinds = new Map(
+        [...(yield* CommandRuntime).catalogue.events].filter(([, { activity }]) => activity !== undefined)
+      )
       const { rows, total } = yield* entriesOf(id, [...kinds.keys()], page)
       const actors = yield* referredRows(users, rows, "actor_id")
       return ok({

@@ -260,7 +260,13 @@ export const whereaboutsOf = Effect.fnUntraced(function* (
         location: unit.location,
         container: container === undefined ? null : { id: container.id, name: container.name },
         order: orderOf(order_id),
-        service: service.map((one) => shownService(one, reasons)),
+        service: service.map((one) => ({
+          state: one.state,
+          quantity: one.quantity,
+          since: one.starts_at,
+          expected_back_at: one.state === "lost" ? null : one.expected_back_at,
+          reason: reasons.get(one.service_record_id)?.reason ?? null
+        })),
         supplier: supplied.get(unit.id) ?? null
       }
       return [[unit.id, told] as const]
@@ -301,16 +307,6 @@ const cameFrom = (units: ReadonlyArray<StockLevelRow>, reasons: ServiceReasons, 
         serviceNow(unit, now).map((one) => [unit.id, reasons.get(one.service_record_id)?.opportunity_id] as const)
       )
   )
-const shownService = (
-  { expected_back_at, quantity, service_record_id, starts_at, state }: OutOfService,
-  reasons: ServiceReasons
-): Whereabouts["service"][number] => ({
-  state,
-  quantity,
-  since: starts_at,
-  expected_back_at: state === "lost" ? null : expected_back_at,
-  reason: reasons.get(service_record_id)?.reason ?? null
-})
 
 const shownOrder = (viewer: Viewer, customers: ReadonlyMap<number, string>) => {
   const sees = columnsSeen(opportunities, viewer)

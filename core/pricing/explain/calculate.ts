@@ -4,7 +4,7 @@ import type { FieldErrors, Json, JsonObject } from "../../kernel/index.ts"
 import { parseMoment } from "../../values/moment.ts"
 import type { RateBreakdown, RateTransactionType } from "../pricing/modifiers.ts"
 import { isRateTransactionType, rateTransactionTypes } from "../pricing/modifiers.ts"
-import type { PricedRate, RateLookup, RateRequest } from "../pricing/engine.ts"
+import type { PricedRate } from "../pricing/engine.ts"
 import { calculateRate, noRateMethod, resolveProductRate } from "../pricing/engine.ts"
 import type { Step } from "./explain-step.ts"
 import { explainCalculation, explainChoice } from "./explain.ts"
@@ -34,13 +34,6 @@ interface CalculateQuestion {
   readonly store_id: number | null
 }
 
-/** Steps to a response of calculate_rate: choice of the rate, then the calculation. */
-const explainRate = (
-  rates: ReadonlyArray<PricedRate>,
-  question: RateLookup,
-  request: RateRequest
-): ReadonlyArray<Step> => [explainChoice(rates, question), ...explainCalculation(request)]
-
 /** Calculates the price of a hire; `explained`: with steps. Errors are keyed by field of the body. */
 export const calculateEndpoint = (
   body: JsonObject,
@@ -62,7 +55,7 @@ export const calculateEndpoint = (
         rate_definition_id: rate?.rate_definition_id ?? null,
         product_rate_id: rate?.id ?? null
       },
-      ...(explained ? { explanation: explainRate(facts.rates, question, request) } : {})
+      ...(explained ? { explanation: [explainChoice(facts.rates, question), ...explainCalculation(request)] } : {})
     }))
   })
 

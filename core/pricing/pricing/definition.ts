@@ -47,15 +47,13 @@ const readRepeater = (field: RepeaterField, value: Json | undefined, path: strin
   if (value === undefined) return nothing
   if (value === null) return { stored: { [field.key]: [] }, errors: {} }
   const refused = (text: string): ReadConfig => ({ stored: {}, errors: { [path]: [`The ${field.key} ${text}`] } })
-  if (!isJsonArray(value)) return refused("must be an array.")
+  if (!Array.isArray(value)) return refused("must be an array.")
   if (value.length < field.min_items) return refused(`must have at least ${field.min_items} item.`)
   const rows = value.map((row, index) =>
     merge(field.fields.map((inner) => readValue(inner, isJsonObject(row) ? row : {}, `${path}.${index}`)))
   )
   return { stored: { [field.key]: rows.map(({ stored }) => stored) }, errors: merge(rows).errors }
 }
-
-const isJsonArray = (value: Json): value is ReadonlyArray<Json> => Array.isArray(value)
 
 const readValue = (field: ValueField, submitted: JsonObject, path: string): ReadConfig => {
   const sent = submitted[field.key]

@@ -4,7 +4,7 @@
  */
 import { Result } from "effect"
 import { isJsonObject, type FieldErrors, type JsonObject } from "../../kernel/index.ts"
-import { type Moment, parseMoment, plainDateOf } from "../../values/moment.ts"
+import { parseMoment, plainDateOf } from "../../values/moment.ts"
 import { formatMoney, isCurrency } from "../../values/money.ts"
 import type {
   BasePeriod,
@@ -87,12 +87,6 @@ interface Counted {
   readonly units: number
   readonly unit_label: string
 }
-const countUnits = (
-  period: BasePeriod,
-  config: JsonObject,
-  start: Moment,
-  end: Moment
-): Result.Result<number, FieldErrors> => Result.map(measureUnits(period, config, start, end), ({ units }) => units)
 
 /** Units of the window in the method's period; 1 for fixed prices. */
 const counted = (request: RateRequest): Result.Result<Counted, FieldErrors> => {
@@ -104,7 +98,7 @@ const counted = (request: RateRequest): Result.Result<Counted, FieldErrors> => {
   const period = request.base_period
   if (period === null) return Result.fail({ base_period: ["The base period is required."] })
   const { unit_label } = basePeriods[period]
-  return Result.map(countUnits(period, request.strategy_config, start, end), (units) => ({ units, unit_label }))
+  return Result.map(measureUnits(period, request.strategy_config, start, end), ({ units }) => ({ units, unit_label }))
 }
 
 const basePrice = (request: RateRequest, { unit_label, units }: Counted): RateCalculation => {

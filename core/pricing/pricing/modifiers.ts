@@ -194,7 +194,7 @@ export const measureUnits = (
   const minutes =
     config["day_type"] === "business"
       ? businessMinutes(config, window.start, window.end)
-      : elapsedMinutes(window.start, window.end)
+      : Math.max(0, Math.floor((window.end.epoch_ms - window.start.epoch_ms) / MINUTE_MS))
   const leeway_minutes = integerOr(config["leeway_minutes"], 0)
   const unit_minutes = minutesPerUnit(period, config)
   const units = Math.max(1, Math.ceil((minutes - leeway_minutes) / unit_minutes))
@@ -226,9 +226,6 @@ const cutOff = (config: JsonObject, start: Moment, end: Moment): { readonly star
 /** Brings the end to the start's offset, unless they differ by an hour at most, as before and after a clock change. */
 const onClockOf = (start: Moment, end: Moment): Moment =>
   Math.abs(end.offset_minutes - start.offset_minutes) <= 60 ? end : { ...end, offset_minutes: start.offset_minutes }
-
-const elapsedMinutes = (start: Moment, end: Moment): number =>
-  Math.max(0, Math.floor((end.epoch_ms - start.epoch_ms) / MINUTE_MS))
 
 /** Opening minutes of each calendar day, weekends included, in one offset; seconds are dropped per day. */
 const businessMinutes = (config: JsonObject, start: Moment, end: Moment): number => {

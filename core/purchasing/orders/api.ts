@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { baseCurrency, boolean, command, created, crudResource, customFieldFacts, decimal } from "../../kernel/index.ts"
 import { later, longText, noContent, ok, renderById, resource, Shown, Store, text } from "../../kernel/index.ts"
 import { viewContext, viewManageAccess, withRules } from "../../kernel/index.ts"
-import type { Endpoint, Failure, Id, Input, Status } from "../../kernel/index.ts"
+import type { Endpoint, Id, Input, Status } from "../../kernel/index.ts"
 import type { PurchaseOrderItemRow, PurchaseOrderRow, PurchaseOrderStatus } from "../schema.ts"
 import {
   one,
@@ -24,7 +24,7 @@ import { products } from "../../products/products/schema.ts"
 import { currencies } from "../../setup/reference-data/currencies.ts"
 import { taxFacts } from "../../setup/reference-data/tax.ts"
 import { stores } from "../../setup/stores.ts"
-import type { CancelFacts, CreateFacts, HeaderFacts, SendFacts, UpdateFacts } from "./decide.ts"
+import type { CreateFacts, HeaderFacts, SendFacts, UpdateFacts } from "./decide.ts"
 import { exact, formatDecimal } from "../../values/decimal.ts"
 
 // API representation of purchase orders and their lines (rules/billing 2.2).
@@ -175,8 +175,6 @@ const sendFactsOf = Effect.fnUntraced(function* (row: PurchaseOrderRow): Store.R
     known: chosenContact(addresses, yield* billingTypeIds)?.address
   }
 })
-const cancelFactsOf = (row: PurchaseOrderRow): Effect.Effect<CancelFacts, Failure, Store> =>
-  Effect.map(itemsOf(row.id), (items) => ({ items }))
 
 // Reading purchase orders: the list and one of them.
 
@@ -272,7 +270,7 @@ const cancel = command("POST", `${path}/{id}/cancel`, {
   permission: "purchase_orders.edit",
   params: one,
   fields: { reason: longText({ nullable: true, max: 1_000 }) },
-  facts: ({ rows }) => withRules(deciding, () => cancelFactsOf(rows.id)),
+  facts: ({ rows }) => withRules(deciding, () => Effect.map(itemsOf(rows.id.id), (items) => ({ items }))),
   decide: ({ known, rules }, { rows, values }, context) =>
     rules.cancelPurchaseOrder(rows.id, known, values.reason ?? null, context),
   respond: purchaseOrderAnswer(ok)

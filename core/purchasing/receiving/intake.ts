@@ -133,26 +133,15 @@ const levelEvents = (
   ]
 }
 
-const intakeEvents = (
-  moved: ReadonlyArray<GoodsMoved>,
-  facts: IntakeFacts,
-  context: DecideContext
-): ReadonlyArray<NewEvent> =>
-  moved.flatMap((one) =>
-    [...Map.groupBy(entriesOf(one, facts), ({ level }) => level.id).values()].flatMap((entries) =>
-      levelEvents(entries, one, facts, context)
-    )
-  )
-
 export const goodsTakenIn = reaction({
   on: [purchaseOrderReceived],
   facts: ({ events }) => intakeFacts(events.map(({ data }) => data)),
   decide: ({ events }, facts, context) =>
     Result.succeed(
-      intakeEvents(
-        events.map(({ data }) => data),
-        facts,
-        context
+      events.flatMap(({ data }) =>
+        [...Map.groupBy(entriesOf(data, facts), ({ level }) => level.id).values()].flatMap((entries) =>
+          levelEvents(entries, data, facts, context)
+        )
       )
     )
 })

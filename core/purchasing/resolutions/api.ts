@@ -41,8 +41,6 @@ const baseNet = (
   base: string
 ): number => (currency_code === base ? subtotal : convertMoney(subtotal, currency_code, base, exchange_rate))
 
-const standing = (row: PurchaseOrderRow): boolean => row.status !== "cancelled"
-
 const supplyCosts = get("/api/v1/opportunities/{id}/supply_costs", {
   answer: {
     supply_costs: Shown.keys({
@@ -71,7 +69,7 @@ const supplyCosts = get("/api/v1/opportunities/{id}/supply_costs", {
         { opportunity_id: rows.id.id, deleted_at: null },
         { order: ["id"] }
       )
-      const orders = found.filter(standing)
+      const orders = found.filter(({ status }) => status !== "cancelled")
       const sum = (...types: ReadonlyArray<PurchaseOrderType>): string =>
         formatMoney(
           orders.filter(({ po_type }) => types.includes(po_type)).reduce((total, row) => total + baseNet(row, base), 0),

@@ -90,8 +90,6 @@ const blank: SentItem = {
   ends_at: null,
   sort_order: null
 }
-/** An existing line as the request would send it unchanged. */
-const unchanged = (id: number): SentItem => ({ ...blank, id })
 
 interface Resolved {
   readonly items: ReadonlyArray<SentItem>
@@ -287,7 +285,7 @@ const addToDraft = (
     yield* draftOnly(row, "added to")
     const refusal = draftRefusal(row, resolved, opportunity, values)
     if (refusal !== undefined) return yield* Result.fail(refusal)
-    const there = facts.items.map(({ id }) => unchanged(id))
+    const there = facts.items.map(({ id }) => ({ ...blank, id }))
     const opportunity_id = opportunity.id
     return yield* updatePurchaseOrder(
       facts,

@@ -19,12 +19,6 @@ const values = Shown.map(Shown.anything(), {
 const declaredGroups = Effect.map(CommandRuntime, ({ catalogue }) => catalogue.settings)
 const fieldsOf = (groups: SettingGroups, group: string): Fields | undefined =>
   Object.hasOwn(groups, group) ? groups[group] : undefined
-/** Fields of a group; those of slices that are not loaded yet are looked for last. */
-const declaredFields = (group: string) =>
-  Effect.map(
-    CommandRuntime,
-    ({ catalogue }) => fieldsOf(catalogue.loaded.settings, group) ?? fieldsOf(catalogue.settings, group)
-  )
 /** Settings with these groups: a request is prepared with those of the slices that are loaded by then. */
 const settingsWith = (groups: ReadonlyArray<string>, prepared: Settings) =>
   groups.every((group) => group in prepared)
@@ -76,7 +70,9 @@ const show = get("/api/v1/settings/{group}", {
   run: (input: Input) =>
     Effect.gen(function* () {
       const group = groupOf(input)
-      const fields = yield* declaredFields(group)
+      const { catalogue } = yield* CommandRuntime
+      // Settings of slices that are not loaded yet are looked for last.
+      const fields = fieldsOf(catalogue.loaded.settings, group) ?? fieldsOf(catalogue.settings, group)
       if (fields === undefined) return yield* unknownGroup
       const settings = yield* settingsWith([group], input.settings)
       return ok({ settings: { ...settings[group], ...(yield* shownSecrets({ [group]: fields }))[group] } })
@@ -115,12 +111,6 @@ const unknownErrors = (fields: Fields, given: JsonObject): FieldErrors =>
       return [key, [`There is no setting ${key} here.${near === undefined ? "" : ` Did you mean ${near}?`}`]]
     })
   )
-/** Events for those given secrets that differ from the stored ones. */
-const secretEvents = (group: string, given: SecretChanges, known: KnownSecrets) =>
-  Object.entries(given).flatMap(([key, value]) => {
-    const is_new = value === null ? known.has(key) : !known.has(key) || known.get(key) !== value
-    return is_new ? [settingSecretChanged.make({ group, key, is_set: value !== null })] : []
-  })
 
 const owners_backups = "Only the owner may change where backups go: a backup holds everything."
 const decideChange = ({ fields, booked, secrets }: ChangeFacts, input: Input) => {
@@ -151,7 +141,10 @@ const decideChange = ({ fields, booked, secrets }: ChangeFacts, input: Input) =>
   return Result.succeed({
     events: [
       ...(Object.keys(values).length === 0 ? [] : [settingsUpdated.make({ group, values })]),
-      ...secretEvents(group, secret.values, secrets)
+      ...Object.entries(secret.values).flatMap(([key, value]) => {
+        const is_new = value === null ? secrets.has(key) : !secrets.has(key) || secrets.get(key) !== value
+        return is_new ? [settingSecretChanged.make({ group, key, is_set: value !== null })] : []
+      })
     ],
     result: { ...stored, ...values }
   })

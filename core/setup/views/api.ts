@@ -74,12 +74,6 @@ const named = (text: string): ReadonlyArray<{ readonly name: string; readonly st
     .split(/\s+/)
     .map((one) => ({ name: one.replace("*", ""), starred: one.endsWith("*") }))
 
-/** The columns of the system views of an entity type. */
-const startingColumns = (entity_type: string): ReadonlyArray<string> =>
-  named(declared[entity_type] ?? "")
-    .filter((one) => one.starred)
-    .map((one) => one.name)
-
 /** The columns of a list without an entry above: all of its rows but the id, documents and hidden ones. */
 const plainColumns = ({ table }: Resource): ReadonlyArray<string> =>
   Object.entries(table.columns)
@@ -254,7 +248,9 @@ const viewSeed = (): ReadonlyArray<NewEvent> => {
         entity_type,
         visibility: "system",
         is_default: name === "All",
-        columns: startingColumns(entity_type),
+        columns: named(declared[entity_type] ?? "")
+          .filter((one) => one.starred)
+          .map((one) => one.name),
         filters: filters.map(filterOf),
         sort_column: sort.replace(/^-/, ""),
         sort_direction: sort.startsWith("-") ? "desc" : "asc"

@@ -49,7 +49,11 @@ export const mergeProducts = (primary: ProductRow, facts: MergeFacts, context: D
   return Result.map(syncHolds(packed, caseOf(as_case, components), "secondary_id", context), (held) =>
     decision(primary.id, [
       ...mergedProduct(primary, secondary, as_case, primary.is_kit || components.length > 0),
-      ...mergedTemplates(primary.id, secondary.id, facts.cases),
+      ...facts.cases
+        .filter((row) => row.id !== primary.id && row.id !== secondary.id)
+        .flatMap((row) =>
+          updatedEvents(products, row, { container_template: relinkedTemplate(row, primary.id, secondary.id) })
+        ),
       ...pooledLevels(primary.id, secondary.id, facts.levels),
       ...relinked(facts.accessories, product_accessories, "accessory_product_id", primary.id, secondary.id).events,
       ...composition.events,
@@ -110,18 +114,6 @@ const mergedProduct = (
     container_template: relinkedTemplate(as_case, primary.id, secondary.id)
   })
 }
-
-/** Changed templates of other cases, with the primary instead of the secondary. */
-const mergedTemplates = (
-  primary_id: number,
-  secondary_id: number,
-  cases: ReadonlyArray<ProductRow>
-): ReadonlyArray<NewEvent> =>
-  cases
-    .filter((row) => row.id !== primary_id && row.id !== secondary_id)
-    .flatMap((row) =>
-      updatedEvents(products, row, { container_template: relinkedTemplate(row, primary_id, secondary_id) })
-    )
 
 const caseSettings = (row: ProductRow): Partial<ProductRow> => ({
   is_containerable: row.is_containerable,

@@ -31,25 +31,20 @@ const bulkOut = (
   wanted: Wanted,
   context: DecideContext
 ): ScanDecided =>
-  Result.mapError(bulkOutOfLines(facts, known, product, wanted, context), (rejection) => {
-    const { errors, message } = rejection
-    const kits = kitsWith(known, product.id, demandSettings(context.settings, context.now))
-    const [[field, [text = ""] = []] = []] = Object.entries(errors ?? {})
-    if (kits.length === 0 || (field !== "quantity" && field !== wanted.field)) return rejection
-    const ways = kits.map(
-      ({ name, pieces }) => `The ${pieces} that belong to ${name} go with it: scan the code of ${name}.`
-    )
-    return invalidField(field, [text === "" ? message : text, ...ways].join(" "))
-  })
-const bulkOutOfLines = (
-  facts: ScanFacts,
-  known: DecisionState,
-  product: ProductRow,
-  wanted: Wanted,
-  context: DecideContext
-): ScanDecided =>
-  moveBulk(facts, known, product, wanted, "out", (state, line, quantity) =>
-    dispatchQuantity(state, line, quantity, context.viewer.user_id || null, context)
+  Result.mapError(
+    moveBulk(facts, known, product, wanted, "out", (state, line, quantity) =>
+      dispatchQuantity(state, line, quantity, context.viewer.user_id || null, context)
+    ),
+    (rejection) => {
+      const { errors, message } = rejection
+      const kits = kitsWith(known, product.id, demandSettings(context.settings, context.now))
+      const [[field, [text = ""] = []] = []] = Object.entries(errors ?? {})
+      if (kits.length === 0 || (field !== "quantity" && field !== wanted.field)) return rejection
+      const ways = kits.map(
+        ({ name, pieces }) => `The ${pieces} that belong to ${name} go with it: scan the code of ${name}.`
+      )
+      return invalidField(field, [text === "" ? message : text, ...ways].join(" "))
+    }
   )
 
 const moveBulk = (

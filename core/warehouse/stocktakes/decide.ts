@@ -68,8 +68,6 @@ interface ScanInput {
 }
 export const unitKey = (stocktake_id: number, level_id: number): string => `${stocktake_id}/unit/${level_id}`
 export const codeKey = (stocktake_id: number, code: string): string => `${stocktake_id}/code/${code}`
-const bulkKey = (stocktake_id: number, product_id: number, nth: number): string =>
-  `${stocktake_id}/product/${product_id}/${nth}`
 
 /** Result for one code. `quantity`: pieces it added or removed. */
 export interface Verdict {
@@ -114,7 +112,7 @@ class Tally {
   addBulk(code: string, product_id: number, quantity: number): void {
     const nth = (this.#nth.get(product_id) ?? 0) + 1
     this.#nth.set(product_id, nth)
-    const key = bulkKey(this.#take.id, product_id, nth)
+    const key = `${this.#take.id}/product/${product_id}/${nth}`
     this.add({ key, code, product_id, stock_level_id: null, container_id: null, quantity, note: null })
   }
   remove(key: string): void {

@@ -7,7 +7,7 @@ import { createHash } from "node:crypto"
 import { Clock, Effect, Schedule } from "effect"
 import { bodyOf, canonicalJson, checkPermission, CommandRuntime, invalidField } from "../../../core/kernel/index.ts"
 import { isJsonObject, later, Rejection, replayAnswer, statusOf, Store } from "../../../core/kernel/index.ts"
-import type { Answer, Endpoint, Failure, Json, JsonObject } from "../../../core/kernel/index.ts"
+import type { Answer, Endpoint, Failure, Json } from "../../../core/kernel/index.ts"
 import { isField, kindOf } from "../../../core/kernel/lists/answer-schema.ts"
 import { subjectOf } from "../../../core/kernel/endpoints/ignored.ts"
 import { secretBox } from "../../ports/secret-box.ts"
@@ -141,16 +141,13 @@ const replayed = Effect.fnUntraced(function* (
     headers: { ...answer.headers, ...erased, "idempotent-replayed": "true" }
   }
 })
-/** The stored result of an answer's command; undefined if none was stored. */
-const resultOf = (id: string): Effect.Effect<JsonObject | undefined, Failure, Store> =>
-  Effect.map(Store.get(idempotency_results, id), (row) => row?.result)
 
 /**
  * The body for an answer whose body an erasure removed: rendered from current rows, or from placeholders if they are
  * gone.
  */
 const bodyAgain = Effect.fnUntraced(function* (call: ServerCall, id: string): CommandRuntime.Reads<Json | undefined> {
-  const result = yield* resultOf(id)
+  const result = yield* Effect.map(Store.get(idempotency_results, id), (row) => row?.result)
   const answer =
     result === undefined
       ? undefined

@@ -112,9 +112,6 @@ const checksumOf = Effect.fnUntraced(function* (
   }
 })
 const columnsOf = (table: Table): ReadonlyArray<string> => Object.keys(table.columns).sort()
-/** Checksums of every table, over all its columns. */
-const tableChecksums = (catalogue: Catalogue): Effect.Effect<ReadonlyArray<TableChecksum>, Failure, Store> =>
-  Effect.forEach(catalogue.tables, (table) => checksumOf(table, columnsOf(table)))
 
 /** Columns added by releases whose exports did not name the columns of their checksums. */
 export const changed_meanwhile: { readonly [table: string]: ReadonlyArray<string> } = {
@@ -145,7 +142,7 @@ export const ownManifest = Effect.fnUntraced(function* (catalogue: Catalogue): S
     position,
     events: Number(events),
     schema_version,
-    tables: yield* tableChecksums(catalogue),
+    tables: yield* Effect.forEach(catalogue.tables, (table) => checksumOf(table, columnsOf(table))),
     ids: Object.fromEntries(yield* nextIds(catalogue.tables.filter(hasOwnIds))),
     numbers: Object.fromEntries(numbers.map(({ name, next }) => [name, next]))
   }

@@ -13,12 +13,6 @@ import { keepsAnswers } from "../../access/idempotency/slice.ts"
 
 // The endpoint catalogue as rows (rules/conventions 16): paths, abilities and weights.
 
-/** Endpoints of the description: under /api, files and calendar feeds; pages and metrics are left out. */
-const interfaceOf = (catalogue: Catalogue): ReadonlyArray<Endpoint> =>
-  catalogue.endpoints.filter(
-    ({ path }) => path.startsWith("/api/") || path.startsWith("/files/") || path.endsWith(".ics")
-  )
-
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 /** Rows of the endpoints under /api, sorted by path, then method. Alternative abilities are joined by `|`. */
@@ -150,7 +144,9 @@ const makePause = (): Effect.Effect<void> => {
 /** The complete description. `url`: the API's base URL. */
 export const openApi = Effect.fnUntraced(function* (catalogue: Catalogue, url: string) {
   const pause = makePause()
-  const endpoints = interfaceOf(catalogue)
+  const endpoints = catalogue.endpoints.filter(
+    ({ path }) => path.startsWith("/api/") || path.startsWith("/files/") || path.endsWith(".ics")
+  )
   const answers = jsonSchemas()
   for (const schema of Object.values(errorSchemas)) answers.of(schema)
   const of_settings = settingsSchemas(catalogue.settings, answers)

@@ -132,8 +132,6 @@ the command line <code>flightcase</code>; programs by its interface below <code>
 <li><a href="api/v1/system/health">The health of this server</a></li>
 </ul>`
   )
-const missing = () =>
-  page(404, "Not found", `<p>There is nothing at this address. <a href="/">What this server is</a>.</p>`)
 
 /** The response outside the API. `accept`: the request's header; without HTML in it the response is JSON. */
 export const answerOutside = (method: string, path: string, accept: string | undefined): Answer => {
@@ -145,6 +143,6 @@ export const answerOutside = (method: string, path: string, accept: string | und
     if (found !== undefined) return found
   }
   return accept?.includes("text/html") === true
-    ? missing()
+    ? page(404, "Not found", `<p>There is nothing at this address. <a href="/">What this server is</a>.</p>`)
     : { status: 404, body: { message: "There is nothing at this address; the interface is below /api/v1." } }
 }

@@ -30,9 +30,6 @@ const step = (
   carryOut: (() => Promise<unknown>) | undefined
 ): SetupStep => ({ part, what, value, is_set: carryOut === undefined, carryOut })
 
-const invalid = (field: string, message: string): CliError =>
-  new CliError(exit_codes.invalid, message, { errors: { [field]: [message] } })
-
 export const stepsFor = async (
   context: CommandContext,
   house: House,
@@ -328,7 +325,7 @@ export const logoProblem = (path: string): string | undefined => {
 const logoStep = async (context: CommandContext, path: string, present: Present): Promise<SetupStep> => {
   const file = await localFile(path)
   const problem = logoProblem(path)
-  if (problem !== undefined) throw invalid("logo", problem)
+  if (problem !== undefined) throw new CliError(exit_codes.invalid, problem, { errors: { logo: [problem] } })
   const { logo } = present
   const is_same = logo?.original_name === file.name && logo.file_size === file.size_bytes
   const owner = present.users.find((one) => one.is_owner) ?? present.users[0]

@@ -2,7 +2,7 @@
 import { itemAt } from "../../../values/text.ts"
 import { instantOf } from "../../../values/time.ts"
 import { type AvailabilitySnapshot, compositionOf, type StockPeriod } from "./snapshot.ts"
-import { type ActiveDemand, type OpportunityName, type Phase, slotBounds, slotsTouched, sourceName } from "./demand.ts"
+import { type OpportunityName, type Phase, slotBounds, slotsTouched, sourceName } from "./demand.ts"
 import { breakdownWithWaitingAt, casesAt, type CaseState, freeUnits, kitsFrom, poolParts, timelineOf } from "./kits.ts"
 import { type PointAvailability, pointAvailability } from "./days.ts"
 
@@ -79,7 +79,19 @@ export const availabilityReasons = (
       .demandsOf(product_id)
       .filter((demand) => demand.demand.is_active && touches(demand))
       .sort((one, other) => one.from - other.from || one.demand.id - other.demand.id)
-      .map((demand) => demandReason(demand, opportunities)),
+      .map((demand) => ({
+        claim_id: demand.demand.id,
+        source_type: demand.demand.source_type,
+        source_id: demand.demand.source_id,
+        source_name: sourceName(demand.demand, opportunities),
+        opportunity_id: demand.demand.opportunity_id,
+        asset_id: demand.demand.asset_id,
+        quantity: demand.demand.quantity,
+        phase: demand.demand.phase,
+        from: instantOf(demand.from),
+        to: instantOf(demand.to),
+        is_overdue: demand.is_overdue
+      })),
     parts:
       product === undefined || compositionOf(product) === "plain" || compositionOf(product) === "kit"
         ? []
@@ -109,20 +121,3 @@ const supplyReason = ({ from, level, to }: StockPeriod): ReadonlyArray<SupplyRea
           to: instantOf(to)
         }
       ]
-
-const demandReason = (
-  { demand, from, is_overdue, to }: ActiveDemand,
-  opportunities: ReadonlyMap<number, OpportunityName>
-): DemandReason => ({
-  claim_id: demand.id,
-  source_type: demand.source_type,
-  source_id: demand.source_id,
-  source_name: sourceName(demand, opportunities),
-  opportunity_id: demand.opportunity_id,
-  asset_id: demand.asset_id,
-  quantity: demand.quantity,
-  phase: demand.phase,
-  from: instantOf(from),
-  to: instantOf(to),
-  is_overdue
-})

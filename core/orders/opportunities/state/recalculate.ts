@@ -48,14 +48,6 @@ export interface Recalculated {
   readonly events: ReadonlyArray<NewEvent>
 }
 
-/** Discount rules, surcharges and totals of an opportunity with priced lines. 422 on `charge_total` if out of range. */
-const priceTogether = (
-  state: DecisionState,
-  opportunity: Opportunity,
-  now: string
-): Result.Result<PricedOpportunity, Rejection> =>
-  Result.mapError(priceOpportunity(stagesOf(state, opportunity, now)), invalid)
-
 /**
  * `after`: the opportunity with the change, including new lines; `state.opportunity`: before it. 422 if pricing or
  * demands are refused.
@@ -69,7 +61,11 @@ export const recalculate = (
   Result.gen(function* () {
     let opportunity = yield* pricedLines(state, after, touched)
     if (touched.totals !== false && (hasCharges(opportunity) || hasCharges(state.opportunity)))
-      opportunity = withPrices(opportunity, yield* priceTogether(state, opportunity, context.now), context)
+      opportunity = withPrices(
+        opportunity,
+        yield* Result.mapError(priceOpportunity(stagesOf(state, opportunity, context.now)), invalid),
+        context
+      )
     const demanded = yield* demandsAfter(state, opportunity, touched.demanded ?? [], context)
     const holding = isHoldingStock(opportunity.header, context.settings)
     const is_checked = hasShortageCheck(opportunity.header, context.settings)

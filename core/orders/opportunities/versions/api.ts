@@ -5,7 +5,7 @@ import { version_types, type ItemRow, type VersionRow } from "../tables/index.ts
 import { Effect } from "effect"
 import { code, command, created, get, integer, listOf, longText, money, noContent, ok } from "../../../kernel/index.ts"
 import { ref, render, renderById, renderOne, sameJson, Shown, Store, text, viewContext } from "../../../kernel/index.ts"
-import type { Endpoint, Id, Input, Json, JsonObject } from "../../../kernel/index.ts"
+import type { Endpoint, Id, Input, JsonObject } from "../../../kernel/index.ts"
 import { hasShortageCheck, itemResource, loadDecisionState, versionResource } from "../state/index.ts"
 import {
   accepted,
@@ -71,7 +71,11 @@ const versionDiff = (source: VersionLines, target: VersionLines) => {
     changed: [...after].flatMap(([origin, line]) => {
       const earlier = before.get(origin)
       if (earlier === undefined) return []
-      const changes = changesOf(earlier, line)
+      const changes = Object.fromEntries(
+        compared
+          .filter((name) => !sameJson(earlier[name] ?? null, line[name] ?? null))
+          .map((name) => [name, { from: earlier[name] ?? null, to: line[name] ?? null }])
+      )
       return Object.keys(changes).length === 0
         ? []
         : [
@@ -88,15 +92,6 @@ const versionDiff = (source: VersionLines, target: VersionLines) => {
     net_change: formatMoney(target.version.charge_total - source.version.charge_total, currency_code)
   }
 }
-const changesOf = (
-  before: JsonObject,
-  after: JsonObject
-): { readonly [name: string]: { readonly from: Json; readonly to: Json } } =>
-  Object.fromEntries(
-    compared
-      .filter((name) => !sameJson(before[name] ?? null, after[name] ?? null))
-      .map((name) => [name, { from: before[name] ?? null, to: after[name] ?? null }])
-  )
 
 const versions = `${path}/{id}/versions`
 const answerWith = (input: Input) => (result: Id) =>

@@ -77,26 +77,6 @@ const copyOf = (line: ItemRow, version_id: number, context: DecideContext): Item
   return_store_id: null
 })
 
-const newVersionRow = (
-  header: OpportunityRow,
-  body: NewVersion,
-  parent_version_id: number | null,
-  context: DecideContext
-): VersionRow => ({
-  ...initialRow(opportunity_versions, {}),
-  ...unstamped,
-  id: context.id(opportunity_versions),
-  opportunity_id: header.id,
-  version_number: header.version_count + 1,
-  parent_version_id,
-  version_type: body.version_type ?? revision,
-  label: body.label ?? null,
-  notes: body.notes ?? null,
-  is_active: true,
-  currency_code: header.currency_code,
-  created_by: context.viewer.user_id === 0 ? null : context.viewer.user_id
-})
-
 /**
  * Creates the next version and activates it. The first adopts the existing lines; later ones copy those of their source
  * (by default the active version). A revision supersedes its source unless that is answered.
@@ -109,7 +89,20 @@ export const createVersion = (state: DecisionState, body: NewVersion, context: D
     const version_type = body.version_type ?? revision
     yield* withinLimits(state, version_type, context)
     const source = yield* sourceOf(state, body.source_version_id)
-    const row = newVersionRow(header, body, version_type === revision ? (source?.id ?? null) : null, context)
+    const row = {
+      ...initialRow(opportunity_versions, {}),
+      ...unstamped,
+      id: context.id(opportunity_versions),
+      opportunity_id: header.id,
+      version_number: header.version_count + 1,
+      parent_version_id: version_type === revision ? (source?.id ?? null) : null,
+      version_type: body.version_type ?? revision,
+      label: body.label ?? null,
+      notes: body.notes ?? null,
+      is_active: true,
+      currency_code: header.currency_code,
+      created_by: context.viewer.user_id === 0 ? null : context.viewer.user_id
+    }
     const replaced = version_type === revision && source !== undefined && isOpen(source) ? source : undefined
     const others = versions.map((one) => (one.id === replaced?.id ? asSuperseded(one, row.id) : one))
     const set = {

@@ -146,9 +146,6 @@ export const activityAssigned: Cause = {
 
 const generated = "document.generated"
 export const documents_with_costs = `${read.permission} costs.view`
-/** Permissions of the list: purchase order documents show costs (`seesDocument`). */
-const seenWith = ({ document_type }: DocumentRow): string =>
-  names_costs.has(document_type) ? documents_with_costs : read.permission
 
 const jobOf = ({ data: { job_id } }: StoredEvent): string => (typeof job_id === "string" ? job_id : "")
 
@@ -157,7 +154,7 @@ const happening = (row: DocumentRow, event: StoredEvent, key: string, details: H
   key,
   subject: { type: documents.name, id: row.id },
   details,
-  seen_with: seenWith(row),
+  seen_with: names_costs.has(row.document_type) ? documents_with_costs : read.permission,
   to: { user_ids: row.created_by === null ? [] : [row.created_by] },
   // The requester does not yet know the result.
   actor_id: null,
