@@ -41,9 +41,7 @@ const fields = {
   subject: text({ nullable: true, max: 255 }),
   message: longText({ nullable: true, max: 5_000, describe: "Text of the e-mail; default: as in the settings" })
 }
-type Fields = typeof fields
 
-type Errors = { [field: string]: ReadonlyArray<string> }
 interface Facts {
   /** The member's e-mail address for bills, else the primary, else the first; undefined without any. */
   readonly known: string | undefined
@@ -51,7 +49,7 @@ interface Facts {
   readonly is_withheld: boolean
 }
 const sees_addresses = /^members\./
-const factsOf = (input: Input<typeof one, Fields>): Effect.Effect<Facts, Failure, Store | CommandRuntime> =>
+const factsOf = (input: Input<typeof one, typeof fields>): Effect.Effect<Facts, Failure, Store | CommandRuntime> =>
   Effect.gen(function* () {
     const { viewer } = input
     const { role } = yield* CommandRuntime
@@ -77,7 +75,7 @@ export const emailInvoice = command("POST", `${path}/{id}/email`, {
   facts: factsOf,
   decide: ({ is_withheld, known }: Facts, { rows: { id: invoice }, values, viewer }, { now }) => {
     if (invoice.status === "draft") return reject("status", "A draft cannot be sent: issue the invoice first.")
-    const errors: Errors = {}
+    const errors: { [field: string]: ReadonlyArray<string> } = {}
     const given = mailAddressesIn("to", values.to, errors)
     const cc = mailAddressesIn("cc", values.cc, errors) ?? []
     if (given === undefined && known === undefined && !is_withheld)

@@ -95,9 +95,7 @@ export const drawing_weight = 5
 
 // API representation of documents (rules/billing 3).
 
-type DocumentStatus = keyof typeof document_statuses
-
-const readable_statuses: ReadonlyArray<DocumentStatus> = ["generated", "finalised"]
+const readable_statuses: ReadonlyArray<keyof typeof document_statuses> = ["generated", "finalised"]
 
 /** Newest public link of each document: one query for any number. */
 const newestLinks = Effect.fnUntraced(function* (document_ids: ReadonlyArray<number>) {

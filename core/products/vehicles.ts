@@ -36,7 +36,6 @@ const vehicles = table("vehicles", columns, {
     { columns: ["plate_in_use"], field: "registration", message: "Another vehicle in use has this registration." }
   ]
 })
-type VehicleRow = RowOf<typeof vehicles>
 
 const vehicleResource = resource({
   singular: "vehicle",
@@ -73,7 +72,7 @@ const vehicleResource = resource({
 })
 
 /** Letters and digits of the plate, in capitals ("ab12 cde" is AB12CDE); null without one or for inactive vehicles. */
-const plateInUse = ({ is_active, registration }: VehicleRow): string | null =>
+const plateInUse = ({ is_active, registration }: RowOf<typeof vehicles>): string | null =>
   (is_active && registration?.replace(/[^\p{L}\p{N}]/gu, "").toUpperCase()) || null
 
 const permissions = permissionsOfArea("vehicles", "view create edit delete")

@@ -123,7 +123,6 @@ const checkLogo = Effect.fnUntraced(function* (id: unknown, errors: Errors) {
 // background documents are drawn one at a time, so that requests stay fast.
 
 const oneDocument = Schema.Struct({ document_id: Schema.Int })
-type OneDocument = typeof oneDocument.Type
 const someDocuments = Schema.Struct({ document_ids: Schema.Array(Schema.Int) })
 
 /** Shutdowns do not count as failed attempts: drawing cannot crash the server, as its threads have a memory limit. */
@@ -135,7 +134,7 @@ const drawOrFail = (
   how: { readonly job_id: string; readonly waits: boolean; readonly is_waited_for: boolean }
 ) => Effect.flatMap(drawing, (it) => it.drawOrFail(id, how))
 const recordFailed = (id: number, error: string) => Effect.flatMap(drawing, (it) => it.recordFailed(id, error, true))
-const ended = ({ document_id }: OneDocument, error: string) => recordFailed(document_id, error)
+const ended = ({ document_id }: typeof oneDocument.Type, error: string) => recordFailed(document_id, error)
 
 /** Serialises the drawing of background documents. */
 const alone = Semaphore.makeUnsafe(1)

@@ -107,8 +107,7 @@ export const s3Store = (options: S3Options): BlobStore => {
 const attempt = <A>(place: string, work: () => Promise<A>): Effect.Effect<A, BlobStoreFailure> =>
   Effect.tryPromise({ try: work, catch: (cause) => failureOf(place, "failing", String(cause), cause) })
 
-type Bucket = ReturnType<typeof makeBucket>
-const markIn = ({ ask, place }: Bucket): BlobStore["mark"] =>
+const markIn = ({ ask, place }: ReturnType<typeof makeBucket>): BlobStore["mark"] =>
   Effect.gen(function* () {
     const { response } = yield* ask({ method: "GET", key: "store-id" })
     const text = yield* attempt(place, () => response.text())

@@ -78,11 +78,10 @@ export const shownWithSecret = <T extends Table, N extends string>(
     [resource.singular]: { ...shown[resource.singular], secret }
   }))
 
-type Stamps = "created_at" | "updated_at" | "deleted_at"
 /** Inserts a row, in the creating command's transaction, and renders it with its secret. */
 export const madeWithSecret = <T extends Table, N extends string>(
   resource: Resource<T, N>,
-  row: Omit<RowOf<T>, Stamps> & { readonly id: number },
+  row: Omit<RowOf<T>, "created_at" | "updated_at" | "deleted_at"> & { readonly id: number },
   secret: string,
   input: Input
 ): StoreRead<{ readonly [K in N]: JsonObject }> =>

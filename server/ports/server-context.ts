@@ -130,7 +130,6 @@ export interface Attempt {
 
 /** Abilities by which users may request jobs of some kinds, and then follow them: see `asked_with`. */
 export const asking_abilities = ["api-usage:read", "documents:write"] as const
-type AskingAbility = (typeof asking_abilities)[number]
 
 export interface JobKind<Data = unknown> {
   /** Name of the kind, with letters, digits, dots and underscores: `mail.send`. */
@@ -153,7 +152,7 @@ export interface JobKind<Data = unknown> {
   /** Whether data, result or errors may contain personal data: they are cleared from ended jobs after an erasure. */
   readonly names_people?: boolean
   /** Ability by which users may request the job and follow their own. */
-  readonly asked_with?: AskingAbility
+  readonly asked_with?: (typeof asking_abilities)[number]
   /**
    * Runs an attempt. The result is stored with the job, with an optional `download_url`. Failures are retried, except
    * {@link GivenUp}.

@@ -178,7 +178,6 @@ const lock_patience_millis = 30_000
 /** Written by the build; not there when this runs from its sources. */
 const built_tables = new URL("../tables.txt", import.meta.url)
 
-type Session = ReturnType<typeof openSession>
 const missingIn = ({ outbox, run }: DeviceParts): Promise<MissingCommands | undefined> => run(missingNow(outbox))
 /** Fails while the outbox has lost commands: a pull reverts provisional changes, the last traces of them. */
 const requireComplete = ({ outbox, run }: DeviceParts): Promise<void> => run(Effect.asVoid(refuseWhileMissing(outbox)))
@@ -186,7 +185,7 @@ const requireComplete = ({ outbox, run }: DeviceParts): Promise<void> => run(Eff
 /** Operations that send or receive, over the network or by bundle. */
 const exchangeOver = (
   parts: DeviceParts,
-  session: Session,
+  session: ReturnType<typeof openSession>,
   conflicts: () => Promise<Conflicts>,
   files: ReturnType<typeof waitingFiles>
 ): Pick<Device, "sync" | "bundleOut" | "bundleIn" | "fetch" | "doctor"> => {

@@ -95,13 +95,12 @@ export type CommandsBody = {
   readonly more: boolean
   readonly leases: ReadonlyArray<{ readonly entity: string; readonly request_no: number }>
   /** Id blocks of the device and how many it ever got, as a server restored from a backup may have forgotten some. */
-  readonly blocks?: ReadonlyArray<Block>
+  readonly blocks?: ReadonlyArray<LeaseRange & { readonly request_no: number }>
   readonly blocks_asked?: number
   /** Content of the commands' files, as base64. `lost_files`: hashes of content the device has lost. */
   readonly files?: ReadonlyArray<{ readonly sha256: string; readonly content: string }>
   readonly lost_files?: ReadonlyArray<string>
 }
-type Block = LeaseRange & { readonly request_no: number }
 const page = Schema.suspend(() =>
   Schema.Struct({
     /** Whether a new history replaces the reader's data. */

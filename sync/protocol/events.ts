@@ -27,8 +27,7 @@ export const commandDecided = eventType("command.decided", {
     }),
   project: "changes_no_table"
 })
-type DecidedData = DataOf<typeof commandDecided>
-export const decidedIn = (data: JsonObject): DecidedData => commandDecided.read(data)
+export const decidedIn = (data: JsonObject): DataOf<typeof commandDecided> => commandDecided.read(data)
 
 // Changes by events, row by row and column by column, computed alike on device and server.
 

@@ -122,10 +122,9 @@ const readerOf = (catalogue: Catalogue, viewer: Viewer) => {
 
   return { viewer, asks, seen, guarded, sentOf, seenRow, isVisible, visible, blanked }
 }
-type Reader = ReturnType<typeof readerOf>
 
 /** Redacts a row change for the reader. */
-const cutFor = ({ asks, blanked, isVisible, seen, seenRow, viewer, visible }: Reader) => {
+const cutFor = ({ asks, blanked, isVisible, seen, seenRow, viewer, visible }: ReturnType<typeof readerOf>) => {
   const cut = (change: RowChange): ReadonlyArray<RowChange> => {
     const { table } = change
     if (!seen.has(table)) return [change]

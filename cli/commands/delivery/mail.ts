@@ -29,7 +29,6 @@ const job = decoderOf(() =>
     )
   })
 )
-type Job = ReturnType<typeof job>
 
 const testMail: CommandAction = async (context, [to], flags) => {
   const wait_millis = waitOf(flags)
@@ -66,7 +65,7 @@ const waitOf = (flags: Flags): number | undefined => {
   return seconds * 1_000
 }
 
-const outcomeOf = ({ status, error, next_attempt_at, result }: Job): string => {
+const outcomeOf = ({ status, error, next_attempt_at, result }: ReturnType<typeof job>): string => {
   if (status === "failed") throw new CliError(exit_codes.failed, `Not sent: ${error ?? "no reason is known"}`)
   if (status !== "done") {
     const reason = error == null ? "" : `: ${error.replace(/\.$/, "")}`

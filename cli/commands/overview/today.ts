@@ -46,8 +46,7 @@ const showToday = async (context: CommandContext, flags: Flags): Promise<void> =
   context.print(todayText(context, rowIn(body, "today")))
 }
 
-type Timed = { readonly at: string | null; readonly timezone: string }
-const when = (date: string, title: string): Column<Timed> => ({
+const when = (date: string, title: string): Column<{ readonly at: string | null; readonly timezone: string }> => ({
   title,
   of: (row) => clockText(row.at, row.timezone, date)
 })

@@ -16,7 +16,6 @@ import { checkOutputPath, heading, palette, writeView } from "../../views/frame.
 
 const path = "/api/v1/transfers"
 type Transfer = Row<"transfer">
-type Items = NonNullable<Transfer["items"]>
 
 const pathOf = (named: string | undefined): string => {
   if (named === undefined || !looksLikeId(named))
@@ -32,7 +31,7 @@ const codesOf = async (codes: ReadonlyArray<string>, flags: Flags): Promise<Read
 
 const wayText = ({ from_store_name, id, to_store_name }: Transfer): string =>
   `Transfer ${id} from ${from_store_name ?? "a store"} to ${to_store_name ?? "a store"}`
-const piecesIn = (items: Items, of: "quantity" | "received_quantity" = "quantity"): number =>
+const piecesIn = (items: NonNullable<Transfer["items"]>, of: "quantity" | "received_quantity" = "quantity"): number =>
   items.reduce((sum, item) => sum + item[of], 0)
 const stateText = (transfer: Transfer): string => {
   const items = transfer.items ?? []

@@ -6,10 +6,6 @@ import type { PostedDocument } from "./postings.ts"
 
 export const export_formats = ["csv", "xero", "quickbooks"] as const
 export type ExportFormat = (typeof export_formats)[number]
-interface ExportFile {
-  readonly name: string
-  readonly text: string
-}
 interface ExportOptions {
   /** Date format of the accounting program, by the company's locale; plain files have ISO dates. */
   readonly locale: string
@@ -28,7 +24,7 @@ export const exportFiles = (
   documents: ReadonlyArray<PostedDocument>,
   format: ExportFormat,
   options: ExportOptions
-): ReadonlyArray<ExportFile> => {
+): ReadonlyArray<{ readonly name: string; readonly text: string }> => {
   if (documents.length === 0) return []
   if (format === "csv") return [{ name: "postings.csv", text: plainFile(documents, options) }]
   const bills = documents.filter(({ kind }) => kind !== "payments")

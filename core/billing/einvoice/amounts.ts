@@ -10,8 +10,6 @@ import { formatMoney, scaleOf, timesMoney } from "../../values/money.ts"
 export type EInvoiceForm = "ubl" | "cii"
 /** Standard rate, zero rate, exempt, reverse charge, not subject to VAT (BT-118, BT-151). */
 export type VatCategory = "S" | "Z" | "E" | "AE" | "O"
-/** Invoice, prepayment invoice, credit note (BT-3). */
-type DocumentCode = "380" | "386" | "381"
 
 /** Electronic address: an id in a scheme of the EAS list (BT-34, BT-49). */
 export interface Endpoint {
@@ -77,7 +75,7 @@ export interface VatGroup {
 }
 export interface EInvoice {
   readonly number: string
-  readonly code: DocumentCode
+  readonly code: "380" | "386" | "381"
   readonly issue_date: string
   readonly due_date: string | null
   readonly currency: string

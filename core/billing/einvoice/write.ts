@@ -76,7 +76,6 @@ const creditNoteSource = Effect.fnUntraced(function* (note: CreditNoteRow, readi
   } satisfies Source
 })
 
-type Document = InvoiceRow | CreditNoteRow
 /**
  * Reporting of tax as stored at the issue, or the current one for older invoices (`frozen` is null). A missing
  * exemption reason is taken from the current settings, as the format requires one.
@@ -99,7 +98,7 @@ const ratesReported = (
 }
 
 const commonSource = Effect.fnUntraced(function* (
-  document: Document,
+  document: InvoiceRow | CreditNoteRow,
   items: ReadonlyArray<{ readonly tax_rate_id: number | null }>,
   vat_reports: InvoiceRow["vat_reports"],
   { is_mended, settings }: Reading

@@ -81,10 +81,8 @@ const taxSummaryOut = (rows: ReadonlyArray<TaxSummaryRow>, currency: string): Re
     gross: formatMoney(row.gross, currency)
   }))
 
-type InvoiceStatus = keyof typeof invoice_statuses
-
 /** Statuses of invoices with something outstanding. */
-const owing_statuses: ReadonlyArray<InvoiceStatus> = ["issued", "partially_paid"]
+const owing_statuses: ReadonlyArray<keyof typeof invoice_statuses> = ["issued", "partially_paid"]
 
 const invoiceItemResource = resource({
   singular: "item",

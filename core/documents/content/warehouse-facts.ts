@@ -145,10 +145,6 @@ export interface Shelf {
   readonly location: string | null
   readonly is_sub_hired: boolean
 }
-interface Inspected {
-  readonly kind: string
-  readonly at: string
-}
 export interface WarehouseFacts {
   readonly order: OpportunityRow
   /** Lines that are goods, in the order's sequence; not groups, texts or services. */
@@ -166,7 +162,7 @@ export interface WarehouseFacts {
   readonly stores: ReadonlyMap<number, StoreRow>
   readonly codes: Codes
   /** Newest passed inspections by unit; empty for documents that do not name them. */
-  readonly inspected: ReadonlyMap<number, ReadonlyArray<Inspected>>
+  readonly inspected: ReadonlyMap<number, ReadonlyArray<{ readonly kind: string; readonly at: string }>>
   /** Time at which the inspections of units are compared; null where missing ones are not noted. */
   readonly inspections_due_by: string | null
   readonly seller: NamedParty | null

@@ -200,7 +200,7 @@ export interface Common<P extends Params, B extends Fields> {
   /** Fields that belong together: if one is sent, omitting the others has its own meaning. */
   readonly together: ReadonlyArray<ReadonlyArray<string>>
   /** Reads history instead of current rows: of everything, or of the row that a parameter names. */
-  readonly reads_history: History | undefined
+  readonly reads_history: ("everything" | { readonly of: string }) | undefined
   /**
    * Commands only: fields that a device fills in when recording, each from a column of the path's last row. They record
    * what the user saw, as others may change the row before the server decides.
@@ -238,8 +238,6 @@ export interface Alternatives {
   readonly none: string
   readonly find: (refused: RefusedReference, ask: AskEndpoint) => Effect.Effect<ReadonlyArray<Alternative>>
 }
-/** History of everything, or of the row that a parameter names. */
-type History = "everything" | { readonly of: string }
 /** `A`: the response body. */
 export interface QueryEndpoint<P extends Params = Params, B extends Fields = Fields, A = Json> extends Common<P, B> {
   readonly kind: "query"

@@ -210,8 +210,7 @@ export const conditionSql = (
   return testSql(plainColumn(listing.table, name), condition, listing, dialect, bound)
 }
 
-type Membership = "eq" | "not_eq" | "in" | "not_in"
-const isMembership = (predicate: Predicate): predicate is Membership =>
+const isMembership = (predicate: Predicate): predicate is "eq" | "not_eq" | "in" | "not_in" =>
   ["eq", "not_eq", "in", "not_in"].includes(predicate)
 /** SQL for named values: names are resolved; a value that is neither a name nor a number matches nothing. */
 const namedSql = (

@@ -159,7 +159,6 @@ const rowsById = Effect.fnUntraced(function* (table: Table, ids: ReadonlyArray<n
   return new Map((yield* Store.getMany(table, [...new Set(ids)], shown)).map((row) => [row["id"], row]))
 })
 
-type Embedding = Exclude<Include, { readonly kind: "always" | "keys" }>
 /** Values of includes by key: loaded if requested, else the include's empty value, or absent for `worked_out`. */
 const embedAll = Effect.fnUntraced(function* (
   resource: Pick<Resource, "includes">,
@@ -183,7 +182,7 @@ const embedAll = Effect.fnUntraced(function* (
 
 /** One include for a page of rows. `inner`: the request's includes within the embedded rows. */
 const embed = Effect.fnUntraced(function* (
-  include: Embedding,
+  include: Exclude<Include, { readonly kind: "always" | "keys" }>,
   rows: ReadonlyArray<AnyRow>,
   inner: ReadonlyArray<string>,
   context: ViewContext

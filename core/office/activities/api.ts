@@ -24,12 +24,11 @@ import { users } from "../../people/users/permissions.ts"
 
 // Rules for activities (rules/members-activities 6).
 
-type ListValueRow = RowOf<typeof list_values>
 type ParticipantRow = RowOf<typeof activity_participants>
 
 interface ActivityFacts {
   /** Values of the list "Activity Type". */
-  readonly types: ReadonlyArray<ListValueRow>
+  readonly types: ReadonlyArray<RowOf<typeof list_values>>
   readonly participants: ReadonlyArray<ParticipantRow>
   /** Whether the subject named by `regarding_type` and `regarding_id` exists; true if none is named or it stays. */
   readonly regarding_exists: boolean

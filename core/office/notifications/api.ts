@@ -101,13 +101,10 @@ export const changePreferences = (
   return decided(member_id, events)
 }
 
-interface ChangedSettings {
-  readonly changed: ReadonlyArray<string>
-}
 export const changeSettings = (
   changes: ReadonlyArray<Change>,
   settings: ReadonlyArray<NotificationSettingRow>
-): Decided<ChangedSettings> => {
+): Decided<{ readonly changed: ReadonlyArray<string> }> => {
   const events = changes.flatMap(({ channels: given, flag, type }) => {
     const before = settings.find((one) => one.notification_type === type.key)
     const now = {

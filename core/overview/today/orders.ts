@@ -56,11 +56,9 @@ export const dayIn = (zone: string, now_millis: number, date?: string): Day => {
 const leaving_columns = ["load_starts_at", "deliver_starts_at", "starts_at"] as const
 const back_columns = ["unload_starts_at", "collect_ends_at", "ends_at"] as const
 
-type Leaving = Pick<OpportunityRow, (typeof leaving_columns)[number]>
-type Returning = Pick<OpportunityRow, (typeof back_columns)[number]>
-export const leavesAt = (order: Leaving): string | null =>
+export const leavesAt = (order: Pick<OpportunityRow, (typeof leaving_columns)[number]>): string | null =>
   order.load_starts_at ?? order.deliver_starts_at ?? order.starts_at
-export const isBackAt = (order: Returning): string | null =>
+export const isBackAt = (order: Pick<OpportunityRow, (typeof back_columns)[number]>): string | null =>
   order.unload_starts_at ?? order.collect_ends_at ?? order.ends_at
 
 // Outstanding invoices and deliveries due from and to suppliers, by the end of a day (rules/today 3).

@@ -68,7 +68,6 @@ const namesOf = Effect.fnUntraced(function* (
   return (id) => names.get(id ?? 0) ?? null
 })
 
-type MemberName = (id: number | null) => string | null
 interface Told {
   readonly row: OrderOfDay
   readonly at: string | null
@@ -76,7 +75,7 @@ interface Told {
 }
 interface ListContext {
   readonly clocks: Clocks
-  readonly memberName: MemberName
+  readonly memberName: (id: number | null) => string | null
   readonly piecesOfOrder: (id: number) => Pieces
   readonly toReplace: (id: number) => number
 }

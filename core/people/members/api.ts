@@ -85,11 +85,10 @@ const listRelationships = get("/api/v1/members/{member}/relationships", {
 })
 
 interface RelationshipFacts {
-  readonly related: RelatedMember | undefined
+  readonly related: Parameters<typeof relationshipProblem>[1] | undefined
   readonly existing: ReadonlyArray<RelationshipRow>
   readonly primaries: ReadonlyArray<RelationshipRow>
 }
-type RelatedMember = Parameters<typeof relationshipProblem>[1]
 const relate = command("POST", "/api/v1/members/{member}/relationships", {
   answer: { relationship: Shown.row(() => relationshipResource) },
   name: "members.relationships.create",

@@ -286,7 +286,7 @@ export const resetAccess = (
   viewer: Viewer,
   facts: ResetFacts,
   now: string
-): Decided<ResetAccess> => {
+): Decided<{ readonly id: number; readonly sent_to: string }> => {
   // A login code gives all rights of the user, so the caller's token must cover them.
   const refusal = mayNot("reset the access of", user, viewer, facts) ?? mayMore(user, viewer, facts)
   if (refusal !== undefined) return Result.fail(refusal)
@@ -301,10 +301,6 @@ export const resetAccess = (
     events: [userAccessReset.make({ id: user.id, member_id: user.member_id, ends_sessions })],
     result: { id: user.id, sent_to: address.success }
   })
-}
-interface ResetAccess {
-  readonly id: number
-  readonly sent_to: string
 }
 const hour_millis = 3_600_000
 const tooManyResets = (seconds: number): Rejection =>

@@ -175,7 +175,6 @@ export const discountTypes = { percentage: "Percentage", fixed_amount: "Fixed Am
 type DiscountType = keyof typeof discountTypes
 /** Scopes of rules: `line` is calculated per line, `total` once for all matching lines and then spread over them. */
 export const discountScopes = { line: "Line", total: "Total" } as const
-type DiscountScope = keyof typeof discountScopes
 
 export interface DiscountRule {
   readonly id: number
@@ -183,7 +182,7 @@ export interface DiscountRule {
   readonly discount_type: DiscountType
   /** Percentage with 2 decimals, or an amount in `currency_code`. */
   readonly discount_value: string
-  readonly applies_to: DiscountScope
+  readonly applies_to: keyof typeof discountScopes
   /** Maximum discount per opportunity, in minor units; null for none. */
   readonly max_discount_amount: number | null
   /** Currency of opportunities the rule applies to; null for any. */

@@ -145,7 +145,6 @@ const partTotals = (lines: ReadonlyArray<TotalLine>, charges: ReadonlyArray<NetC
 }
 
 type TaxSource = Pick<TotalLine, "product_tax_class_id" | "tax_rate">
-type Taxable = TaxSource & Pick<TotalLine, "net">
 /** Tax of a class, but with the percentage it was priced at, if stored. */
 const taxAt = ({ taxOf }: Pick<TotalsRequest, "taxOf">, { product_tax_class_id, tax_rate }: TaxSource): ResolvedTax => {
   const tax = product_tax_class_id === null ? noTax : taxOf(product_tax_class_id)
@@ -156,7 +155,7 @@ const taxAt = ({ taxOf }: Pick<TotalsRequest, "taxOf">, { product_tax_class_id, 
 
 const taxGroups = (
   request: TotalsRequest,
-  ...taxables: ReadonlyArray<ReadonlyArray<Taxable>>
+  ...taxables: ReadonlyArray<ReadonlyArray<TaxSource & Pick<TotalLine, "net">>>
 ): ReadonlyArray<TaxGroup> => {
   const groups = new Map<string, TaxGroup>()
   for (const one of taxables.flat()) {

@@ -211,18 +211,13 @@ const surchargeGroupResource = resource({
   }
 })
 
-type SentSurcharge = ValuesOf<typeof surchargeGroupFields>["surcharges"][number]
-interface Replaced {
-  readonly events: ReadonlyArray<NewEvent>
-}
-
 /** Events that replace a group's surcharges. Errors are keyed `surcharges.<n>.<field>`. */
 const replaceSurcharges = (
   group_id: number,
-  sent: ReadonlyArray<SentSurcharge>,
+  sent: ReadonlyArray<ValuesOf<typeof surchargeGroupFields>["surcharges"][number]>,
   stored: ReadonlyArray<SurchargeRow>,
   context: DecideContext
-): Result.Result<Replaced, FieldErrors> => {
+): Result.Result<{ readonly events: ReadonlyArray<NewEvent> }, FieldErrors> => {
   const errors: { [field: string]: ReadonlyArray<string> } = {}
   const unsent = new Map(stored.map((one) => [one.id, one]))
   const events = sent.flatMap((one, index): ReadonlyArray<NewEvent> => {

@@ -16,9 +16,8 @@ const english = {
   attached: (order: string) => `please find attached our ${order}.`,
   hire: (from: string, to: string) => `We need the goods from ${from} to ${to}.`
 }
-type Phrases = typeof english
 
-const spoken: Record<"en" | "de" | "fr", Phrases> = {
+const spoken: Record<"en" | "de" | "fr", typeof english> = {
   en: english,
   de: {
     order: "Bestellung",

@@ -111,7 +111,6 @@ interface OnOrderFacts {
   readonly lines: ReadonlyArray<ItemRow>
 }
 const given_up: ReadonlyArray<PurchaseOrderStatus> = ["cancelled"]
-type Some = Partial<OrderedRow> & { readonly id: number }
 
 /** Ids of orders affected by the events. */
 const ordersOf = (all: ReadonlyArray<NewEvent>): ReadonlyArray<number> => [
@@ -126,7 +125,7 @@ const ordersOf = (all: ReadonlyArray<NewEvent>): ReadonlyArray<number> => [
   )
 ]
 /** Rows in the events: added ones, and changed columns of others. */
-const sentRows = (all: ReadonlyArray<NewEvent>): ReadonlyArray<Some> => [
+const sentRows = (all: ReadonlyArray<NewEvent>): ReadonlyArray<Partial<OrderedRow> & { readonly id: number }> => [
   ...dataOf(purchaseOrderCreated, all).flatMap(({ items }) => items),
   ...dataOf(purchaseOrderUpdated, all).flatMap(({ items }) => [...(items?.added ?? []), ...(items?.altered ?? [])]),
   ...dataOf(purchaseOrderReceived, all).flatMap(({ items }) => items)

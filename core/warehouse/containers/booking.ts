@@ -77,7 +77,6 @@ interface Booking {
   readonly opportunity_id: number
   readonly at: string
 }
-type UnitEvent = EventOf<DataOf<typeof unitDispatched>>
 interface Bookings {
   readonly out: ReadonlyArray<Booking>
   readonly back: ReadonlyArray<Booking>
@@ -87,7 +86,7 @@ interface Bookings {
 
 /** Units that a command dispatches and returns, from its events. `unitOf`: stock level of an assignment. */
 const bookingsOfEvents = (
-  events: ReadonlyArray<UnitEvent>,
+  events: ReadonlyArray<EventOf<DataOf<typeof unitDispatched>>>,
   unitOf: ReadonlyMap<number, number>
 ): Omit<Bookings, "orders"> => {
   const of = (kind: typeof unitDispatched, column: "dispatched_at" | "returned_at"): ReadonlyArray<Booking> =>

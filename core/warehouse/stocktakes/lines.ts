@@ -20,7 +20,6 @@ export const level_columns = [
 ]
 export type CountedLevel = Pick<StockLevelRow, (typeof level_columns)[number]>
 export const product_columns = ["id", "name", "sku", "product_group_id", "stock_method"] as const
-type CountedProduct = Pick<ProductRow, (typeof product_columns)[number]>
 /** The relevant case around a unit: the outermost if it is out, else the outermost sealed one, else the outermost. */
 export interface Packing {
   readonly container_id: number
@@ -36,7 +35,7 @@ export interface CountFacts {
   readonly now: string
   /** Levels of the store, and scanned ones of other stores. */
   readonly levels: ReadonlyArray<CountedLevel>
-  readonly products: ReadonlyMap<number, CountedProduct>
+  readonly products: ReadonlyMap<number, Pick<ProductRow, (typeof product_columns)[number]>>
   /** Product groups to count; undefined for all. */
   readonly groups: ReadonlySet<number> | undefined
   readonly scans: ReadonlyArray<StocktakeScanRow>
@@ -71,10 +70,8 @@ const codeOf = (level: CountedLevel): string =>
 /** Orders are named by id, as users who may only see stock do not see order numbers. */
 const orderOf = (id: number | null): string => (id === null ? "an order" : `order ${id}`)
 
-type LineStatus = keyof typeof line_statuses
-
 interface Judged {
-  readonly status: LineStatus
+  readonly status: keyof typeof line_statuses
   readonly way_out?: string
   readonly opportunity_id?: number | null
   readonly container_id?: number

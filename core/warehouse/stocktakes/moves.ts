@@ -64,13 +64,9 @@ const numberIn = (columns: object, name: string): number =>
   Number(Object.entries(columns).find(([column]) => column === name)?.[1] ?? 0)
 
 type LineMoved = EventOf<DataOf<typeof bulkReturned>>
-interface OpenCount {
-  readonly id: number
-  readonly store_id: number
-}
 /** Facts about moved lines before their events; locks open stocktakes. */
 export const loadMoved = Effect.fnUntraced(function* (
-  open: ReadonlyArray<OpenCount>,
+  open: ReadonlyArray<{ readonly id: number; readonly store_id: number }>,
   events: ReadonlyArray<LineMoved>
 ) {
   yield* lockStreams(open.map(({ id }) => stocktakeStream(id)))
@@ -82,11 +78,10 @@ export const loadMoved = Effect.fnUntraced(function* (
     lines: yield* Store.getMany(opportunity_items, source_id)
   }
 })
-type Moved = Effect.Success<ReturnType<typeof loadMoved>>
 /** One event for each open stocktake of stores with moved goods. */
 export const recordMoved = (
   events: ReadonlyArray<LineMoved>,
-  { claims, lines, open }: Moved,
+  { claims, lines, open }: Effect.Success<ReturnType<typeof loadMoved>>,
   { happened_at }: DecideContext
 ): ReadonlyArray<NewEvent> =>
   open.flatMap(({ id, store_id }) => {

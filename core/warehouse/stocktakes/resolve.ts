@@ -11,8 +11,6 @@ import { loadCount } from "./facts.ts"
 import { countLines } from "./lines.ts"
 import { stocktake_scans, type StocktakeRow, stocktakes } from "./schema.ts"
 
-type Unit = Extract<Found["named"], { readonly kind: "unit" }>
-
 /** Units in a sealed case and in cases inside, with the case's own unit. */
 const contentOf = Effect.fnUntraced(function* (container: ContainerRow) {
   let inside: ReadonlyArray<ContainerRow> = [container]
@@ -32,7 +30,7 @@ const contentOf = Effect.fnUntraced(function* (container: ContainerRow) {
 const countedCase = Effect.fnUntraced(function* (
   code: string,
   container: ContainerRow,
-  own: Unit["level"] | undefined
+  own: Extract<Found["named"], { readonly kind: "unit" }>["level"] | undefined
 ): Effect.fn.Return<CodeFound, Failure, Store> {
   if (container.status === "sealed") {
     const levels = yield* contentOf(container)

@@ -49,8 +49,6 @@ const nameOf = (item: Item, { cases, levels, products }: Pick<MoveFacts, "cases"
       : labelOf(level)
 }
 
-type ItemsMoved = DataOf<typeof transferReceived>["items"]
-
 /** Items of a transfer while goods are picked from them one by one. */
 class Picking {
   readonly #items: Map<number, Item>
@@ -146,7 +144,7 @@ class Picking {
     })
   }
   /** Items with their new quantities, and how they differ from before. */
-  result(): { readonly items: ReadonlyArray<Item>; readonly moved: ItemsMoved } {
+  result(): { readonly items: ReadonlyArray<Item>; readonly moved: DataOf<typeof transferReceived>["items"] } {
     const items = this.items.map((item) => {
       const count = item[this.#way] + this.moveOf(item)
       return {

@@ -31,7 +31,6 @@ interface Shortfall {
   readonly ends_at: string | null
   readonly items: ReadonlyArray<{ readonly product_id: number; readonly quantity: number }>
 }
-type Offer = Effect.Success<ReturnType<typeof loadElsewhere>>[number]
 /** A line with the quantity to move; `named`: whether the request gives it. */
 interface Wanted {
   readonly line: LineShortage
@@ -68,7 +67,7 @@ const wantedOf = (
 /** Quantities of products that a store can send. `errors`: named quantities that the store lacks. */
 const itemsFrom = (
   wanted: ReadonlyArray<Wanted>,
-  offers: ReadonlyArray<Offer>
+  offers: ReadonlyArray<Effect.Success<ReturnType<typeof loadElsewhere>>[number]>
 ): { readonly items: Shortfall["items"]; readonly errors: FieldErrors } => {
   const errors: { [field: string]: ReadonlyArray<string> } = {}
   const items = [...Map.groupBy(wanted, ({ line }) => line.product_id)].flatMap(([product_id, of]) => {

@@ -4,8 +4,6 @@ import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/i
 import { exampleOf } from "../../http/examples.ts"
 import { jsonSchemas } from "../../http/json-schema.ts"
 
-type Schemas = { readonly [name: string]: JsonObject }
-
 /**
  * Null where allowed, else an empty value, the first choice, an example of a format, or "(erased)"; `id` becomes that
  * of the answer's rows.
@@ -19,7 +17,7 @@ export const placeholdersOf = (answer: Part, id: Json | undefined): Json => {
   )
 }
 
-const placeholderOf = (schema: JsonObject, schemas: Schemas): Json => {
+const placeholderOf = (schema: JsonObject, schemas: { readonly [name: string]: JsonObject }): Json => {
   const { $ref: ref, anyOf, enum: values, format, pattern, properties, required, type } = schema
   if (typeof ref === "string") return placeholderOf(schemas[ref.slice(ref.lastIndexOf("/") + 1)] ?? {}, schemas)
   const either = Array.isArray(anyOf) ? anyOf.filter(isJsonObject) : []

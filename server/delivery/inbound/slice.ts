@@ -93,10 +93,8 @@ const sealedUnderAnotherKey = new Rejection({
   headers: { "retry-after": "3600" }
 })
 
-type SourceRow = RowOf<typeof inbound_sources>
-
 interface Accepted {
-  readonly source: SourceRow
+  readonly source: RowOf<typeof inbound_sources>
   readonly delivery_id: string
   readonly event: string | null
   readonly text: string

@@ -47,9 +47,7 @@ export const inboxOf = (viewer: Viewer): Where => ({
 
 // Texts of notifications; the code that writes them is loaded on first use.
 
-type WordsFor = typeof import("./texts.ts").wordsFor
-
-const wordsFor: WordsFor = (rows, settings) =>
+const wordsFor: typeof import("./texts.ts").wordsFor = (rows, settings) =>
   Effect.flatMap(
     Effect.promise(() => import("./texts.ts")),
     (texts) => texts.wordsFor(rows, settings)

@@ -92,10 +92,9 @@ const range = Schema.Struct({
   /** Id of the only webhook to queue for; null for all. */
   webhook_id: Schema.NullOr(Schema.Int)
 })
-type Range = typeof range.Type
 
 export interface FanOut {
-  readonly job: JobKind<Range>
+  readonly job: JobKind<typeof range.Type>
   /** Queues deliveries in the recording transaction. Webhooks are read without locks, so that it does not wait. */
   readonly recorded: (events: ReadonlyArray<StoredEvent>) => ServerEndpoint<void>
   /**

@@ -52,7 +52,6 @@ const mail_fields = {
   share: boolean({ default: true, describe: "Whether to include the public link; made if missing or expired" })
 }
 
-type Errors = { [field: string]: ReadonlyArray<string> }
 interface MailFacts {
   readonly document: DocumentRow
   readonly link: DocumentLinkRow | undefined
@@ -87,7 +86,7 @@ const emailDocument = command("POST", `${path}/{id}/email`, {
       yield* mayHandle(document, viewer)
       const refusal = whyNotShared(document)
       if (refusal !== undefined) return yield* Result.fail(refusal)
-      const errors: Errors = {}
+      const errors: { [field: string]: ReadonlyArray<string> } = {}
       const given = mailAddressesIn("to", values.to, errors) ?? []
       const cc = mailAddressesIn("cc", values.cc, errors) ?? []
       const to = given.length > 0 || known === undefined ? given : [known]

@@ -242,8 +242,7 @@ interface BoardDay {
 }
 export type BoardTheme = "light" | "dark" | undefined
 
-type OrderRow = Today["going_out"]["orders"][number]
-const rowHtml = (list: OrderList, row: OrderRow, date: string): string => {
+const rowHtml = (list: OrderList, row: Today["going_out"]["orders"][number], date: string): string => {
   const goes = list === "going_out" || list === "to_prepare"
   // There is room for one note: a unit to replace takes precedence over packing progress.
   const replaced = goes || list === "short" ? replaceText(row.to_replace) : ""

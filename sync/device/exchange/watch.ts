@@ -2,7 +2,6 @@
 import { httpClientAt, Unreachable } from "../../http-client.ts"
 import type { SyncReport } from "./sync.ts"
 
-type WatchOutcome = SyncReport & { readonly warnings: ReadonlyArray<string> }
 interface WatchRefusal {
   readonly id: string
   readonly n: number
@@ -36,7 +35,7 @@ export type WatchEvent =
   | { readonly event: "stopped" }
 
 interface WatchParts {
-  readonly sync: () => Promise<WatchOutcome>
+  readonly sync: () => Promise<SyncReport & { readonly warnings: ReadonlyArray<string> }>
   /** Resolves when the server may have changes; rejects if it is unreachable. */
   readonly news: (signal: AbortSignal) => Promise<void>
   /** Number of the newest pending command; 0 if none. Called often. */

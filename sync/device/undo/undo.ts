@@ -20,13 +20,11 @@ import { isInEffect, isUndone, isUnsent, lastRun, redo, refusedUndoerOf, undoabl
 // Plans are tried out first: the compensating commands are decided on the replica and rolled back, so that a plan
 // reports what the rules refuse, and what others changed meanwhile.
 
-type Ids = WireCommand["ids"] | undefined
-
 /** Builds a compensating request, with the ids that earlier ones created. */
 const requestOf = (
   catalogue: Catalogue,
   { body = {}, name, params }: UndoRequest,
-  made: ReadonlyArray<Ids>
+  made: ReadonlyArray<WireCommand["ids"] | undefined>
 ): Request => {
   const valueOf = (value: Json | UndoRequest["params"][string]): Json => {
     if (!isJsonObject(value) || typeof value["made_by"] !== "number") return value

@@ -17,7 +17,6 @@ import { namesText } from "../../../../core/values/text.ts"
 
 type ForeignList = ForeignSystem["lists"][number]
 type Known = Parameters<typeof importOrders>[2]["known"]
-type StockColumns = ForeignSystem["stock"]["columns"]
 
 interface FolderImport {
   readonly system: string
@@ -251,7 +250,7 @@ const stockOf = async (
 ): Promise<Stock> => {
   const used = new Set(sources.values())
   const free = held?.headers ?? headers.filter((header) => !used.has(header))
-  const heading = (column: keyof StockColumns) => headingIn(free, stock.columns[column])
+  const heading = (column: keyof ForeignSystem["stock"]["columns"]) => headingIn(free, stock.columns[column])
   const [product, store, code, quantity] = [heading("product"), heading("store"), heading("code"), heading("quantity")]
   const all = held === undefined ? rows : await readableRows(held, "stock")
   return {

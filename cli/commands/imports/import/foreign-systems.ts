@@ -23,7 +23,6 @@ interface ForeignList {
 }
 type StockColumn = "product" | "store" | "code" | "quantity"
 type OrderColumn = "number" | "subject" | "customer" | "starts" | "ends" | "store" | "status"
-type LineColumn = "number" | "product" | "sku" | "quantity" | "total"
 /** State an order gets here; `out` is an order whose goods had left, `closed` is not imported. */
 type ForeignState = "draft" | "quotation" | "order" | "out" | "closed"
 export interface ForeignSystem {
@@ -35,7 +34,7 @@ export interface ForeignSystem {
     readonly file: RegExp
     readonly columns: { readonly [C in OrderColumn]: ReadonlyArray<string> }
     readonly lines_file: RegExp
-    readonly lines: { readonly [C in LineColumn]: ReadonlyArray<string> }
+    readonly lines: { readonly [C in "number" | "product" | "sku" | "quantity" | "total"]: ReadonlyArray<string> }
     readonly states: { readonly [word: string]: ForeignState }
   }
 }

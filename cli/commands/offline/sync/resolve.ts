@@ -27,7 +27,6 @@ const ways = [
   "split",
   "drop"
 ] as const
-type Flag = (typeof ways)[number]
 /** A conflict, or a command that depends on one. */
 type OpenConflict = Pick<Conflict, "id" | "n" | "name" | "payload"> & Partial<Conflict>
 
@@ -100,7 +99,7 @@ const noteDependants = (context: CommandContext, { body, released = [] }: Resolu
 const flagged = async (
   context: CommandContext,
   conflict: OpenConflict,
-  way: Flag,
+  way: (typeof ways)[number],
   flags: Flags
 ): Promise<ResolutionRequest | "edit"> => {
   if (way === "drop") return dropping(context, conflict, flags.withDependants === true)

@@ -20,11 +20,10 @@ const printable_types = Object.entries(document_types)
   .map(([type]) => type)
 const isDocumentType = (text: string): text is DocumentType => Object.hasOwn(document_types, text)
 
-type Format = "pdf" | "html"
 interface Wanted {
   readonly order: string
   readonly type: DocumentType
-  readonly format: Format
+  readonly format: "pdf" | "html"
   /** File to write, `-` for standard output; undefined for a default name in the current folder. */
   readonly file: string | undefined
 }

@@ -38,7 +38,6 @@ const shown = {
 export const toReplaceShown = Shown.objects(shown, {
   describe: "Allocated units that are out of service on the line's dates and need replacing"
 })
-type ToReplace = Shown.KeysShown<typeof shown>
 
 const nameOf = ({
   asset_number,
@@ -111,7 +110,7 @@ const loadAllocated = Effect.fnUntraced(function* (opportunity_id: ReadonlyArray
 export const unitsToReplace = Effect.fnUntraced(function* (
   header: OpportunityRow,
   context: Now
-): Store.Reads<ReadonlyArray<ToReplace>> {
+): Store.Reads<ReadonlyArray<Shown.KeysShown<typeof shown>>> {
   const { levels, opportunities: states } = yield* loadAllocated([header.id], context)
   const broken = states.flatMap((one) => brokenUnits(one, levels, context))
   if (broken.length === 0) return []

@@ -112,13 +112,12 @@ export const waitingShown = Shown.objects({
   waitlisted_at: timestamp(),
   note: text({ nullable: true })
 })
-type Waiting = Shown.ValueShown<typeof waitingShown>[number]
 
 /** Waiting lines of the opportunity, with their positions among lines that wait for the same goods at that time. */
 export const waitingOf = Effect.fnUntraced(function* (
   opportunity_id: number,
   context: Pick<Input, "now" | "settings">
-): Store.Reads<ReadonlyArray<Waiting>> {
+): Store.Reads<ReadonlyArray<Shown.ValueShown<typeof waitingShown>[number]>> {
   const own = yield* Store.find(shortage_waits, { opportunity_id, status: "waiting" })
   if (own.length === 0) return []
   const looked = yield* lookAtWaiting([...new Set(own.map(({ product_id }) => product_id))], context)

@@ -19,11 +19,6 @@ import {
 import { roles, users, viewerOf } from "../../../../core/people/users/permissions.ts"
 import { userDeactivated, userInvited, userReactivated } from "../../../../core/people/users/decide.ts"
 
-/** Table and id of the subject, if any. */
-interface Subject {
-  readonly type: string
-  readonly id: number
-}
 /** Recipients by user id and member id, if they may see the subject. */
 interface Addressees {
   readonly user_ids?: ReadonlyArray<number>
@@ -35,7 +30,7 @@ export interface Happening {
   readonly notification_type: string
   /** Unique id, so that each event notifies a user once. */
   readonly key: string
-  readonly subject: Subject | null
+  readonly subject: { readonly type: string; readonly id: number } | null
   readonly details: JsonObject
   /** Space-separated permissions a recipient needs, both when notified and when reading. */
   readonly seen_with: string
