@@ -1,5 +1,5 @@
 /** Formats explanations of amounts: a line per step, below the amount. */
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/index.ts"
+import { objectsIn, type Json } from "../../core/kernel/index.ts"
 import { columnsNamed, tableText } from "./table.ts"
 import { oneLine, styled, type Terminal, widthOf } from "./text.ts"
 
@@ -9,7 +9,7 @@ const indent = "  "
 
 /** Formats steps: wrapped sentences below each figure on a terminal, tab-separated columns in a pipe. */
 export const explanationText = (steps: Json | undefined, terminal: Terminal): string => {
-  const rows: ReadonlyArray<JsonObject> = Array.isArray(steps) ? steps.filter(isJsonObject) : []
+  const rows = objectsIn(steps)
   if (!terminal.is_tty) return tableText(columnsNamed("figure, rule, from, to, words"), rows, terminal)
   let last = ""
   return rows

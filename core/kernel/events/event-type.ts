@@ -6,7 +6,7 @@
  * field never changes; another meaning needs another field, or another event. If the form of data must change
  * nevertheless, `upcast` converts earlier releases' data to the present form.
  */
-import type { JsonObject } from "../fields/field.ts"
+import { isJsonObject, type JsonObject } from "../fields/field.ts"
 import type { AnyRow, RowChange, Table } from "../tables/table.ts"
 import { Exit, Result, Schema, type SchemaAST } from "effect"
 import type { Stored } from "../tables/field-schema.ts"
@@ -84,15 +84,13 @@ const anyOf =
     return false
   }
 
-const isObject = (value: unknown): value is { readonly [key: string]: unknown } =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 /** Tests an object with exactly these keys, or with any keys and values of one type. */
 const objectTest = ({ indexSignatures, propertySignatures }: SchemaAST.Objects): Test => {
   const [index, ...others] = indexSignatures
   if (index !== undefined) {
     if (propertySignatures.length > 0 || others.length > 0 || index.parameter._tag !== "String") return never
     const test = testOf(index.type)
-    return (value) => isObject(value) && Object.values(value).every(test)
+    return (value) => isJsonObject(value) && Object.values(value).every(test)
   }
   const byKey = new Map<PropertyKey, { readonly test: Test; readonly is_required: boolean }>(
     propertySignatures.map(({ name, type }) => [
@@ -102,7 +100,7 @@ const objectTest = ({ indexSignatures, propertySignatures }: SchemaAST.Objects):
   )
   const required = propertySignatures.filter(({ type }) => type.context?.isOptional !== true).length
   return (value) => {
-    if (!isObject(value)) return false
+    if (!isJsonObject(value)) return false
     let missing = required
     for (const key in value) {
       const property = byKey.get(key)

@@ -218,6 +218,9 @@ export const money = <const O extends OptionsOf<"money">>(o?: O): Made<O, number
     { kind: "money", minor_only: o?.minor_only ?? false, signed: o?.signed ?? false, currency: o?.currency },
     o
   )
+/** The field that holds an amount's currency; undefined for other fields. */
+export const currencyColumn = (field: Field | undefined): string | undefined =>
+  field?.type.kind === "money" ? field.type.currency : undefined
 /** `strict`: more decimals than the scale are refused; otherwise they are rounded half away from zero. */
 export const decimal = <const O extends OptionsOf<"decimal"> & { readonly scale: number }>(o: O): Made<O, string> =>
   field<string, O>(

@@ -176,8 +176,7 @@ export const matchSql = (
   const key = quote(table.key)
   if (dialect === "sqlite") {
     const search = quote(searchTable(table))
-    const quoted = (word: string): string => `"${word.replaceAll('"', '""')}"`
-    const either = (word: string): string => [word, kept?.get(word) ?? []].flat().map(quoted).join(" OR ")
+    const either = (word: string): string => [word, kept?.get(word) ?? []].flat().map(quote).join(" OR ")
     const match = long.map((word) => `(${either(word)})`).join(" AND ")
     const own = `select 1 from ${quote(table.name)} own where own.${key} = ${search}.rowid and own.deleted_at is null`
     const there = table.soft_delete ? ` and exists (${own})` : ""

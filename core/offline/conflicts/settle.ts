@@ -1,6 +1,6 @@
 /** Resolves a conflict by changing the command or its order and recording it again, or by waiting for the goods. */
 import type { Fields, JsonObject } from "../../kernel/index.ts"
-import { type AskFacts, canBeReduced, type Given, type Refused, shortLines } from "./short-lines.ts"
+import { type AskFacts, canBeReduced, type Given, type Refused, refused, shortLines } from "./short-lines.ts"
 
 export interface HireDates {
   readonly starts_at: string
@@ -16,7 +16,6 @@ interface SettleParts {
   /** Drops the command. */
   readonly drop: () => void
 }
-const refusal = (message: string): Given => ({ status: 422, body: { message } })
 
 /** Changes the refused command, or the order by commands of their own, and retries it; `waitlist` drops it. */
 export const settleByOrder = async (parts: SettleParts, command: Refused, how: OrderChange): Promise<Given> => {
@@ -30,7 +29,7 @@ export const settleByOrder = async (parts: SettleParts, command: Refused, how: O
     })
   const id = Number(command.params["id"])
   if (!command.name.startsWith("opportunities.") || !Number.isInteger(id))
-    return refusal("This command is about no order: --set, --edit or --amend change what it asks for.")
+    return refused("This command is about no order: --set, --edit or --amend change what it asks for.")
   const path = `/api/v1/opportunities/${id}`
   if ("waitlist" in how) {
     const waits = await parts.ask({
@@ -53,10 +52,10 @@ export const settleByOrder = async (parts: SettleParts, command: Refused, how: O
 const reduced = async (parts: SettleParts, path: string, id: number, to: number | "free"): Promise<Given> => {
   const { lines } = await shortLines(parts.ask, id)
   if (to !== "free" && lines.length > 1)
-    return refusal(`${lines.length} lines are short: --reduce-to free asks for what is free of each.`)
+    return refused(`${lines.length} lines are short: --reduce-to free asks for what is free of each.`)
   for (const one of lines) {
     if (to === "free" && !canBeReduced(one))
-      return refusal(`Nothing of ${one.product_name} is free; take it out or move the dates.`)
+      return refused(`Nothing of ${one.product_name} is free; take it out or move the dates.`)
     const quantity = to === "free" ? one.quantity : to
     const line = { path: `${path}/items/${one.opportunity_item_id}`, query: [] }
     const less = await parts.ask(

@@ -188,7 +188,7 @@ export const isInService = async (ask: AskFacts, { unit }: Damage): Promise<bool
   const { stock_level: level } = objectOf(await ask({ method: "GET", path, query: [], body: undefined }))
   return level !== undefined && isJsonObject(level) && level["service_state"] === "in_service"
 }
-const refused = (message: string): Given => ({ status: 422, body: { message } })
+export const refused = (message: string): Given => ({ status: 422, body: { message } })
 
 // Resolutions for invoices that bill more of an opportunity than is left.
 

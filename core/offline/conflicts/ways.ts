@@ -201,5 +201,5 @@ const nextWindow = async (
   return undefined
 }
 
-const listed = (names: ReadonlyArray<string>): string =>
+export const listed = (names: ReadonlyArray<string>): string =>
   names.length <= 4 ? names.join(", ") : `${names.slice(0, 4).join(", ")} and more`

@@ -2,7 +2,7 @@
  * How recorded commands are undone by further commands (rules/undo 3). A compensation is a pure function of the command
  * and its changes; it returns requests by endpoint name, or the reason why there are none.
  */
-import { isJsonObject, sameJson } from "../../kernel/index.ts"
+import { currencyColumn, isJsonObject, sameJson } from "../../kernel/index.ts"
 import type { Catalogue, Endpoint, Field, Fields, Json, JsonObject } from "../../kernel/index.ts"
 
 /** A row that the command changed, as the device remembers it. */
@@ -129,15 +129,13 @@ const isRows = ({ type }: Field): boolean => type.kind === "list" && type.of.typ
 const currenciesBeside = (fields: Fields, shown: JsonObject, names: ReadonlyArray<string>): JsonObject =>
   Object.fromEntries(
     names.flatMap((name) => {
-      const currency = currencyOf(fields[name])
+      const currency = currencyColumn(fields[name])
       const value = currency === undefined ? undefined : shown[currency]
       return currency === undefined || fields[currency] === undefined || value === undefined || value === null
         ? []
         : [[currency, value] as const]
     })
   )
-const currencyOf = (field: Field | undefined): string | undefined =>
-  field?.type.kind === "money" ? field.type.currency : undefined
 
 /** Undoes an update by the same update with the earlier values, unless somebody else set them since. */
 export const backToBefore: Compensation = (done) => {

@@ -1,7 +1,7 @@
 /** Strategies and periods of the rate engine, counting of units, and modifiers (rules/rates 1, 4.1, 4.4, 4.5). */
 import { timesMoney } from "../../values/money.ts"
 import { Result } from "effect"
-import { isJsonObject, type FieldErrors, type Json, type JsonObject } from "../../kernel/index.ts"
+import { objectsIn, type FieldErrors, type Json, type JsonObject } from "../../kernel/index.ts"
 import {
   DAY_MINUTES,
   DAY_MS,
@@ -283,7 +283,7 @@ interface Change {
  * equal text share a line.
  */
 const applyMultiplier = (config: JsonObject, calculation: RateCalculation): Change => {
-  const tiers = rows(config["tiers"]).map((row) => decimalOr(row["multiplier"], "1.0"))
+  const tiers = objectsIn(config["tiers"]).map((row) => decimalOr(row["multiplier"], "1.0"))
   const lines = multiplierRuns(tiers, calculation.units).map(({ from, multiplier, to }): CalculatedLine => {
     const unit_price = timesMoney(calculation.unit_price, multiplier)
     return { from, to, multiplier, unit_price, total: unit_price * BigInt(to - from + 1) }
@@ -319,7 +319,7 @@ const multiplierRuns = (tiers: ReadonlyArray<string>, units: number): ReadonlyAr
 
 /** Factor of the first range that contains the quantity, in list order; undefined if none does. */
 export const factorFor = (config: JsonObject, quantity: number): string | undefined => {
-  const range = rows(config["ranges"]).find(
+  const range = objectsIn(config["ranges"]).find(
     (row) => quantity >= integerOr(row["from"], 1) && quantity <= integerOr(row["to"], Number.POSITIVE_INFINITY)
   )
   return range === undefined ? undefined : decimalOr(range["factor"], "1.0")
@@ -336,7 +336,5 @@ const applyFactor = (config: JsonObject, calculation: RateCalculation): Change =
   }
 }
 
-const rows = (value: Json | undefined): ReadonlyArray<JsonObject> =>
-  Array.isArray(value) ? value.filter(isJsonObject) : []
 const decimalOr = (value: Json | undefined, fallback: string): string =>
   typeof value === "string" ? value : typeof value === "number" ? String(value) : fallback

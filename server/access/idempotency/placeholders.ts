@@ -1,6 +1,6 @@
 /** Builds an answer of an endpoint's schema from placeholders, for stored answers whose rows are gone. */
 import type { Part } from "../../../core/kernel/lists/answer-schema.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/index.ts"
+import { isJsonObject, objectsIn, type Json, type JsonObject } from "../../../core/kernel/index.ts"
 import { exampleOf } from "../../http/examples.ts"
 import { jsonSchemas } from "../../http/json-schema.ts"
 
@@ -20,7 +20,7 @@ export const placeholdersOf = (answer: Part, id: Json | undefined): Json => {
 const placeholderOf = (schema: JsonObject, schemas: { readonly [name: string]: JsonObject }): Json => {
   const { $ref: ref, anyOf, enum: values, format, pattern, properties, required, type } = schema
   if (typeof ref === "string") return placeholderOf(schemas[ref.slice(ref.lastIndexOf("/") + 1)] ?? {}, schemas)
-  const either = Array.isArray(anyOf) ? anyOf.filter(isJsonObject) : []
+  const either = objectsIn(anyOf)
   if ([type].flat().includes("null") || either.some((one) => one["type"] === "null")) return null
   if (either[0] !== undefined) return placeholderOf(either[0], schemas)
   if (Array.isArray(values)) return values[0] ?? null

@@ -1,5 +1,6 @@
 /** All kinds of events for webhooks. */
-import { boolean, decimal, integer, isJsonObject, list, text, type JsonObject } from "../../../core/kernel/index.ts"
+import { boolean, decimal, integer, isJsonObject, list, objectsIn, text } from "../../../core/kernel/index.ts"
+import type { JsonObject } from "../../../core/kernel/index.ts"
 import { idOnly, lean, merged, settingValues, type WebhookKind, type WebhookKinds, wholeRow } from "./payloads.ts"
 import { documentGenerated } from "../../../core/documents/schema.ts"
 import { pdf_generated } from "./fan-out.ts"
@@ -143,7 +144,7 @@ const receiptOf = ({ lines, receipt }: JsonObject): JsonObject => {
     received_at: received_at ?? "",
     reference: reference ?? null,
     notes: notes ?? null,
-    lines: (Array.isArray(lines) ? lines.filter(isJsonObject) : []).map((line) => ({
+    lines: objectsIn(lines).map((line) => ({
       id: line["id"] ?? 0,
       item_id: line["item_id"] ?? 0,
       quantity: line["quantity"] ?? "0.00",

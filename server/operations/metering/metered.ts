@@ -306,7 +306,7 @@ const inOrder = (a: HourSum, b: HourSum): number =>
   a.personal_access_token_id - b.personal_access_token_id ||
   compare(a.route_name, b.route_name) ||
   a.status_code - b.status_code
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+export const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 /** Units of these sums by month (`2026-11`) and token id. */
 export const monthSums = (sums: ReadonlyArray<HourSum>): ReadonlyMap<string, ReadonlyMap<number, number>> => {

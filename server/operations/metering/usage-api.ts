@@ -5,7 +5,7 @@ import { Shown, Store, streamOf, text } from "../../../core/kernel/index.ts"
 import type { Catalogue, Failure, FieldErrors, Input, JsonObject, SharedDraft } from "../../../core/kernel/index.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { tokenChanged, tokenIssued, tokens } from "../../access/tokens/issue.ts"
-import { hour_millis, metering_channels, type MeteringChannel, sent_route } from "./metered.ts"
+import { compare, hour_millis, metering_channels, type MeteringChannel, sent_route } from "./metered.ts"
 import { cellsFor, csvRow } from "../../../core/values/csv.ts"
 import { randomUUID } from "node:crypto"
 import { keepDownload } from "../../files/downloads.ts"
@@ -167,7 +167,6 @@ const inOrder = (dimension: Dimension) => (a: UsageRow, b: UsageRow) =>
   dimension === "day"
     ? compare(a.key, b.key)
     : b.weighted_units - a.weighted_units || b.request_count - a.request_count || compare(a.key, b.key)
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 /** Usage in a window: sorted rows by the dimension, and totals. `now_millis` decides which logs are still kept. */
 export const usageOf = Effect.fnUntraced(function* (

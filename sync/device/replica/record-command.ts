@@ -3,10 +3,10 @@
  * answer.
  */
 import { Clock, Effect } from "effect"
-import { baseCurrency, bodyOf, CommandRuntime, isJsonObject, operationOf } from "../../../core/kernel/index.ts"
+import { baseCurrency, bodyOf, CommandRuntime, currencyColumn, isJsonObject } from "../../../core/kernel/index.ts"
 import { readFields, Rejection, rememberingRows, render, sameJson, statusOf } from "../../../core/kernel/index.ts"
-import { Store, unremembered, viewContext, wholeNumberOf } from "../../../core/kernel/index.ts"
-import type { AnyRow, Catalogue, Endpoint, EndpointCall, Failure, Field } from "../../../core/kernel/index.ts"
+import { operationOf, Store, unremembered, viewContext, wholeNumberOf } from "../../../core/kernel/index.ts"
+import type { AnyRow, Catalogue, Endpoint, EndpointCall, Failure } from "../../../core/kernel/index.ts"
 import type { Json, JsonObject, Outcome, Settings, Table } from "../../../core/kernel/index.ts"
 import { type Image, refuseWhileMissing, saveLastRun } from "../outbox/replica-tables.ts"
 import { instantOf } from "../../../core/values/time.ts"
@@ -95,7 +95,7 @@ const changedFields = Effect.fnUntraced(function* (
     if (group.some((field) => changed.has(field))) for (const field of group) changed.add(field)
   // An amount is sent with its currency, as it would otherwise be read in another one.
   for (const field of changed) {
-    const currency = currencyOf(fields[field])
+    const currency = currencyColumn(fields[field])
     if (currency !== undefined) changed.add(currency)
   }
   const kept: { [field: string]: Json } = Object.fromEntries(
@@ -140,8 +140,6 @@ const isUnchanged = (table: Table, row: AnyRow, field: string, value: Json | und
   value !== undefined &&
   table.columns[field] !== undefined &&
   sameJson(value, row[field] ?? null)
-const currencyOf = (field: Field | undefined): string | undefined =>
-  field?.type.kind === "money" ? field.type.currency : undefined
 
 /** Settings that differ or are unknown here (secrets); undefined if none does. */
 const changedSettings = (settings: Settings, group: string, body: JsonObject): JsonObject | undefined => {

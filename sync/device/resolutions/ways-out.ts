@@ -13,7 +13,7 @@ import type { OutboxCommand } from "../outbox/rows.ts"
 import type { Outbox } from "../outbox/outbox.ts"
 import { rowsOf } from "../replica/lost-rows.ts"
 import type { About, Refused } from "../../../core/offline/conflicts/short-lines.ts"
-import { type AskFacts, tradeWays } from "../../../core/offline/conflicts/ways.ts"
+import { type AskFacts, listed, tradeWays } from "../../../core/offline/conflicts/ways.ts"
 import { referencesOfCommand } from "../outbox/references.ts"
 
 // Splits a refused command into a part that is now accepted and the rest, by the field its endpoint declares
@@ -260,8 +260,6 @@ const numbersFree = async (
 
 /** Quotes a text as one word of a shell command. */
 const word = (text: string): string => (/^[\w.,:=/+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
-const listed = (names: ReadonlyArray<string>): string =>
-  names.length <= 4 ? names.join(", ") : `${names.slice(0, 4).join(", ")} and more`
 
 /** Description of a request's effect; undefined if the endpoint does not exist. `now`: an instant. */
 export const wishOfRequest = (

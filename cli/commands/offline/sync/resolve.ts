@@ -1,5 +1,6 @@
 /** `sync resolve`: resolves a conflict by flags, or by prompts on a terminal. */
-import { isJsonObject, parseJson, type Fields, type Json, type JsonObject } from "../../../../core/kernel/index.ts"
+import { capitalised, isJsonObject, parseJson } from "../../../../core/kernel/index.ts"
+import type { Fields, Json, JsonObject } from "../../../../core/kernel/index.ts"
 import type { Conflict, Device, ResolutionRequest, ResolutionResult } from "../../../../sync/device/device.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
@@ -241,7 +242,6 @@ const settingOf = (command: string): string =>
   command.slice(command.indexOf("--set ") + "--set ".length).replace(/^'|'$/g, "")
 
 const questions = { retry: "Record it again as it is", amend: "Change it in an editor", drop: "Give it up" } as const
-const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 /** Asks on a terminal for one of the possible resolutions. */
 const chosen = async (
   context: CommandContext,
@@ -258,7 +258,8 @@ const chosen = async (
   const zone = context.terminal.zoneOf?.({ store_id: conflict.about?.order?.store_id ?? null })
   const offered =
     conflict.ways_out?.map(({ command, way, says }) => ({
-      name: way === "amend" && command.includes("FIELD=VALUE") ? questions.amend : sentence(sentenceText(says, zone)),
+      name:
+        way === "amend" && command.includes("FIELD=VALUE") ? questions.amend : capitalised(sentenceText(says, zone)),
       value: way === "amend" && !command.includes("FIELD=VALUE") ? ("set" as const) : way
     })) ?? (["retry", "amend", "drop"] as const).map((way) => ({ name: questions[way], value: way }))
   const way = await choose("What is to be done?", [...offered, { name: "Leave it for now", value: "leave" as const }])
