@@ -83,7 +83,7 @@ export const document_statuses = {
   voided: "Voided",
   failed: "Failed"
 } as const
-const labelsOf = (types: typeof document_types) => mapValues(types, ({ name }) => name)
+const type_labels = mapValues(document_types, ({ name }) => name)
 const seen = { all_columns: ["documents.*"] } as const
 
 export const documents = table(
@@ -91,7 +91,7 @@ export const documents = table(
   {
     /** Null until numbered by a server. */
     document_number: text({ nullable: true, computed: true, max: 80, search: true }),
-    document_type: choice(labelsOf(document_types), { create_only: true, any_case: true }),
+    document_type: choice(type_labels, { create_only: true, any_case: true }),
     status: choice(document_statuses, { computed: true, default: "pending" }),
     documentable_type: choice(documentable_types, { create_only: true, any_case: true }),
     documentable_id: integer({
@@ -183,7 +183,7 @@ export const document_links = table(
   {
     document_id: documentId(),
     /** Type of the document, which decides who may see the link. */
-    document_type: choice(labelsOf(document_types), { computed: true, hidden: true }),
+    document_type: choice(type_labels, { computed: true, hidden: true }),
     token: text({ computed: true, max: 64 }),
     expires_at: timestamp({ nullable: true }),
     /** Whether a PIN is required. Its hash is kept outside the journal; if that is lost, the link stays closed. */
@@ -237,7 +237,7 @@ export type DocumentAcceptanceRow = RowOf<typeof document_acceptances>
 
 export const layoutFields = {
   store_id: ref("stores", { nullable: true, on_null: "clear", on_delete: "delete" }),
-  document_type: choice(labelsOf(document_types), { nullable: true, on_null: "clear", any_case: true }),
+  document_type: choice(type_labels, { nullable: true, on_null: "clear", any_case: true }),
   logo_attachment_id: ref("attachments", { nullable: true, on_null: "clear", on_delete: "clear" }),
   /** Colour of headings and rules, as `#rrggbb`. */
   accent: text({ nullable: true, max: 7, on_null: "clear" }),

@@ -1,7 +1,7 @@
 /** `invoices`: shows invoices, records payments and refunds, and credits; other verbs are derived from the API. */
 import type { Command } from "commander"
 import { scaleOf } from "../../../core/values/money.ts"
-import { type Flags, listFlag, repeatable, textFlag, verb } from "../../context/program.ts"
+import { type CommandAction, type Flags, listFlag, repeatable, textFlag, verb } from "../../context/program.ts"
 import type { Json, JsonObject } from "../../../core/kernel/index.ts"
 import { exact, formatDecimal } from "../../../core/values/decimal.ts"
 import { type Row, rowIn } from "../../base/answers.ts"
@@ -20,7 +20,7 @@ export const declare = (program: Command): void => {
     about: "Show an invoice with its rows, creditable amounts and payments",
     "<invoice>": "invoice, by id or number",
     "--include <a,b>": "related records to include, with --json",
-    run: async (context, [named = ""], flags) => showInvoice(context, named, flags)
+    run: showInvoice
   })
   const moved = {
     "--method <method>": "cash, card, bank_transfer, cheque, direct_debit or other",
@@ -50,7 +50,7 @@ export const declare = (program: Command): void => {
     "--amount <amount>": "amount including tax, spread over the rows",
     "--reason <text>": "reason, printed on the credit note",
     "--notes <text>": "notes on the credit note",
-    run: async (context, [named = ""], flags) => creditInvoice(context, named, flags)
+    run: creditInvoice
   })
 }
 
@@ -98,7 +98,7 @@ const recordMoney = async (
   )
 }
 
-const creditInvoice = async (context: CommandContext, named: string, flags: Flags): Promise<void> => {
+const creditInvoice: CommandAction = async (context, [named = ""], flags) => {
   const lines = listFlag(flags, "line")
   const amount = textFlag(flags, "amount")
   if (lines.length > 0 && amount !== undefined)
@@ -144,7 +144,7 @@ const invoicePath = async (context: CommandContext, named: string): Promise<stri
 const rowsOfInvoice = (invoice: Row<"invoice">) => invoice.items ?? []
 
 const invoice_includes = ["member", "store", "items", "payments", "credit_notes", "credit_notes.items"]
-const showInvoice = async (context: CommandContext, named: string, flags: Flags): Promise<void> => {
+const showInvoice: CommandAction = async (context, [named = ""], flags) => {
   const path = await invoicePath(context, named)
   const wanted = textFlag(flags, "include")
   if (context.options.json === true)

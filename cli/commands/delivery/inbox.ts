@@ -22,7 +22,7 @@ export const declare = (program: Command): void => {
     "--type <type>": "only this type, such as invoice.overdue",
     "--limit <n>": "notifications to show, newest first (default: 20)",
     "--watch": "print notifications as they arrive, until stopped",
-    run: async (context, _args, flags) => showInbox(context, flags)
+    run: showInbox
   })
   // `inbox read` has its own --all.
   inbox.enablePositionalOptions()
@@ -33,11 +33,7 @@ export const declare = (program: Command): void => {
     run: markRead
   })
   verb(inbox, "unread", { about: "Mark notifications as unread", "<ids...>": "ids from the list", run: markUnread })
-  verb(inbox, "show", {
-    about: "Show a notification in full",
-    "<id>": "id from the list",
-    run: async (context, [id = ""]) => showOne(context, id)
-  })
+  verb(inbox, "show", { about: "Show a notification in full", "<id>": "id from the list", run: showOne })
 }
 
 /** Units for `ageText` in milliseconds, largest first. */
@@ -115,7 +111,7 @@ const typeOf = (flags: Flags): string | undefined => {
   return type
 }
 
-const showInbox = async (context: CommandContext, flags: Flags): Promise<number | void> => {
+const showInbox: CommandAction = async (context, _args, flags) => {
   if (flags.watch === true) return watchInbox(context, typeOf(flags))
   const wanted = wantedBy(flags)
   const answered = await answerOf(context, wanted)
@@ -271,7 +267,7 @@ const markEach = async (
   context.note(ids.length === 1 ? `Marked as ${mark}.` : `Marked ${ids.length} as ${mark}.`)
 }
 
-const showOne = async (context: CommandContext, given: string): Promise<void> => {
+const showOne: CommandAction = async (context, [given = ""]) => {
   const id = idOf(given)
   needsServer(context)
   const row = rowIn((await asked(context, "GET", `${notifications_path}/${id}`)).body, "notification")

@@ -25,7 +25,7 @@ export const declare = (program: Command): void => {
   verb(notifications, "preferences", {
     about: "Show your notification preferences by type and channel",
     "--member <member>": "another member, by id or name",
-    run: async (context, _args, flags) => showPreferences(context, flags)
+    run: showPreferences
   })
   verb(notifications, "settings", {
     about: "Show the company's notification defaults",
@@ -154,6 +154,6 @@ const show = async (context: CommandContext, path: string, list: List): Promise<
   if (context.options.json === true) context.printJson(body)
   else context.print(listText(context, list, rowsIn(body, list)))
 }
-const showPreferences = async (context: CommandContext, flags: Flags): Promise<void> =>
+const showPreferences: CommandAction = async (context, _args, flags) =>
   show(context, await preferencesPath(context, textFlag(flags, "member")), "notification_preferences")
 const showSettings = (context: CommandContext): Promise<void> => show(context, settings_path, "notification_settings")

@@ -2,7 +2,7 @@
 import type { Command } from "commander"
 import { attachmentsSlice } from "../../../core/office/attachments/api.ts"
 import { addFixedOptions } from "../../derived/command.ts"
-import { type Flags, textFlag, verb, withAction } from "../../context/program.ts"
+import { type CommandAction, type Flags, textFlag, verb, withAction } from "../../context/program.ts"
 import { readFile } from "node:fs/promises"
 import { rowIn } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"
@@ -20,7 +20,7 @@ export const declare = (program: Command): void => {
     about: "Download an attached file and verify its checksum",
     "<attachment>": "attachment id",
     "-o, --output <file>": "output file (default: its own name, in this folder); - for standard output",
-    run: async (context, [id = ""], flags) => getAttachment(context, id, flags)
+    run: getAttachment
   })
   const list = attachments
     .command("list")
@@ -38,7 +38,7 @@ interface Fetched {
   readonly from: "here" | "server"
 }
 
-const getAttachment = async (context: CommandContext, id: string, flags: Flags): Promise<void> => {
+const getAttachment: CommandAction = async (context, [id = ""], flags) => {
   if (!looksLikeId(id)) throw usageError(`${JSON.stringify(id)} is no id.`, "flightcase attachments list shows them.")
   const { content, from, name } = await fetched(context, id)
   const given = textFlag(flags, "output")

@@ -3,7 +3,8 @@
  * that a file equals a document byte for byte; the verbs derived from the API are added.
  */
 import type { Command } from "commander"
-import { type Flags, listFlag, repeatable, required, textFlag, verb } from "../../context/program.ts"
+import { listFlag, repeatable, required, textFlag, verb } from "../../context/program.ts"
+import type { CommandAction, Flags } from "../../context/program.ts"
 import { setTimeout } from "node:timers/promises"
 import { isJsonObject, type JsonObject } from "../../../core/kernel/index.ts"
 import { objectBody, type Row, rowIn, rowsIn } from "../../base/answers.ts"
@@ -48,12 +49,12 @@ export const declare = (program: Command): void => {
     "<document>": "document, by number or id",
     "--certificate": "include the acceptance certificate",
     "-o, --output <file>": "output file (default: its own name, in this folder); - for standard output",
-    run: async (context, [named = ""], flags) => getDocument(context, named, flags)
+    run: getDocument
   })
   verb(documents, "verify", {
     about: "Identify a PDF's document and who accepted it; offline, from the replica",
     "<file>": "PDF to identify",
-    run: async (context, [file = ""]) => verifyFile(context, file)
+    run: verifyFile
   }).addHelpText("after", "\nExit 0: it is the document, unchanged and not voided. 1: it is not, or it was voided.")
 }
 
@@ -149,7 +150,7 @@ const batchDone = async (context: CommandContext, job_id: string, total: number)
     })
 }
 
-const getDocument = async (context: CommandContext, named: string, flags: Flags): Promise<void> => {
+const getDocument: CommandAction = async (context, [named = ""], flags) => {
   if (context.offline)
     throw new CliError(exit_codes.network, "The PDF is on the server, and --offline forbids to ask it.", {
       way_out: "Leave out --offline when there is a network; papers of the warehouse: flightcase orders print."
@@ -223,7 +224,7 @@ const document_keys = [
 ] as const
 const times = ["generated_at", "finalised_at", "voided_at", "void_reason"] as const
 
-const verifyFile = async (context: CommandContext, path: string): Promise<number> => {
+const verifyFile: CommandAction = async (context, [path = ""]) => {
   const { name, sha256 } = await localFile(path)
   const asking = { method: "POST", path: "/api/v1/documents/verify", body: { sha256 } }
   const here = await context.ask(asking)

@@ -1,6 +1,6 @@
 /** `usage`: API calls and their weight by token, endpoint, resource, day or status; always from the server. */
 import type { Command } from "commander"
-import { type Flags, listFlag, repeatable, textFlag, verb } from "../../context/program.ts"
+import { type CommandAction, type Flags, listFlag, repeatable, textFlag, verb } from "../../context/program.ts"
 import type { Json, Query } from "../../../core/kernel/index.ts"
 import { decodeAnswer, decoderOf, objectBody, rowsIn } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"
@@ -28,13 +28,13 @@ export const declare = (program: Command): void => {
   const usage = verb(program, "usage", {
     about: "API usage by token, endpoint, resource, day or status",
     ...window_flags,
-    run: async (context, _args, flags) => showUsage(context, flags)
+    run: showUsage
   })
   verb(usage, "export", {
     about: "Export usage as a CSV file",
     ...window_flags,
     "-o, --output <file>": "output file (default: its own name, in this folder); - for standard output",
-    run: async (context, _args, flags) => exportUsage(context, flags)
+    run: exportUsage
   })
   verb(usage, "logs", {
     about: "List single calls, newest first",
@@ -49,7 +49,7 @@ export const declare = (program: Command): void => {
     "--page <number>": "page number, from 1",
     "--per-page <number>": "rows per page, at most 100",
     "--all": "fetch all pages",
-    run: async (context, _args, flags) => showLogs(context, flags)
+    run: showLogs
   })
 }
 
@@ -160,7 +160,7 @@ const usage = decoderOf(() =>
 type Usage = ReturnType<typeof usage>
 type Row = Usage["usage"][number]
 
-const showUsage = async (context: CommandContext, flags: Flags): Promise<void> => {
+const showUsage: CommandAction = async (context, _args, flags) => {
   const query = await usageQuery(context, flags)
   const by_day = query.filter(([name]) => name !== "dimension")
   // Days are printed above the table only on a terminal. They are requested first: this request counts, too, and no day
@@ -276,7 +276,7 @@ const logs_path = "/api/v1/request_logs"
 /** Milliseconds up to the end of a second, as windows include a day's last one. */
 const last_millis = 999
 
-const showLogs = async (context: CommandContext, flags: Flags): Promise<void> => {
+const showLogs: CommandAction = async (context, _args, flags) => {
   atServer(context)
   const { refuseUnknownParts } = await import("../../base/ignored.ts")
   await refuseUnknownParts(listFlag(flags, "q").map(queryPart), "request_logs", [])
@@ -307,7 +307,7 @@ const timeOf = (flags: Flags, name: "from" | "to"): string | undefined => {
   return new Date(Date.parse(at) + (name === "to" && day !== undefined ? last_millis : 0)).toISOString()
 }
 
-const exportUsage = async (context: CommandContext, flags: Flags): Promise<void> => {
+const exportUsage: CommandAction = async (context, _args, flags) => {
   const given = textFlag(flags, "output")
   const query = await usageQuery(context, flags)
   const job_id = String(objectBody(await askServer(context, "/api/v1/usage/export", query)).job_id)

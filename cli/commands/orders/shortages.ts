@@ -8,7 +8,7 @@ import type { CommandContext } from "../../context/context.ts"
 import { looksLikeId, resolveStore } from "../../context/resolve-id.ts"
 import { allRows } from "../../context/pages.ts"
 import { printAnswer } from "../../context/print.ts"
-import { type Flags, textFlag, verb } from "../../context/program.ts"
+import { type CommandAction, type Flags, textFlag, verb } from "../../context/program.ts"
 import { parseDay } from "../../base/parse-time.ts"
 import { opportunityPath, tellToReplace } from "./shared/show.ts"
 import type { QueryResult } from "../../../sync/device/device.ts"
@@ -79,7 +79,7 @@ export const declare = (program: Command): void => {
   verb(command, "waiting", {
     about: "List an order's waiting lines with their queue positions, or all waiting lines",
     "[order]": "order, by id or number",
-    run: async (context, [order]) => showWaiting(context, order)
+    run: showWaiting
   })
   verb(command, "wait", {
     about: "Put a short line on the waiting list, or all of an order",
@@ -127,7 +127,7 @@ const listed = (body: Json | undefined): QueryResult => {
   return { status: 200, body: { waiting, meta: unpagedMeta(waiting.length) } }
 }
 
-const showWaiting = async (context: CommandContext, order: string | undefined): Promise<void> => {
+const showWaiting: CommandAction = async (context, [order]) => {
   if (order !== undefined) {
     const path = `${await opportunityPath(context, order)}/shortages`
     return printAnswer(context, listed(await context.read(path)))

@@ -1,6 +1,6 @@
 /** `users`: inviting users and sending login codes; the verbs derived from the API are added. */
 import type { Command } from "commander"
-import { type Flags, repeatable, required, verb } from "../../context/program.ts"
+import { type CommandAction, repeatable, required, verb } from "../../context/program.ts"
 import { Schema } from "effect"
 import type { Query } from "../../../core/kernel/index.ts"
 import { decodeAnswer, decoderOf, rowIn, rowsIn } from "../../base/answers.ts"
@@ -18,13 +18,13 @@ export const declare = (program: Command): void => {
     "--name <name>": required("name of the user"),
     "--role <role>": repeatable("role, by name or id; repeatable"),
     "--no-send": "create the account without sending mail",
-    run: async (context, [email = ""], flags) => inviteUser(context, email, flags)
+    run: inviteUser
   })
   verb(users, "reset-password", {
     about: "Mail a user a new login code",
     "<user>": "user, by id, e-mail address or name",
     "--end-sessions": "revoke their tokens and those of their devices",
-    run: async (context, [named = ""], flags) => resetAccess(context, named, flags)
+    run: resetAccess
   })
 }
 
@@ -40,7 +40,7 @@ const reset = decoderOf(() =>
 )
 
 /** Invites a user at the server, which mails at once; with --offline records it here, for the next sync to send. */
-const inviteUser = async (context: CommandContext, email: string, flags: Flags): Promise<void> => {
+const inviteUser: CommandAction = async (context, [email = ""], flags) => {
   const { name, role = [], send } = flags
   const body = {
     name: String(name),
@@ -67,7 +67,7 @@ export const codeText = async (context: CommandContext, name: string, code: stri
   `No mail server is set: pass this on to ${name}; it opens the account once, within seven days:\n` +
   `  flightcase login ${(await context.server()).url} --code ${code}`
 
-const resetAccess = async (context: CommandContext, named: string, flags: Flags): Promise<void> => {
+const resetAccess: CommandAction = async (context, [named = ""], flags) => {
   const id = await userNamed(context, named)
   const body = { end_sessions: flags.endSessions === true }
   const answer = await context.askServer({ method: "POST", path: `/api/v1/users/${id}/reset_password`, body })

@@ -8,7 +8,7 @@ import { type Row, rowIn } from "../../base/answers.ts"
 import { countedCode, scanAll, type ScanResult } from "../../context/codes.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes } from "../../base/exit-codes.ts"
-import { type Flags, textFlag, verb } from "../../context/program.ts"
+import { type CommandAction, textFlag, verb } from "../../context/program.ts"
 import { findIdByName, resolveId } from "../../context/resolve-id.ts"
 
 const serialised = 2
@@ -115,7 +115,7 @@ class Dock {
   }
 }
 
-const receiveGoods = async (context: CommandContext, named: string, flags: Flags): Promise<number> => {
+const receiveGoods: CommandAction = async (context, [named = ""], flags) => {
   const path = `/api/v1/purchase_orders/${await resolveId(context, "purchase_orders", named)}`
   const reference = textFlag(flags, "reference")
   const dock = new Dock(context, path, reference === undefined ? {} : { reference })
@@ -139,6 +139,6 @@ export const declare = (program: Command): void => {
     "<purchase-order>": "purchase order, by id or number",
     "--file <file>": "read codes from this file",
     "--reference <text>": "reference of the supplier's delivery note",
-    run: async (context, [named = ""], flags) => receiveGoods(context, named, flags)
+    run: receiveGoods
   })
 }

@@ -9,7 +9,7 @@ import { eachOf } from "../../context/codes.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { idFlag, present, queryOf } from "../../context/pages.ts"
 import { notePending, printAnswer, printTable } from "../../context/print.ts"
-import { type Flags, oneOf, textFlag, verb } from "../../context/program.ts"
+import { type CommandAction, type Flags, oneOf, textFlag, verb } from "../../context/program.ts"
 import { resolveStore } from "../../context/resolve-id.ts"
 import { columnsNamed } from "../../output/table.ts"
 import { oneLine, styled } from "../../output/text.ts"
@@ -52,7 +52,7 @@ const totalsText = (take: Take): string => {
 }
 const words: { readonly [name: string]: string } = { elsewhere: "of another store", in_case: "in a case" }
 
-const start = async (context: CommandContext, flags: Flags): Promise<void> => {
+const start: CommandAction = async (context, _args, flags) => {
   const store = await resolveStore(context, textFlag(flags, "store"))
   const body = present({
     store_id: store.id,
@@ -150,7 +150,7 @@ const shownLines = (lines: Lines, flags: Flags): Lines =>
           on_close !== "nothing" || (status !== "found" && !(status === "out" && !is_counted))
       )
 
-const show = async (context: CommandContext, named: string | undefined, flags: Flags): Promise<void> => {
+const show: CommandAction = async (context, [named], flags) => {
   const chosen = await takeOf(context, named, flags)
   const take =
     chosen.stocktake_lines === undefined ? rowIn(await context.read(`${path}/${chosen.id}`), "stocktake") : chosen
@@ -212,7 +212,7 @@ const printCsv = (context: CommandContext, lines: Lines): void => {
   context.print([titles, ...rows].map(csvRow).join(""))
 }
 
-const close = async (context: CommandContext, named: string | undefined, flags: Flags): Promise<void> => {
+const close: CommandAction = async (context, [named], flags) => {
   const { id } = await takeOf(context, named, flags)
   const missing_as = textFlag(flags, "missing")
   const answer = await context.post(
@@ -229,7 +229,7 @@ const close = async (context: CommandContext, named: string | undefined, flags: 
   notePending(context, answer)
 }
 
-const cancel = async (context: CommandContext, named: string | undefined, flags: Flags): Promise<void> => {
+const cancel: CommandAction = async (context, [named], flags) => {
   const { id } = await takeOf(context, named, flags)
   const answer = await context.post(`${path}/${id}/cancel`)
   if (context.options.json === true || answer.events !== undefined) return printAnswer(context, answer)
@@ -248,7 +248,7 @@ export const declare = (program: Command): void => {
     "--store <store>": "store, by id or name (default: the default store)",
     "--group <group>": "product group with its subgroups, by id or name",
     "--notes <text>": "notes on the stocktake",
-    run: (context, _args, flags) => start(context, flags)
+    run: start
   })
   verb(count, "scan", {
     about: "Count units, sealed cases and bulk products (CABLE*7) by code; repeat as needed",
@@ -265,17 +265,13 @@ export const declare = (program: Command): void => {
     "--all": "show every line, not only differences",
     "--csv": "print the lines as CSV",
     "--html <file>": "write a page to print: a count sheet or, once closed, the report",
-    run: (context, [named], flags) => show(context, named, flags)
+    run: show
   })
   verb(count, "close", {
     about: "Close the count and record missing units, found units and bulk differences",
     ...open,
     "--missing <how>": oneOf("how to record missing units (default: lost)", ["lost", "written-off"]),
-    run: (context, [named], flags) => close(context, named, flags)
+    run: close
   })
-  verb(count, "cancel", {
-    about: "Cancel the count; stock stays as it is",
-    ...open,
-    run: (context, [named], flags) => cancel(context, named, flags)
-  })
+  verb(count, "cancel", { about: "Cancel the count; stock stays as it is", ...open, run: cancel })
 }

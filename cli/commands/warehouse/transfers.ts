@@ -7,7 +7,7 @@ import { formatIn } from "../../base/parse-time.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { idFlag, momentFlag, present } from "../../context/pages.ts"
 import { notePending, noteWarnings, printAnswer, printTable } from "../../context/print.ts"
-import { type Flags, required, textFlag, verb } from "../../context/program.ts"
+import { type CommandAction, type Flags, required, textFlag, verb } from "../../context/program.ts"
 import { looksLikeId, resolveStore } from "../../context/resolve-id.ts"
 import { columnsNamed } from "../../output/table.ts"
 import { oneLine } from "../../output/text.ts"
@@ -82,7 +82,7 @@ const step =
 /** A weight as people write it: `20.5`. */
 const kilos = (weight: string | null): string | null => (weight === null ? null : String(Number(weight)))
 const columns = columnsNamed(`code, name=GOODS, quantity, sent_quantity=SENT, received_quantity=ARRIVED, weight`)
-const show = async (context: CommandContext, named: string | undefined, flags: Flags): Promise<void> => {
+const show: CommandAction = async (context, [named], flags) => {
   const transfer = rowIn(await context.read(pathOf(named)), "transfer")
   const file = textFlag(flags, "html")
   if (file !== undefined) return drawNote(context, transfer, file)
@@ -173,6 +173,6 @@ export const declare = (program: Command): void => {
     about: "Show a transfer's goods and state",
     ...one,
     "--html <file>": "write a delivery note, with weights",
-    run: (context, [named], flags) => show(context, named, flags)
+    run: show
   })
 }

@@ -246,11 +246,10 @@ const payment = (paper: InvoicePaper, words: Words, money: Money): ReadonlyArray
 
 const inOrder = { order: ["sort_order", "id"] }
 
-/** Document options from settings, customer and store; `logo_sha256`: hash of the logo's content. */
+/** Document options from settings, customer and store. */
 export const paperOptions = Effect.fnUntraced(function* (
   { member_id, store_id }: { readonly member_id: number | null; readonly store_id: number | null },
-  settings: Settings,
-  logo_sha256: string | null = null
+  settings: Settings
 ): Store.Reads<PaperOptions> {
   const set = (key: string): string | null => settingText(settings, "invoicing", key).trim() || null
   const member = member_id === null ? undefined : yield* Store.get(members, member_id)
@@ -270,7 +269,7 @@ export const paperOptions = Effect.fnUntraced(function* (
     iban: set("iban"),
     bic: set("bic"),
     payment_link: set("payment_link"),
-    logo_sha256
+    logo_sha256: null
   }
 })
 

@@ -32,13 +32,13 @@ export interface Access {
 /**
  * Access of an area's five usual endpoints: abilities `rates:read|write`, permissions `rates.view|create|edit|delete`.
  */
-export const accessOf = (area: string, permission: string = area): Access => ({
+export const accessOf = (area: string): Access => ({
   read: `${area}:read`,
   write: `${area}:write`,
-  view: `${permission}.view`,
-  create: `${permission}.create`,
-  edit: `${permission}.edit`,
-  delete: `${permission}.delete`
+  view: `${area}.view`,
+  create: `${area}.create`,
+  edit: `${area}.edit`,
+  delete: `${area}.delete`
 })
 /** Access by two permissions: one to read, one for all writes. */
 export const viewManageAccess = (area: string, view: string | null, manage: string | null): Access => ({
@@ -116,7 +116,6 @@ interface CrudResourceDraft<T extends Table, F, B extends Fields, P extends stri
   /** Streams to lock, if a rule depends on more than the row itself. */
   readonly streams?: Streams
   readonly unpaged?: boolean
-  readonly list_where?: (input: Input) => { readonly [column: string]: string | number | boolean | null }
   /** Changes of other tables' rows when a row is deleted. */
   readonly on_delete?: WhenDeleted
   readonly weight?: number
@@ -267,10 +266,7 @@ const readEndpoints = <F extends Fields, X>(draft: Draft<F, X>, parts: CrudParts
           Effect.map(
             listOf(resource, input.query, viewContext(input), {
               unpaged: draft.unpaged ?? false,
-              where: {
-                ...(parent === undefined ? {} : { [parent.column]: parentId(parent, input) }),
-                ...draft.list_where?.(input)
-              }
+              where: parent === undefined ? {} : { [parent.column]: parentId(parent, input) }
             }),
             ok
           )

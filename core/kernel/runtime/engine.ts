@@ -304,16 +304,10 @@ const matchIn = (catalogue: Catalogue, method: string, path: string): Matched | 
 }
 
 /** Answers a read, or decides and records a write. */
-export const dispatch = (
-  call: EndpointCall,
-  command_metadata?: CommandMetadata
-): Effect.Effect<Answer, Failure, Store | CommandRuntime> =>
+export const dispatch = (call: EndpointCall): Effect.Effect<Answer, Failure, Store | CommandRuntime> =>
   call.endpoint.kind === "query"
     ? Effect.flatMap(answerQuery(call), (answered) => sayingIgnored(call.endpoint, call.request, answered))
-    : Effect.map(runCommand(call, command_metadata), ({ answer, result }: Outcome): Answer => ({
-        ...answer,
-        about: result
-      }))
+    : Effect.map(runCommand(call), ({ answer, result }: Outcome): Answer => ({ ...answer, about: result }))
 
 const answerQuery = Effect.fnUntraced(function* (call: EndpointCall): CommandRuntime.Reads<Answer> {
   const now = instantOf(yield* Clock.currentTimeMillis)

@@ -283,7 +283,7 @@ interface Change {
  * equal text share a line.
  */
 const applyMultiplier = (config: JsonObject, calculation: RateCalculation): Change => {
-  const tiers = objectsIn(config["tiers"]).map((row) => decimalOr(row["multiplier"], "1.0"))
+  const tiers = objectsIn(config["tiers"]).map((row) => decimalOrOne(row["multiplier"]))
   const lines = multiplierRuns(tiers, calculation.units).map(({ from, multiplier, to }): CalculatedLine => {
     const unit_price = timesMoney(calculation.unit_price, multiplier)
     return { from, to, multiplier, unit_price, total: unit_price * BigInt(to - from + 1) }
@@ -322,7 +322,7 @@ export const factorFor = (config: JsonObject, quantity: number): string | undefi
   const range = objectsIn(config["ranges"]).find(
     (row) => quantity >= integerOr(row["from"], 1) && quantity <= integerOr(row["to"], Number.POSITIVE_INFINITY)
   )
-  return range === undefined ? undefined : decimalOr(range["factor"], "1.0")
+  return range === undefined ? undefined : decimalOrOne(range["factor"])
 }
 
 /** Multiplies the subtotal by the factor for the quantity, 1.0 without a matching range. Lines do not change. */
@@ -336,5 +336,5 @@ const applyFactor = (config: JsonObject, calculation: RateCalculation): Change =
   }
 }
 
-const decimalOr = (value: Json | undefined, fallback: string): string =>
-  typeof value === "string" ? value : typeof value === "number" ? String(value) : fallback
+const decimalOrOne = (value: Json | undefined): string =>
+  typeof value === "string" ? value : typeof value === "number" ? String(value) : "1.0"

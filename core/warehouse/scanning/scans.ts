@@ -215,24 +215,17 @@ interface Scanned {
   readonly stock_level_id?: number | null
 }
 /** Locks the streams of scanned goods; called before facts are read. */
-const lockNamed = Effect.fnUntraced(function* (
-  named: Named | undefined,
-  more: ReadonlyArray<string>
-): Store.Reads<void> {
+const lockNamed = Effect.fnUntraced(function* (named: Named | undefined): Store.Reads<void> {
   const container = containerOf(named)
   const level_id = named?.kind === "unit" ? named.level.id : undefined
   yield* lockStreams([
-    ...more,
     ...(container === undefined ? [] : ["compositions", `container:${container.id}`]),
     ...(level_id === undefined ? [] : [`stock_level:${level_id}`])
   ])
 })
 
 /** Looks the code up and locks its goods; on Postgres then again, as they may have been packed or sent meanwhile. */
-const found = Effect.fnUntraced(function* (
-  { code, stock_level_id }: Scanned,
-  more: ReadonlyArray<string> = []
-): Store.Reads<Found> {
+const found = Effect.fnUntraced(function* ({ code, stock_level_id }: Scanned): Store.Reads<Found> {
   const look =
     stock_level_id == null
       ? lookUp(code ?? "")
@@ -240,7 +233,7 @@ const found = Effect.fnUntraced(function* (
         ? unitById(stock_level_id)
         : unitWith(stock_level_id, code)
   const first = yield* look
-  yield* lockNamed(first.named, more)
+  yield* lockNamed(first.named)
   return (yield* Store).dialect === "pg" && first.named !== undefined ? yield* look : first
 })
 

@@ -158,7 +158,7 @@ const teller =
         : `${at} ${oneLine(sentence(event, device))}\n`
     )
   }
-const counted = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`
+const counted = (count: number, one: string): string => `${count} ${count === 1 ? one : `${one}s`}`
 const sentence = (event: WatchEvent, device: Device): string => {
   switch (event.event) {
     case "started":

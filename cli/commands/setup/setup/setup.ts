@@ -7,7 +7,7 @@ import { shellWord } from "../../../../core/values/text.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
 import { standardInput } from "../../../base/input.ts"
 import { columnsNamed, tableText } from "../../../output/table.ts"
-import { type Flags, repeatable, textFlag, verb } from "../../../context/program.ts"
+import { type CommandAction, repeatable, textFlag, verb } from "../../../context/program.ts"
 import { example, type House, houseFrom, houseOfFlags, plainHouse, withFlags } from "./house.ts"
 import { type Present, presentAt, proposedBy, usualTax, withoutClassText } from "./present.ts"
 import type { SetupStep } from "./steps.ts"
@@ -47,11 +47,11 @@ export const declare = (program: Command): void => {
     "--short-numbers": "number documents like Q-0001; default on a new server",
     "--mail-from <address>": "sender address of mail",
     "--smtp <url>": "mail server, smtp://user:password@host:587",
-    run: (context, _args, flags) => setup(context, flags)
+    run: setup
   })
 }
 
-const setup = async (context: CommandContext, flags: Flags): Promise<void> => {
+const setup: CommandAction = async (context, _args, flags) => {
   if (flags.example === true) return context.print(`${JSON.stringify(example, null, 2)}\n`)
   const file = textFlag(flags, "file")
   const by_flags = houseOfFlags(flags)

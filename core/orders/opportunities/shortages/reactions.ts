@@ -155,11 +155,10 @@ const wantedOf = Effect.fnUntraced(function* (
 const placeOf = ({ product_id, store_id }: { readonly product_id: number; readonly store_id: number }): string =>
   `${product_id}/${store_id}`
 
-/** The snapshot with the demands of these sources replaced. `keyOf`: identifies a demand's source. */
+/** The snapshot with the demands of these sources replaced. */
 const withSources = (
   snapshot: AvailabilitySnapshot,
   sources: ReadonlySet<string>,
-  keyOf: (demand: Demand) => string,
   now: ReadonlyArray<Demand>
 ): AvailabilitySnapshot =>
   sources.size === 0
@@ -167,7 +166,8 @@ const withSources = (
     : withDemands(
         {
           ...snapshot,
-          demandsOf: (product_id) => snapshot.demandsOf(product_id).filter(({ demand }) => !sources.has(keyOf(demand)))
+          demandsOf: (product_id) =>
+            snapshot.demandsOf(product_id).filter(({ demand }) => !sources.has(sourceKey(demand)))
         },
         now
       )
@@ -188,7 +188,7 @@ const fewestFree = Effect.fnUntraced(function* (
     context
   )
   const now = new Map<number, AvailabilitySnapshot>(
-    [...snapshots].map(([id, snapshot]) => [id, withSources(snapshot, sources, sourceKey, after)])
+    [...snapshots].map(([id, snapshot]) => [id, withSources(snapshot, sources, after)])
   )
   return new Map(
     changes.flatMap((change) => {
@@ -277,8 +277,7 @@ const changedFlags = (
   const levels = moved.after.map(stockLevelOf)
   const after = new Map(
     [...snapshots].map(
-      ([id, snapshot]) =>
-        [id, withSources(withLevels(snapshot, levels, gone), demands.sources, sourceKey, demands.after)] as const
+      ([id, snapshot]) => [id, withSources(withLevels(snapshot, levels, gone), demands.sources, demands.after)] as const
     )
   )
   return loaded.flatMap(({ demands: stored, opportunity: before }) => {
