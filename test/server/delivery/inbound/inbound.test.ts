@@ -163,7 +163,7 @@ describe.each(engines)("inbound webhooks on %s", (engine: Engine) => {
     ])
   })
 
-  it("are answered 403 with an invalid signature, and are not stored", async () => {
+  it("are answered 403 with an invalid or old signature, 404 for an unknown source, and not stored", async () => {
     const before = await logs("bank")
     const body = payment("forged")
     for (const [at, headers] of [
@@ -268,7 +268,7 @@ describe.each(engines)("inbound webhooks on %s", (engine: Engine) => {
     await expect
       .poll(() => payments.filter(({ payment_id }) => payment_id === "farewell").length, { timeout: 20_000 })
       .toBe(1)
-    // Created again with a new secret, it still recognises earlier deliveries.
+    // Created again with a new secret, the source still recognises earlier deliveries.
     const again = await server.ask("/api/v1/inbound_sources", { json: { name: "other-bank", kind: "generic" } })
     sources.set("other-bank", again.body.inbound_source)
     expect((await send("other-bank", body, signed)).status).toBe(403)
@@ -276,7 +276,7 @@ describe.each(engines)("inbound webhooks on %s", (engine: Engine) => {
     expect(await logs("other-bank")).toHaveLength(1)
   })
 
-  it("lose their body after the retention time, and are still recognised as duplicates", async () => {
+  it("are deleted after the retention time; generic ones lose only their body, so that duplicates are known", async () => {
     const before = await server.run(Effect.flatMap(Store, (store) => store.find(inbound_deliveries, {})))
     expect(before.every(({ status }) => status !== "queued")).toBe(true)
     const due_at = new Date(Date.now() + (kept_days + 1) * 86_400_000).toISOString()

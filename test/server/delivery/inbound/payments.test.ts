@@ -66,7 +66,7 @@ describe("Stripe's events", () => {
     const told = await read(stripeCheckout, event("", { ...checkout, payment_status: "unpaid", payment_intent: null }))
     expect(told).toMatchObject({ is_paid: false, payment_id: checkout.id })
   })
-  it("are ignored if fields are missing or invalid", async () => {
+  it("are not read if fields are missing or invalid", async () => {
     for (const wrong of [
       {},
       { ...intent, amount_received: "2000" },

@@ -8,7 +8,7 @@ const hex = (key: string, text: string | Uint8Array): string => createHmac("sha2
 export const signedGeneric = (secret: string, body: string | Uint8Array): Headers => ({
   "x-signals-signature": hex(secret, body)
 })
-/** Signed by the library that senders use. */
+/** Signs with the library that senders use. */
 export const signedStandard = (secret: string, id: string, at_millis: number, body: string): Headers => ({
   "webhook-id": id,
   "webhook-timestamp": String(Math.floor(at_millis / 1_000)),

@@ -45,7 +45,7 @@ describe.each(both_engines)("jobs over the API on %s", (engine) => {
     expect(text).toContain(`flightcase_job_failures_total{kind="test.word",final="true"} 1\n`)
   })
 
-  it("are visible to their owner, and retried and deleted only by users who manage the system", async () => {
+  it("are visible to their owner, who can neither retry nor delete them, and hidden from other users", async () => {
     const [mine, other] = [await failed("mine", user_id), await failed("other")]
     const ids = async (as?: string) =>
       (await server.ask("/api/v1/system/jobs", as === undefined ? {} : { token: as })).body.jobs.map(({ id }) => id)
@@ -108,7 +108,7 @@ describe.each(both_engines)("jobs over the API on %s", (engine) => {
     expect(await rowsOf(server, "select job_id from job_notes")).toEqual([{ job_id: id }])
   })
 
-  // Its job keeps running.
+  // Stays last, as its second job never ends.
   it("can be deleted while queued, and not while running", async () => {
     const waiting = await queueWord(server, kind, "later", { delay_seconds: 3_600, owner_id: 1 })
     expect((await server.ask(path(waiting), { method: "DELETE" })).status).toBe(204)

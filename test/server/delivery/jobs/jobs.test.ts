@@ -246,7 +246,7 @@ describe.each(both_engines)("background jobs on %s", (engine) => {
   })
 
   describe("after their last or an interrupted attempt", () => {
-    /** A job whose servers were killed in each of its attempts. */
+    /** Queues a job with this number of attempts, as if a server had been killed in each. */
     const brokenOff = async (server: Serving, kind: WordKind, word: string, attempts: number): Promise<string> => {
       const id = await queueWord(server, kind, word, { delay_seconds: 3_600 })
       const now = engine === "pg" ? "now()" : "current_timestamp"

@@ -57,7 +57,7 @@ describe.each(share(engines))("a server on %s that is killed while jobs run", (e
     await expect.poll(() => wordsThat("ended").size, { timeout: 150_000, interval: 200 }).toBe(jobs)
     const began = lines().filter((line) => line.startsWith("began"))
     const ended = lines().filter((line) => line.startsWith("ended"))
-    // Some were killed while running, and done nevertheless.
+    // Some jobs were interrupted by a kill, and run again.
     expect(began.length).toBeGreaterThan(ended.length)
     expect(began.some((line) => line.endsWith(" 2"))).toBe(true)
     await server.kill()

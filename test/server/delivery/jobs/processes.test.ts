@@ -1,4 +1,4 @@
-/** Jobs caused by events: one per event, whichever process recorded it. */
+/** Jobs caused by events: one per accepted event, and none by replays, restores and rebuilds. */
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { rebuild } from "../../../../core/kernel/runtime/schema.ts"
@@ -75,7 +75,7 @@ describe.each(both_engines)("jobs that follow from events on %s", (engine) => {
     expect(await words(server)).toEqual(["Lamp"])
   })
 
-  it("are queued once for a device's command, when it is accepted", async () => {
+  it("are queued once for each accepted command of a device", async () => {
     const server = await serving()
     const { replica, lease } = (await server.ask("/api/v1/sync/replicas", { json: { name: "Laptop" } })).body
     const block = lease.find(({ entity }) => entity === "products")!

@@ -1,4 +1,4 @@
-/** Several servers on one Postgres share its jobs; none is lost when a server or the database stops. */
+/** Jobs on Postgres: two servers share them, and they run on after it closed all connections. */
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { Store } from "../../../../core/kernel/store/store.ts"

@@ -1,4 +1,4 @@
-/** A server process with one kind of job, each of which writes a line to a file. Arguments: database, file. */
+/** A server process whose jobs write lines to a file. Arguments: database, file, number of jobs to queue. */
 import { appendFileSync } from "node:fs"
 import { Effect } from "effect"
 import { openServerApp } from "../../../../server/host/app.ts"

@@ -1,4 +1,4 @@
-/** Valid contents of a message. */
+/** Messages before they are queued: refused and cleaned contents, limits and Message-IDs. */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { CommandRuntime } from "../../../../core/kernel/endpoints/endpoint.ts"
@@ -88,7 +88,7 @@ describe("an e-mail message", () => {
   ])("has a Message-ID made from its id %j", async (id, expected) => {
     expect((await composed({ id })).message_id).toBe(expected)
   })
-  it("is refused for an invalid sender address in the settings, by the setting's name", async () => {
+  it("is refused for an invalid sender address in the settings, naming the setting", async () => {
     await serving.ask("/api/v1/settings/mail", {
       method: "PUT",
       json: { settings: { sender_address: "a..b@house.example" } }

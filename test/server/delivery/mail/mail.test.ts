@@ -19,7 +19,7 @@ afterEach(async () => {
 const soon = { timeout: 30_000, interval: 50 }
 
 describe.each(engines)("mail on %s", (engine) => {
-  /** Opens a server with the mail server of the environment; null: without one. */
+  /** Opens a server whose environment names the mail server, or none with null. */
   const opened = async (behaviour: Behaviour = {}, url?: null): Promise<{ smtp: TestMailServer; app: Mailing }> => {
     const smtp = await mailServer(behaviour)
     open.push(() => smtp.close())
@@ -230,7 +230,7 @@ describe.each(engines)("mail on %s", (engine) => {
     )
   })
 
-  it("waits while the password is wrong, and is sent once it is right", async () => {
+  it("waits while the password is wrong, and is sent once it is right; errors never repeat it", async () => {
     const { smtp, app } = await opened(
       {
         authOptional: false,

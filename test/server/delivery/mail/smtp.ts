@@ -26,7 +26,7 @@ export const replies = (code: number, text: string): Error => Object.assign(new 
 export interface Behaviour extends SMTPServerOptions {
   /** Called for each recipient. */
   readonly recipient?: (address: string) => Error | undefined
-  /** Called for the received message, which is kept unless refused, or always with `keeps_refused`. */
+  /** Called for each received message, which is kept unless refused. */
   readonly message?: (taken: Taken) => Error | undefined | Promise<Error | undefined>
 }
 

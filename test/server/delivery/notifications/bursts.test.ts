@@ -88,7 +88,7 @@ describe.each(both_engines)("notifications of a burst on %s", (engine) => {
     await server.told()
     expect((await server.inbox(seller))[0]).toMatchObject({ body: "By another", actor_name: "Otto Other" })
   })
-  it("do not include ones that arrive three seconds apart", async () => {
+  it("are not summarised if their events are three seconds apart", async () => {
     for (let at = 0; at < 40; at++) {
       await made(1)
       goOn(3_000)

@@ -29,7 +29,7 @@ export const houseOf = (server: Serving) => {
     },
     inbox: async (person?: Person, query = "") =>
       (await one.did(200, "GET", `/notifications?per_page=100${query}`, undefined, person?.token)).notifications,
-    /** Waits until no event is left to notify. */
+    /** Waits until the notifications of all events are written. */
     told: (): Promise<void> => expect.poll(() => one.sql(waiting), poll).toEqual([])
   }
 }

@@ -1,4 +1,4 @@
-/** The inbox: only one's own, read marks, lost permissions, preferences, one row per event, retention. */
+/** The inbox: own notifications only, read marks, lost permissions, preferences, one row per event, retention. */
 import { Effect } from "effect"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { lastPosition } from "../../../../core/kernel/events/journal.ts"

@@ -118,7 +118,7 @@ it.each(share(engines))(
     }
     await expect.poll(told, { timeout: 150_000, interval: 200 }).toEqual(made)
     const numbers = opportunities.map(({ number }) => number).sort()
-    /** Order numbers in the mails to Ann, by mail. */
+    /** Numbers of the opportunities in Ann's mails. */
     const mailed = async (): Promise<ReadonlyArray<string>> => {
       const folder = join(env.FLIGHTCASE_DATA, "outbox")
       const files = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith(".eml"))

@@ -62,7 +62,7 @@ describe.each(engines)("mailed notifications on %s", (engine) => {
       await query<{ mail_state: string }>(`select mail_state from notifications where user_id = ${user_id} order by id`)
     ).map(({ mail_state }) => mail_state)
 
-  it("are sent as two mails within an hour: the first notification, and one with all later ones", async () => {
+  it("are sent as one mail at first, and after an hour as one more with all later notifications", async () => {
     server.setClock(noon)
     const ann = await somebody()
     await tell(server.app, waits(ann), waits(ann))
@@ -90,7 +90,7 @@ describe.each(engines)("mailed notifications on %s", (engine) => {
     await mailsDone()
     expect(await mailsTo(ann)).toHaveLength(2)
   })
-  it("leave out notifications that were read, turned off or are no longer visible", async () => {
+  it("leave out notifications that were read or turned off, or are no longer visible", async () => {
     server.setClock(noon + 200 * minute)
     const ann = await somebody()
     await tell(
@@ -153,7 +153,7 @@ describe("a mailed notification", () => {
     ...more
   })
 
-  it("groups its lines by subject, with times in the company's zone, and escapes HTML", () => {
+  it("groups its lines by category, with times in the company's zone, and escapes HTML", () => {
     const { html, subject, text } = composeNotice(
       [
         told("Invoice 7 is overdue", { body: "<b>Ann & Co</b>" }),

@@ -13,7 +13,7 @@ import { share } from "../../../share.ts"
 
 const rows = 1_000_000
 const people = 500
-/** Rows of 500 users: one in ten unread, one in a thousand waiting for mail, one in a thousand in a burst. */
+/** Inserts rows of 500 users: one in ten unread, one in a thousand waiting for mail, one in a thousand in a burst. */
 const filling = (engine: Engine): string => {
   const bool = (condition: string): string => (engine === "pg" ? `(${condition})` : `iif(${condition}, 1, 0)`)
   const at = (n: string): string =>
@@ -77,7 +77,7 @@ it.each(share(engines))(
       if (["page", "unread", "missed"].includes(what)) expect(text, what).not.toMatch(/Sort|TEMP B-TREE/)
       if (process.env["SHOW_PLANS"] !== undefined) console.log(`${engine} ${what}\n${text}`)
     }
-    // The responses hold existing rows.
+    // The API counts as many rows as a scan.
     const { meta } = await server.did(200, "GET", "/notifications?per_page=5")
     const [counted] = await server.sql(
       `select count(*) as total, sum(case when read_at is null then 1 else 0 end) as unread from notifications where ` +

@@ -48,7 +48,7 @@ describe.each(engines)("the notification stream on %s", (engine) => {
     return Object.values(body)[0]
   }
 
-  it("sends new notifications, and no earlier ones", async () => {
+  it("sends its user's new broadcast notifications, and no earlier ones", async () => {
     await tell(server.app, {})
     const heard = await listen()
     expect(heard.headers.get("content-type")).toBe("text/event-stream")
@@ -79,7 +79,7 @@ describe.each(engines)("the notification stream on %s", (engine) => {
     await both.until(1)
     expect(both.ids).toEqual([live])
   })
-  it("sends only new ones if the given id is invalid or unknown", async () => {
+  it("sends only new ones after an invalid or unknown Last-Event-ID, and refuses an invalid `after`", async () => {
     const beyond = await listen("", { "last-event-id": "900000000" })
     const none = await listen("", { "last-event-id": "x'; drop table" })
     const [id] = await tell(server.app, {})
@@ -182,7 +182,7 @@ it.each(engines)("notification streams on %s end at once when the server stops",
   await server.close()
 })
 
-it("notification streams of two servers on one Postgres send what either server records, in order", async () => {
+it("notification streams of two servers on one Postgres send the notifications of both in order", async () => {
   const database = await freshDatabase()
   const options = {
     database: { kind: "pg" as const, url: database.url, connections_max: 3 },

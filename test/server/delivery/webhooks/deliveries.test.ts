@@ -268,11 +268,11 @@ describe.each(engines)("webhook deliveries on %s", (engine) => {
   })
 })
 
-describe("a webhook receiver that does not answer in time", () => {
+describe("a webhook delivery", () => {
   it.each<[string, Answers]>([
     ["says nothing", () => {}],
     ["begins and says no more", (_delivered, response) => void response.writeHead(200).write("wait")]
-  ])("%s: the delivery fails with a timeout", async (_what, answers) => {
+  ])("fails with a timeout if its receiver %s", async (_what, answers) => {
     const silent = await receiver(answers)
     const send = sender(makeGuard({ allows_private: true }), 200)
     const outcome = await send({ url: silent.url, headers: {}, body: "{}" }, new AbortController().signal)

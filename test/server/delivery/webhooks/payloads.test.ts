@@ -70,7 +70,7 @@ const later_kinds = [
   "transfer.received",
   "transfer.sent"
 ]
-/** Two transfers: one is late, then sent and received; the other is cancelled. */
+/** Two late transfers: one is sent and received, the other cancelled. */
 const transferred = async ({ did, run }: House): Promise<void> => {
   const { store } = await did(201, "POST", "/stores", { name: "Other store" })
   const { product } = await did(201, "POST", "/products", { name: "Cable", stock_method: 1 })
@@ -117,7 +117,7 @@ const counted = async ({ did }: House): Promise<void> => {
   await did(200, "POST", `${one}/close`, {})
   await did(200, "POST", `${other}/cancel`)
 }
-/** All events of billing: two invoices, payments and a refund, a credit note, and a passed due date. */
+/** All events of billing and documents, with a voided invoice and one that is paid, refunded, credited and overdue. */
 const billed = async ({ did, member, run }: House): Promise<void> => {
   const { id } = await member("Acme Events")
   const body = { member_id: id, items: [{ name: "Lamp", quantity: "2", unit_price: "50.00" }] }
@@ -140,7 +140,7 @@ const billed = async ({ did, member, run }: House): Promise<void> => {
   await did(201, "POST", `${invoice}/credit_notes`, { amount: "20.00" })
   await run(ranOnce(overdueSweep.kind, { due_at: "2026-07-02T00:07:00.000Z" }))
 }
-/** All events of procurement: a purchase order is created, sent and cancelled. */
+/** A purchase order is created, sent and cancelled. */
 const ordered = async ({ did, member }: House): Promise<void> => {
   const { id } = await member("Acme Events")
   const items = [{ name: "Lamp", quantity: "2", unit_cost: "50.00" }]
@@ -149,7 +149,7 @@ const ordered = async ({ did, member }: House): Promise<void> => {
   await did(200, "POST", `${path}/send`, {})
   await did(200, "POST", `${path}/cancel`, {})
 }
-/** Sub-hired goods with a reminder, which are returned. */
+/** Sub-hired goods are received, reminded of and returned, and a shortage is resolved by a sub-hire. */
 const lent = async ({ did, member, run }: House): Promise<void> => {
   const { id } = await member("Crane Hire")
   const body = {
@@ -185,7 +185,7 @@ const waited = async ({ did, sql }: House): Promise<void> => {
   const matched = "select position from journal where type = 'shortage.waitlist.matched'"
   await expect.poll(() => sql(matched), poll).toHaveLength(1)
 }
-/** An extended hire, and counts that are reversed. */
+/** An extended hire, with a reverted dispatch and return. */
 const extended = async ({ did, member }: House): Promise<void> => {
   const { id: member_id } = await member("Long Run Ltd")
   const job = {
@@ -283,7 +283,7 @@ describe.each(engines)("webhook messages on %s", (engine) => {
     const types = new Set(events.map(({ type }) => type))
     const unseen = webhookKinds.all.filter(({ name, on }) => types.has(on) && !seen.has(name))
     expect(unseen).toEqual([])
-    // Events unknown to release 0.1 are created below.
+    // The next test creates events unknown to release 0.1.
     const never = webhookKinds.all.filter(({ on }) => !types.has(on)).map(({ name }) => name)
     expect(never.filter((name) => !later_kinds.includes(name))).toEqual([])
     expect(silent.got.filter(({ body }) => body.type !== "user.invited")).toEqual([])

@@ -48,7 +48,7 @@ describe("webhooks of two servers on one Postgres", () => {
   const names = ({ got }: Receiver) => got.map(({ body }) => String(body.data.member.name)).sort()
   const told = (count: number) => Array.from({ length: count }, (_, n) => `Member ${n}`).sort()
 
-  it("are sent once, two at a time, whichever server sends them", async () => {
+  it("are sent once, two at a time, whichever server recorded the event", async () => {
     const { one, other, target } = await opened((_delivered, response) => {
       setTimeout(() => response.end(), 5)
     })
@@ -147,7 +147,6 @@ it.each(both_engines)(
   }
 )
 
-/** Bodies recorded while a person is being erased. */
 it("webhook bodies rendered during an erasure do not contain the erased name, on Postgres", async () => {
   const begun = Promise.withResolvers<void>()
   const mayEnd = Promise.withResolvers<void>()
@@ -187,7 +186,7 @@ it("webhook bodies rendered during an erasure do not contain the erased name, on
     )
     const state = async () => (await server.sql(`select attempts, state from effect_queue where id = '${job_id}'`))[0]
     await expect.poll(async () => (await state()).attempts, poll).toBe(1)
-    // Long enough for it to finish if nothing delayed it.
+    // Long enough for the job to finish if nothing delayed it.
     await new Promise((resolve) => setTimeout(resolve, 300))
     mayEnd.resolve()
     expect((await erasing).status).toBe(200)
