@@ -27,6 +27,6 @@ export const document_mutants: ReadonlyArray<Mutant> = [
     within: "documentPdf",
     find: "!== sha256",
     replace: '=== ""',
-    killed_by: [{ file: batches_test, test: "a lost PDF is not replaced by a different one" }]
+    killed_by: [{ file: batches_test, test: "does not replace a lost PDF with a different one" }]
   }
 ]

@@ -35,7 +35,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     within: "believed_millis",
     find: "const believed_millis = 900",
     replace: "const believed_millis = 900_000",
-    killed_by: [{ file: servers_test, test: "%s: the change applies within a second", engine: "sqlite" }]
+    killed_by: [{ file: servers_test, test: "apply within a second: %s", engine: "sqlite" }]
   },
   {
     name: "settings are cached for a quarter of an hour",

@@ -37,7 +37,7 @@ export const link_mutants: ReadonlyArray<Mutant> = [
     within: "hasPass",
     find: "Number(expires) * 1_000 <= now_millis",
     replace: "Number(expires) * 1_000 <= 0",
-    killed_by: [{ file: links, test: "admit a reader for an hour by a cookie for this one page" }]
+    killed_by: [{ file: links, test: "admit a reader by a cookie for this one page" }]
   },
   {
     name: "a voided document has a link",

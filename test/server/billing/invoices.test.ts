@@ -37,7 +37,7 @@ describe.each(both_engines)("billing requests on %s", (engine) => {
   }
   const shown = async (id: number) => (await billing.must(`invoices/${id}?include=payments,credit_notes`)).invoice
 
-  it("issue, pay, refund and credit once when repeated under an Idempotency-Key", async () => {
+  it("issue, pay, refund and credit once per Idempotency-Key, and answer 409 for another body", async () => {
     const { id } = await billing.draft(member_id)
     const { invoice } = await twice(`invoices/${id}/issue`, {}, { due_at: "2040-01-01T00:00:00Z" })
     await twice(`invoices/${id}/payments`, { amount: "30.00" }, { amount: "31.00" })
@@ -53,7 +53,7 @@ describe.each(both_engines)("billing requests on %s", (engine) => {
     const next = await billing.issued(member_id)
     expect(Number(next["number"])).toBe(Number(invoice.number) + 1)
   })
-  it("create one draft invoice for an order when repeated under an Idempotency-Key", async () => {
+  it("create one draft invoice for an order per Idempotency-Key, and answer 409 for another body", async () => {
     const { opportunity } = await billing.must("opportunities", {
       subject: "Festival",
       store_id: 1,
@@ -69,7 +69,7 @@ describe.each(both_engines)("billing requests on %s", (engine) => {
     await twice(`opportunities/${opportunity.id}/invoices`, {}, { type: "proforma" })
     expect((await billing.must(`invoices?q[opportunity_id_eq]=${opportunity.id}`)).invoices).toHaveLength(1)
   })
-  it("refuse to mail an invoice to recipients with line breaks, of invalid types, or more than 50", async () => {
+  it("refuse to mail an invoice to recipients with line breaks or of invalid types, or to more than 50", async () => {
     const { id } = await billing.issued(member_id)
     const mail = (json: object) => serving.ask(`/api/v1/invoices/${id}/email`, { method: "POST", json })
     expect((await mail({ to: "a@b.example\r\nBcc: c@d.example" })).status).toBe(422)
@@ -93,7 +93,7 @@ describe.each(both_engines)("billing requests on %s", (engine) => {
       return invoices.map((one) => `${one.currency_code} ${one.total}`).sort()
     }
 
-    it("compare at the decimals of the base currency, and values between two minor units exactly", async () => {
+    it("compare amounts in the base currency exactly, also with values between two minor units", async () => {
       expect(await found("q[total_gteq]=900.00")).toEqual(["GBP 900.00"])
       expect(await found("q[total_gt]=899.999")).toEqual(["GBP 900.00"])
       expect(await found("q[total_gt]=900")).toEqual([])
@@ -140,7 +140,7 @@ describe("the overdue state of an invoice", () => {
     expect([at("01T11:59:59", "Pacific/Auckland"), at("01T12:00:00", "Pacific/Auckland")]).toEqual([false, true])
     expect([at("02T06:59:59", "America/Los_Angeles"), at("02T07:00:00", "America/Los_Angeles")]).toEqual([false, true])
   })
-  it("excludes paid, voided and deleted invoices, drafts, proformas, and those without a due date or notified already", () => {
+  it("includes partially paid invoices, but no paid, draft, voided, proforma, undated, notified or deleted ones", () => {
     expect(at("09T00:00:00", "UTC", { status: "partially_paid" })).toBe(true)
     for (const more of [
       { status: "paid" },
@@ -197,7 +197,7 @@ describe.each(engines)("accounting on %s", (engine) => {
   const told = async (kind: string, more = ""): Promise<ReadonlyArray<any>> =>
     Object.values(await billing.must(`accounting/postings?kind=${kind}&since=2026-01-01${more}`))[0]
 
-  it("lists each invoice, payment and credit note once, and exported ones on request only", async () => {
+  it("lists each invoice, credit note, payment and refund once, exported ones on request, and a later void", async () => {
     const member_id = await billing.member("Ann", { address: "ann@ann.example" })
     const paid = await billing.issued(member_id)
     const voided = await billing.issued(member_id)
@@ -327,7 +327,7 @@ describe.each(engines)("the PDF of an invoice on %s", (engine) => {
     expect((await serving.ask(`/api/v1/invoices/${id}/pdf`, { token: token.secret })).status).toBe(403)
     expect((await serving.ask("/api/v1/invoices/999999/pdf")).status).toBe(404)
   })
-  it("uses invoicing settings that are validated when they are saved", async () => {
+  it("has only valid settings, as saving an invalid one answers 422 with its name", async () => {
     const refused = async (settings: object) => {
       const got = await serving.ask("/api/v1/settings/invoicing", { method: "PUT", json: { settings } })
       expect(got.status, got.text).toBe(422)

@@ -46,7 +46,7 @@ describe.each(engines)("an invoice by e-mail on %s", (engine) => {
       await billing.must(`document_layouts/${id}`, undefined, "DELETE")
   })
 
-  it("goes with its PDF to the billing address and the given copy", async () => {
+  it("goes with its PDF to the billing address and the given cc", async () => {
     const type_id = await mails.billingType()
     const member_id = await billing.member(
       "Ann Ltd",
@@ -99,7 +99,7 @@ describe.each(engines)("an invoice by e-mail on %s", (engine) => {
     const { documents } = await billing.must("accounting/postings?kind=invoices&since=2026-01-01")
     expect(documents).toContainEqual(expect.objectContaining({ number }))
   })
-  it("goes to the primary address, else the first, else the given one", async () => {
+  it("goes to the primary address, else the first; without either, an address must be given", async () => {
     const primary = await billing.member(
       "A",
       { address: "first@a.example" },
@@ -121,7 +121,7 @@ describe.each(engines)("an invoice by e-mail on %s", (engine) => {
     const told = taken.find(({ to }) => to[0] === "told@c.example")
     expect([told?.read.subject, told?.read.text?.trim()]).toEqual(["Your bill", "Here it is."])
   })
-  it("is refused for drafts and invalid recipients, and nothing is recorded or queued", async () => {
+  it("is refused for drafts, invalid recipients and long texts, and nothing is recorded or queued", async () => {
     const member_id = await billing.member("A", { address: "a@a.example" })
     const { id } = await billing.draft(member_id)
     const jobs = async () => {
@@ -206,7 +206,7 @@ describe.each(engines)("an invoice by e-mail on %s", (engine) => {
     return { text: pagesOfPdf(got.bytes).join("\n"), pictures: Buffer.from(got.bytes).toString("latin1") }
   }
 
-  describe("invoices that are hard to draw", () => {
+  describe("invoices with custom logos or texts, or many rows", () => {
     it("contain the logo of the settings", async () => {
       const { id } = await billing.issued(member_id)
       expect((await drawn(id)).pictures).not.toContain("/Subtype /Image")
@@ -215,7 +215,7 @@ describe.each(engines)("an invoice by e-mail on %s", (engine) => {
     })
     it.each([
       ["a PNG of more pixels than memory", hugePng()],
-      ["a PNG whose content unpacks for ever", Buffer.concat([hugePng(), deflateSync(Buffer.alloc(5_000_000))])],
+      ["a PNG with compressed data after its end", Buffer.concat([hugePng(), deflateSync(Buffer.alloc(5_000_000))])],
       ["an SVG whose shapes multiply to a billion", multiplying],
       ["an SVG tiled a billion times", tiled],
       ["an SVG of very many shapes", dense],

@@ -85,7 +85,7 @@ describe.each(both_engines)("payments received by webhook on %s", (engine: Engin
     await stripe("checkout.session.completed", session, "evt_1")
     expect(await shown(id)).toEqual(["paid", "0.00", 1])
   })
-  it("name the invoice by its id, and a refund event records only the amount not yet refunded", async () => {
+  it("may name the invoice by its id, and refund events record only the amount not yet refunded", async () => {
     const { id } = await billing.issued(member_id)
     const metadata = { invoice_id: String(id) }
     await stripe("payment_intent.succeeded", { id: "pi_2", amount_received: 10_000, currency: "eur", metadata })
@@ -110,7 +110,7 @@ describe.each(both_engines)("payments received by webhook on %s", (engine: Engin
     const refundTold = (payment_intent: string, amount_refunded: number) =>
       stripe("charge.refunded", { id: `ch_${payment_intent}`, payment_intent, currency: "eur", amount_refunded })
 
-    it("is not recorded again if it names its payment; only the event's remainder is", async () => {
+    it("is not recorded again if it names its payment, and a later event records only the difference", async () => {
       const { id, payment_id } = await paid("pi_hand_1")
       const { refund } = await billing.must(`invoices/${id}/refunds`, { amount: "30.00", payment_id })
       expect(refund.payment_id).toBe(payment_id)
@@ -132,7 +132,7 @@ describe.each(both_engines)("payments received by webhook on %s", (engine: Engin
       await refundTold("pi_hand_3", 3_000)
       expect(await shown(only.id)).toEqual(["partially_paid", "30.00", 2])
     })
-    it("makes the event fail if it may belong to another payment of the invoice", async () => {
+    it("makes an event of the same amount fail if it may belong to another payment of the invoice", async () => {
       const { id } = await paid("pi_hand_4", 6_000)
       await paid("pi_hand_5", 4_000, id)
       await billing.must(`invoices/${id}/refunds`, { amount: "30.00" })
@@ -143,7 +143,7 @@ describe.each(both_engines)("payments received by webhook on %s", (engine: Engin
       expect((await refundTold("pi_hand_5", 1_000))[0]).toBe("done")
       expect(await shown(id)).toEqual(["partially_paid", "40.00", 4])
     })
-    it("must name a payment of its invoice, and not exceed it", async () => {
+    it("is refused if it names a refund or another invoice's payment, or exceeds the named payment", async () => {
       const { id, payment_id } = await paid("pi_hand_6", 6_000)
       const other = await paid("pi_hand_7", 4_000, id)
       const elsewhere = await paid("pi_hand_8")

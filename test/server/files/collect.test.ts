@@ -1,5 +1,5 @@
 /**
- * Content is kept while a row references it and a day longer, and never lost to a reference added during its removal.
+ * Content is kept until a day after its last reference, and cannot be referenced while it is removed.
  */
 import { Effect, Stream } from "effect"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
@@ -45,7 +45,7 @@ describe.each(both_engines)("the collection of unused files on %s", (engine) => 
     made_at: new Date(now).toISOString(),
     expires_at: new Date(now + 9_000 * hour).toISOString()
   })
-  /** As a command records it: checked and referenced in one transaction. */
+  /** Checks and references content in one transaction, as commands do. */
   const name = (sha256: string, uuid: string): Promise<"named" | Rejection> =>
     server.run(
       Effect.flatMap(Store, (store) => {
@@ -145,7 +145,7 @@ describe.each(both_engines)("the collection of unused files on %s", (engine) => 
       remove: (one: string) =>
         Effect.promise(async () => {
           again = keep("comes meanwhile")
-          // Long enough for it to be stored if it did not wait.
+          // Long enough for the upload to be stored if it did not wait.
           await new Promise((resolve) => setTimeout(resolve, 300))
           await Effect.runPromise(store.remove(one))
         })
@@ -166,7 +166,7 @@ describe.each(both_engines)("the collection of unused files on %s", (engine) => 
     pass(1.1)
     expect([await collect(), await isThere(sha256)]).toEqual([1, false])
   })
-  it("deletes content unknown to the database after a day", async () => {
+  it("registers content unknown to the database after a day, and deletes it a day later", async () => {
     const sha256 = await keep("of a later time")
     await server.run(Effect.flatMap(Store, (store) => store.run("delete from blobs")))
     const store = await blobs()

@@ -56,7 +56,7 @@ describe("the type of a file", () => {
     ["a text with a NUL in it", Buffer.from("a\u0000b"), "application/octet-stream"],
     ["an empty file", Buffer.alloc(0), "application/octet-stream"],
     ["a file cut off in its head", Buffer.from("89504e470d0a1a0a00", "hex"), "application/octet-stream"]
-  ])("%s is given a type without being unpacked", async (_, content, type) => {
+  ])("is detected without unpacking: %s", async (_, content, type) => {
     const before = process.memoryUsage().rss
     expect(await typeOfContent(content)).toBe(type)
     expect(process.memoryUsage().rss - before).toBeLessThan(48 * 1_048_576)

@@ -157,7 +157,7 @@ describe.skipIf(tools === undefined)("a bucket of files", () => {
     ).rejects.toMatchObject({ message: expect.stringContaining("The bucket nothing/") })
   })
 
-  /** A proxy before the bucket that may answer itself. */
+  /** A proxy in front of the bucket that may answer instead of it. */
   const before = async (
     meet: (
       request: import("node:http").IncomingMessage,

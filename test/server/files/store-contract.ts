@@ -28,7 +28,7 @@ const listed = async (store: BlobStore): Promise<ReadonlyArray<string>> =>
 
 /** `temporary`: names of existing temporary files. */
 export const storeContract = (opened: () => BlobStore, temporary: () => ReadonlyArray<string>): void => {
-  it("content is returned byte for byte, with its type, in full or in part", async () => {
+  it("returns content byte for byte, with its type, in full or in part", async () => {
     const store = opened()
     const content = Buffer.concat([Buffer.from("%PDF-1.7\n"), Buffer.alloc(700_000, 7)])
     const stored = await put(store, content.subarray(0, 3), content.subarray(3, 300_000), content.subarray(300_000))
@@ -38,7 +38,7 @@ export const storeContract = (opened: () => BlobStore, temporary: () => Readonly
     expect((await contentOf(store, stored.sha256, { first: 1, last: 3 })).toString()).toBe("PDF")
     expect(temporary()).toEqual([])
   })
-  it("equal content is stored once, and empty content as well", async () => {
+  it("stores equal content once, and empty content as well", async () => {
     const store = opened()
     const before = await listed(store)
     const twice = await Promise.all([
@@ -51,7 +51,7 @@ export const storeContract = (opened: () => BlobStore, temporary: () => Readonly
     expect((await contentOf(store, empty.sha256)).length).toBe(0)
     expect(await listed(store)).toEqual([...before, twice[0].sha256, empty.sha256].sort())
   })
-  it("content that is too long, fails or is abandoned is not stored", async () => {
+  it("does not store content that is too long, fails or is abandoned", async () => {
     const store = opened()
     const before = await listed(store)
     const tooLong = await Effect.runPromiseExit(
@@ -71,7 +71,7 @@ export const storeContract = (opened: () => BlobStore, temporary: () => Readonly
     expect(temporary()).toEqual([])
     expect(await listed(store)).toEqual(before)
   })
-  it("deleted content is missing, and can be deleted again", async () => {
+  it("no longer has deleted content, which can be deleted again", async () => {
     const store = opened()
     const { sha256 } = await put(store, Buffer.from("soon gone"))
     expect(await run(store.has(sha256))).toBe(true)
@@ -82,14 +82,14 @@ export const storeContract = (opened: () => BlobStore, temporary: () => Readonly
     expect(Exit.isFailure(read) && String(read.cause)).toContain("BlobMissing")
     expect(await listed(store)).not.toContain(sha256)
   })
-  it("a mark of the store is stored with its value, and not listed as a file", async () => {
+  it("stores its mark with its value, and does not list it as a file", async () => {
     const store = opened()
     expect(await run(store.mark)).toBeUndefined()
     await run(store.setMark("0193-mark"))
     expect(await run(store.mark)).toBe("0193-mark")
     expect((await listed(store)).every((name) => /^[0-9a-f]{64}$/.test(name))).toBe(true)
   })
-  it("content under a name that is not a hash is refused", async () => {
+  it("refuses content under a name that is not a hash", async () => {
     const exit = await Effect.runPromiseExit(Effect.suspend(() => opened().has("../../etc/passwd")))
     expect(Exit.isFailure(exit)).toBe(true)
   })

@@ -89,7 +89,7 @@ describe.each(engines)("a quotation with an acceptance link on %s", (engine) => 
     )
     expect(events).toHaveLength(2)
   })
-  it("is accepted only with a name and the ticked box, and its form keeps the entered values", async () => {
+  it("is accepted only with the ticked box and a valid name, e-mail and signature; its form keeps values", async () => {
     const { document_id, token } = await offered()
     const wrong: ReadonlyArray<readonly [Form, string]> = [
       [{ name: "  ", accept: "1" }, "Write your name."],
@@ -281,7 +281,7 @@ describe.each(engines)("a quotation with an acceptance link on %s", (engine) => 
     await house.sent(token, { name: "Ann Secretperson", accept: "1", email: "ann@secret.example" })
     await expect.poll(async () => (await house.acceptances(document_id))[0].download_url, poll).not.toBeNull()
     await house.did(200, "POST", `/members/${member_id}/anonymise`, {})
-    // Values naming the customer are hidden from others.
+    // Erasing the customer also revokes the link.
     expect((await house.read(token)).status).toBe(404)
     expect((await house.did(200, "GET", `/documents/${document_id}`)).document.public_link).toBeNull()
     expect(await house.acceptances(document_id)).toMatchObject([
@@ -299,7 +299,7 @@ describe.each(engines)("a quotation with an acceptance link on %s", (engine) => 
       ])
       expect(voided.status).toBe(200)
       const accepted = (await house.acceptances(document_id)).length
-      // If accepted first, it may be voided before the response is rendered.
+      // Once accepted, the form answers 200 even if the quotation is voided meanwhile.
       expect(accepted === 1 ? [200] : [404]).toContain(got.status)
     }
   })
@@ -370,7 +370,7 @@ describe.each(engines)("a quotation with an acceptance link on %s", (engine) => 
       0
     ])
     expect(second.read.text).toContain("See below.")
-    // The same address as before, so links in sent mails still work.
+    // The first mail's link is used again, so that it keeps working.
     expect(second.read.text).toContain(document.public_link!.token)
     const { document_id: nobody } = await house.offered()
     expect(Object.keys((await house.did(422, "POST", `/documents/${nobody}/email`, {})).errors)).toEqual(["to"])

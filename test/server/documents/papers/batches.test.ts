@@ -17,7 +17,7 @@ afterEach(async () => {
 })
 const day_millis = 86_400_000
 
-describe.each(engines)("batches and files of documents on %s", (engine) => {
+describe.each(engines)("a server that draws documents on %s", (engine) => {
   let house: House
   const jobs: Array<number> = []
   beforeAll(async () => {
@@ -42,7 +42,7 @@ describe.each(engines)("batches and files of documents on %s", (engine) => {
   const newest = async (count: number): Promise<ReadonlyArray<any>> =>
     (await house.did(200, "GET", `/documents?sort=-id&per_page=${count}`)).documents
 
-  it("a batch creates one pending document per source, numbered in order, and one job", async () => {
+  it("creates one pending document per source of a batch, numbered in order, and one job", async () => {
     let release = (): void => {}
     const held = new Promise<void>((resolve) => (release = resolve))
     house.drawn.before = () => Effect.promise(() => held)
@@ -58,7 +58,7 @@ describe.each(engines)("batches and files of documents on %s", (engine) => {
     expect((await newest(3)).map((row) => row.status)).toEqual(["generated", "generated", "generated"])
     await expect.poll(() => resultOf(body.job_id), poll).toEqual({ done: 3, failed: 0 })
   })
-  it("a document that fails does not stop the rest of its batch", async () => {
+  it("draws the rest of a batch if one of its documents fails", async () => {
     house.drawn.before = ({ documentable_id }) =>
       documentable_id === jobs[1] ? Effect.succeed("gone" as const) : Effect.void
     const { body } = await batch(jobs)
@@ -66,7 +66,7 @@ describe.each(engines)("batches and files of documents on %s", (engine) => {
     expect((await newest(3)).map((row) => row.status)).toEqual(["generated", "failed", "generated"])
     await expect.poll(() => resultOf(body.job_id), poll).toEqual({ done: 2, failed: 1 })
   })
-  it("a document whose client waits is not queued behind a batch", async () => {
+  it("does not queue a document whose client waits behind a batch", async () => {
     let release = (): void => {}
     const held = new Promise<void>((resolve) => (release = resolve))
     house.drawn.before = ({ document_type }) =>
@@ -77,7 +77,7 @@ describe.each(engines)("batches and files of documents on %s", (engine) => {
     release()
     await expect.poll(async () => (await jobOf(body.job_id)).status, poll).toBe("done")
   })
-  it("batches and background documents are drawn one at a time", async () => {
+  it("draws batches and background documents one at a time", async () => {
     let now = 0
     let most = 0
     house.drawn.before = () =>
@@ -94,19 +94,19 @@ describe.each(engines)("batches and files of documents on %s", (engine) => {
       await expect.poll(async () => (await jobOf(id)).status, poll).toBe("done")
     expect(most).toBe(1)
   })
-  it("unknown sources are refused by their position, and no document is created", async () => {
+  it("refuses unknown sources by their position, and creates no document", async () => {
     const before = await house.sql("select id from documents")
     const got = await batch([jobs[0], 777_777, jobs[1], 888_888])
     expect([got.status, Object.keys(got.body.errors)]).toEqual([422, ["documentable_ids.1", "documentable_ids.3"]])
     expect(await house.sql("select id from documents")).toEqual(before)
   })
-  it("empty, too long, duplicate and mismatched batches are refused", async () => {
+  it("refuses batches that are empty or too long, or have duplicate or mismatched sources", async () => {
     for (const ids of [[], Array.from({ length: 101 }, (_, at) => at + 1), [jobs[0], jobs[0]]])
       expect(Object.keys((await batch(ids)).body.errors)[0]).toMatch(/^documentable_ids/)
     expect(Object.keys((await batch(jobs, { document_type: "invoice" })).body.errors)).toEqual(["document_type"])
     expect((await batch(jobs, { documentable_type: "poster" })).status).toBe(422)
   })
-  it("a batch is created once per Idempotency-Key", async () => {
+  it("creates a batch once per Idempotency-Key", async () => {
     const headers = { "idempotency-key": `b-${engine}` }
     const json = { document_type: "quotation", documentable_type: "Opportunity", documentable_ids: jobs }
     const [one, other] = [
@@ -130,7 +130,7 @@ describe.each(engines)("batches and files of documents on %s", (engine) => {
   }
   const remove = (hash: string) => house.run(Effect.flatMap(ServerContext, ({ blobs }) => blobs.remove(hash)))
 
-  it("a finalised document whose source, logo and PDF are lost is drawn again to the same bytes", async () => {
+  it("draws a finalised document again to the same bytes after its source, logo and PDF are lost", async () => {
     const picture = await logo()
     house.drawn.logo = picture.sha256
     const job = await house.job("Frozen")
@@ -148,13 +148,13 @@ describe.each(engines)("batches and files of documents on %s", (engine) => {
     const after = await house.fetched(document.download_url!)
     expect([after.status, sha256(after.bytes)]).toEqual([200, sha256(before.bytes)])
   })
-  it("a logo whose file is missing is left out of the PDF", async () => {
+  it("leaves a logo whose file is missing out of the PDF", async () => {
     house.drawn.logo = "a".repeat(64)
     const made = await house.made("quotation", jobs[0]!)
     const file = await house.fetched(made.download_url)
     expect(sha256(await house.run(drawnAgain(made.id)))).toBe(sha256(file.bytes))
   })
-  it("a lost PDF is not replaced by a different one", async () => {
+  it("does not replace a lost PDF with a different one", async () => {
     const made = await house.made("quotation", jobs[0]!)
     const other = await house.made("pick_list", jobs[0]!)
     const [tree] = await house.sql(`select sha256 from document_snapshots where document_id = ${other.id}`)
@@ -165,7 +165,7 @@ describe.each(engines)("batches and files of documents on %s", (engine) => {
     const lost = house.run(documentPdf({ id: Number(row.id), sha256: row.sha256 }))
     await expect(lost).rejects.toThrow(/lost/)
   })
-  it("a voided document keeps its files", async () => {
+  it("keeps the files of a voided document", async () => {
     const made = await house.made("quotation", jobs[0]!)
     await house.did(200, "POST", `/documents/${made.id}/void`, {})
     const far = Date.now() + 90 * day_millis
@@ -188,7 +188,7 @@ describe.each(engines)("batches and files of documents on %s", (engine) => {
   const told = (target: Receiver, event: string) =>
     target.got.filter(({ body }) => body.event === event).map(({ body }) => body.data)
 
-  it("webhooks receive generated, finalised and voided documents in full", async () => {
+  it("sends generated, finalised and voided documents in full to webhooks", async () => {
     const target = await subscribed("document.generated", "document.finalised", "document.voided", "pdf_generated")
     const made = await house.made("quotation", jobs[0]!)
     await expect.poll(() => told(target, "document.generated").length, poll).toBe(1)
@@ -214,7 +214,7 @@ describe.each(engines)("batches and files of documents on %s", (engine) => {
     expect(told(target, "document.voided")[0].document).toMatchObject({ status: "voided", void_reason: "No" })
     await expect.poll(() => told(target, "document.finalised").length, poll).toBe(1)
   })
-  it("webhooks are sent a message for each PDF of an invoice or credit note, which records no event", async () => {
+  it("sends a message to webhooks for each PDF of an invoice or credit note, which records no event", async () => {
     const target = await subscribed("pdf_generated")
     const invoice = await house.invoice()
     const { credit_note } = await house.did(201, "POST", `/invoices/${invoice}/credit_notes`, {})
@@ -230,7 +230,7 @@ describe.each(engines)("batches and files of documents on %s", (engine) => {
     ])
     expect((await house.sql("select count(*) as events from journal"))[0].events).toBe(events)
   })
-  it("webhooks receive nothing for failed documents", async () => {
+  it("sends nothing to webhooks for failed documents", async () => {
     const target = await subscribed("*")
     house.drawn.before = () => Effect.succeed("gone" as const)
     const failed = await house.ask("/api/v1/documents/generate", {

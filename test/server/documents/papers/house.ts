@@ -43,7 +43,7 @@ export interface Drawn {
   before: (source: DocumentSource) => Effect.Effect<Partial<PreparedDocument> | "gone" | void, never, Store>
   logo: string | undefined
 }
-/** Prepares the job's subject, named as it is when rendered. */
+/** Prepares a document with the opportunity's current subject. */
 const preparing =
   (drawn: Drawn): Prepare =>
   (source) =>

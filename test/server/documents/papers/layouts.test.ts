@@ -187,12 +187,15 @@ describe.each(engines)("the API of documents and layouts on %s", (engine: Engine
       "items.produkt_name,",
       "Did you mean items.product_name?"
     ]
-  ])("names the unknown field in %s, and suggests one or where to find them", async (place, text, unknown, hint) => {
-    const errors = await refused({ document_type: "quotation", [place]: text })
-    expect(Object.keys(errors)).toEqual([place])
-    expect(errors[place]?.[0]).toContain(`names ${unknown}`)
-    expect(errors[place]?.[0]).toContain(hint)
-  })
+  ])(
+    "names the unknown field in %s, and suggests a similar one or the list of fields",
+    async (place, text, unknown, hint) => {
+      const errors = await refused({ document_type: "quotation", [place]: text })
+      expect(Object.keys(errors)).toEqual([place])
+      expect(errors[place]?.[0]).toContain(`names ${unknown}`)
+      expect(errors[place]?.[0]).toContain(hint)
+    }
+  )
   it("refuses a text with a syntax error, with its position", async () => {
     const errors = await refused({ document_type: "quotation", intro: "Dear\n{% if member.name %}" })
     expect(errors["intro"]?.[0]).toMatch(/cannot be read in line 2/)
@@ -265,7 +268,7 @@ describe.each(engines)("the API of documents and layouts on %s", (engine: Engine
     expect([text.includes("Kept"), text.includes("xxxx")]).toEqual([true, false])
     await drop(made.id)
   })
-  it("shows a layout's texts in an invoice's own PDF", async () => {
+  it("shows a layout's texts in an invoice's own PDF, and a watermark on a draft", async () => {
     const made = await layout({ document_type: "invoice", intro: "Invoice of {{ invoice.total }}", terms: "Net 30" })
     const { id } = await house.issued(member_id)
     const { bytes } = await serving.ask(`/api/v1/invoices/${id}/pdf`)
@@ -296,11 +299,11 @@ describe.each(engines)("the API of documents and layouts on %s", (engine: Engine
     await drop(made.id)
   })
 
-  describe.each(["GBP", "JPY", "KWD"])("amounts in %s", (currency) => {
+  describe.each(["GBP", "JPY", "KWD"])("a document's amounts in %s", (currency) => {
     it.each([
       ["net prices", { prices_include_tax: false }],
       ["prices with tax", { prices_include_tax: true }]
-    ])("equal the API's: %s", async (_what, set) => {
+    ])("equal the API's with %s", async (_what, set) => {
       const price = currency === "JPY" ? "3333" : "33.33"
       const id = await quote(
         { currency, ...set },
@@ -328,7 +331,7 @@ describe.each(engines)("the API of documents and layouts on %s", (engine: Engine
     expect(totals.slice(0, 2)).toEqual(["£299.97", "£200.00"])
     expect(totals.at(-1)).toBe(moneyText(opportunity.charge_including_tax_total, "GBP", "en-GB"))
   })
-  it("deducts an invoiced deposit from an order confirmation's total", async () => {
+  it("lists an invoiced deposit on an order confirmation", async () => {
     const id = await quote()
     const deposit = {
       type: "deposit",

@@ -165,7 +165,7 @@ describe.each(engines)("public links on %s", (engine) => {
     expect([right.status, right.text.includes("Lamp operator")]).toEqual([200, true])
     expect((await house.read(token, "?pin=7Lamps&format=pdf")).headers["content-type"]).toBe("application/pdf")
   })
-  it("admit a reader for an hour by a cookie for this one page", async () => {
+  it("admit a reader by a cookie for this one page, for an hour or until the PIN changes", async () => {
     const now = Date.now()
     house.setClock(now)
     const token = await house.shared(document_id, { pin: "sesame77" })

@@ -33,7 +33,7 @@ export const openSharing = async (engine: Engine, options: ServeOptions = {}, sm
   return {
     ...house,
     document_of,
-    /** Creates a quotation of two lamps and its document. */
+    /** Creates a quotation of two lamp operators, and its document. */
     offered: async ({
       email,
       is_draft = false,

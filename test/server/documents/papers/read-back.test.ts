@@ -23,7 +23,7 @@ const kinds: { readonly [kind: string]: (lines: number, currency: string) => Pri
   purchase_order: (lines, currency) => purchaseDocument(purchaseSample({ lines, currency }), sampleOptions("en-GB"))
 }
 const squeezed = (text: string): string => text.replace(/\s+/g, "")
-/** Names in Latin letters; right-to-left text is drawn in another order. */
+/** Whether a text is in Latin letters, as right-to-left text is drawn in another order. */
 const isPlain = (text: string): boolean => /^[\u0020-\u024f€£\u2013×]*$/.test(text)
 
 const renderer = sharedRenderer()
