@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { body_depth_max, json_body_bytes_max } from "../../core/kernel/fields/input.ts"
 import { serve, type Serving } from "./serving.ts"
 
-describe("unusual bodies and paths", () => {
+describe("the API with unusual requests", () => {
   let server: Serving
   beforeAll(async () => {
     server = await serve("sqlite", { lenient: true })
@@ -16,7 +16,7 @@ describe("unusual bodies and paths", () => {
 
   it.each([
     ["cut off", `{"name":"x"`],
-    ["text", "hello"],
+    ["plain text", "hello"],
     ["a comma too many", `{"name":"x",}`],
     ["single quotes", `{'name':'x'}`],
     ["two values", "{} {}"],
@@ -27,23 +27,23 @@ describe("unusual bodies and paths", () => {
     ["a list", "[]"],
     ["a number", "7"],
     ["a text", `"x"`]
-  ])("a body that is %s is refused at errors.body", async (_, bytes) => {
+  ])("refuses a body with 422 at errors.body: %s", async (_, bytes) => {
     const got = await post(bytes)
     expect(got.status).toBe(422)
     expect(Object.keys(got.body.errors)).toEqual(["body"])
     expect(got.body.message).toBe(got.body.errors.body[0])
   })
-  it("brackets inside strings do not count as nesting", async () => {
+  it("does not count brackets inside strings as nesting", async () => {
     expect((await post(JSON.stringify({ name: `${"[{".repeat(200)}\\"`.slice(0, 200) }))).status).toBe(201)
   })
-  it("an empty or blank body, and null, are read as an empty object", async () => {
+  it("reads an empty or blank body, and null, as an empty object", async () => {
     for (const bytes of ["", " \r\n\t", "null"]) {
       const got = await post(bytes)
       expect(got.status).toBe(422)
       expect(Object.keys(got.body.errors)).toEqual(["name"])
     }
   })
-  it("a byte order mark before the body is skipped", async () => {
+  it("skips a byte order mark before the body", async () => {
     expect((await post(`\ufeff{"name":"Marked"}`)).status).toBe(201)
   })
   it.each([
@@ -53,7 +53,7 @@ describe("unusual bodies and paths", () => {
     "application/xml",
     "application/json; charset=utf-16",
     "nonsense"
-  ])("a body of type %s is refused", async (type) => {
+  ])("refuses a body of type %s with 415", async (type) => {
     const got = await post(`{"name":"x"}`, { "content-type": type })
     expect(got.status).toBe(415)
     expect(Object.keys(got.body)).toEqual(["message"])
@@ -63,10 +63,10 @@ describe("unusual bodies and paths", () => {
     "application/json; charset=utf-8",
     'Application/JSON;charset="UTF-8"',
     "application/vnd.api+json"
-  ])("a body of type %s is accepted", async (type) => {
+  ])("accepts a body of type %s", async (type) => {
     expect((await post(`{"name":"x"}`, { "content-type": type })).status).toBe(201)
   })
-  it("a body of the maximum length is accepted, and refused with one byte more", async () => {
+  it("accepts a body of the maximum length, and answers 413 for one byte more", async () => {
     const frame = JSON.stringify({ name: "x", ignored: "" })
     const filled = (length: number): string => JSON.stringify({ name: "x", ignored: "y".repeat(length - frame.length) })
     expect((await post(filled(json_body_bytes_max))).status).toBe(201)
@@ -74,7 +74,7 @@ describe("unusual bodies and paths", () => {
     expect(over.status).toBe(413)
     expect(Object.keys(over.body)).toEqual(["message"])
   })
-  it("the path and permission are checked before the body: 404 and 403 precede 415, 413 and 422", async () => {
+  it("checks the path and permission before the body: 404 and 403 precede 415, 413 and 422", async () => {
     const target = "/api/v1/products/999999/merge"
     expect((await post("{", {}, target)).status).toBe(404)
     expect((await post("x", { "content-type": "text/plain" }, target)).status).toBe(404)
@@ -86,7 +86,7 @@ describe("unusual bodies and paths", () => {
       ).toBe(403)
     }
   })
-  it("keys named __proto__ and constructor have no effect", async () => {
+  it("gives keys named __proto__ and constructor no effect, in bodies and queries", async () => {
     const got = await post(
       `{"name":"x","__proto__":{"is_kit":true},"constructor":{"prototype":{"y":1}},"toString":7,"custom_fields":{"__proto__":{"z":1}}}`
     )
@@ -122,13 +122,13 @@ describe("unusual bodies and paths", () => {
     "*",
     "/api/v1/settings/__proto__",
     "/api/v1/settings/%00"
-  ])("the path %s answers 404", async (target) => {
+  ])("answers 404 for the path %s", async (target) => {
     const got = await server.ask(target)
     expect(got.status).toBe(404)
     expect(Object.keys(got.body)).toEqual(["message"])
   })
   it.each(["DELETE", "OPTIONS", "TRACE", "PROPFIND", "FOO"])(
-    "the verb %s on a list answers 405 with the allowed verbs",
+    "answers 405 with the allowed verbs for %s on a list",
     async (method) => {
       const got = await server.ask("/api/v1/products", { method })
       expect(got.status).toBe(405)
@@ -158,10 +158,10 @@ describe("unusual bodies and paths", () => {
     "q[cf.%00_eq]=1",
     "q[product_group.name_eq]=%00",
     `${"q[name_cont]=x&".repeat(2_000)}`
-  ])("the query %s is accepted", async (query) => {
+  ])("accepts the query %s", async (query) => {
     expect((await server.ask(`/api/v1/products?${query}`)).status).toBe(200)
   })
-  it("a valid request id is returned, an invalid one replaced", async () => {
+  it("returns a valid request id, and replaces an invalid one", async () => {
     expect(
       (await server.ask("/api/v1/products", { headers: { "x-request-id": "Till-7.2026_06" } })).headers["x-request-id"]
     ).toBe("Till-7.2026_06")
@@ -171,7 +171,7 @@ describe("unusual bodies and paths", () => {
       ).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
     }
   })
-  it("HEAD answers 200, 401 without a token, and 404 for a missing row", async () => {
+  it("answers HEAD with 200, without a token with 401, and for a missing row with 404", async () => {
     expect((await server.ask("/api/v1/products", { method: "HEAD" })).status).toBe(200)
     expect((await server.ask("/api/v1/products", { method: "HEAD", token: null })).status).toBe(401)
     expect((await server.ask("/api/v1/products/999999", { method: "HEAD" })).status).toBe(404)

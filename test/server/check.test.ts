@@ -22,13 +22,13 @@ const checked = async (environment: Environment): Promise<{ readonly [check: str
 const key = "a-key-of-more-than-twenty-characters"
 
 describe("serve --check", () => {
-  it("passes every check in an empty environment, and creates no folder", async () => {
+  it("passes every check with only a folder and a port set, and creates no folder", async () => {
     const found = await checked({})
     expect(Object.values(found).filter((detail) => detail.startsWith("bad"))).toEqual([])
     expect(found).toMatchObject({ database: `${join(folder, "flightcase.sqlite")}, to be made` })
     expect(existsSync(folder)).toBe(false)
   })
-  it("names what this release would change in an earlier release's database, and changes nothing", async () => {
+  it("names pending changes of an earlier release's database, makes none, and refuses a newer release's", async () => {
     const data = mkdtempSync(join(tmpdir(), "flightcase-check-"))
     const path = join(data, "flightcase.sqlite")
     await openOnce({ kind: "sqlite", path })

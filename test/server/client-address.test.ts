@@ -5,7 +5,7 @@ import { silentLog } from "../../server/ports/log.ts"
 import { serve, type Serving } from "./serving.ts"
 
 describe("the client address of a request", () => {
-  it("is the peer's address unless proxies are trusted, whatever X-Forwarded-For says", () => {
+  it("is the peer's address if no proxy is trusted, or X-Forwarded-For is absent or empty", () => {
     expect(clientAddress("192.0.2.1", "198.51.100.7", 0)).toBe("192.0.2.1")
     expect(clientAddress("192.0.2.1", undefined, 2)).toBe("192.0.2.1")
     expect(clientAddress("192.0.2.1", " , ", 1)).toBe("192.0.2.1")

@@ -2,21 +2,21 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type Described, serve, type Serving } from "./serving.ts"
 import { words } from "../words.ts"
 
-describe("the server's OpenAPI description, health and metrics", () => {
+describe("a server", () => {
   let server: Serving
   beforeAll(async () => {
     server = await serve()
   })
   afterAll(() => server.close())
 
-  it("health is reported without a token", async () => {
+  it("reports its health without a token", async () => {
     const got = await server.ask("/api/v1/system/health", { token: null })
     expect(got.status).toBe(200)
     expect(got.body.health.status).toBe("ok")
     expect(got.body.health.timestamp).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
   })
 
-  it("the description declares uploads and downloads as binary, and the upload's file field as required", async () => {
+  it("describes uploads and downloads as binary, and the upload's file field as required", async () => {
     const { paths } = (await server.ask("/api/v1/openapi.json", { token: null })).body
     const form = paths["/api/v1/attachments"].post.requestBody.content["multipart/form-data"].schema
     expect(form.properties.file).toMatchObject({ type: "string", format: "binary" })
@@ -24,14 +24,14 @@ describe("the server's OpenAPI description, health and metrics", () => {
     const content = paths["/api/v1/system/files/{sha256}"].get.responses["200"].content["application/octet-stream"]
     expect(content.schema).toEqual({ type: "string", format: "binary" })
   })
-  it("the description explains to senders of webhooks how to sign them", async () => {
+  it("describes to senders of webhooks how to sign them", async () => {
     const { paths } = (await server.ask("/api/v1/openapi.json", { token: null })).body
     const { description } = paths["/api/v1/webhooks/inbound/{source}"].post.requestBody
     for (const header of ["X-Signals-Signature", "webhook-signature", "Stripe-Signature"])
       expect(description).toContain(header)
   })
 
-  it("the description contains each operation once, with path parameters, security and error responses", async () => {
+  it("describes each operation once, with path parameters, security and error responses", async () => {
     const { body: api, status } = await server.ask("/api/v1/openapi.json", { token: null })
     expect(status).toBe(200)
     expect(api.openapi).toBe("3.1.0")
@@ -60,13 +60,13 @@ describe("the server's OpenAPI description, health and metrics", () => {
     const ids = described.map((one) => one.operation.operationId)
     expect(new Set(ids).size).toBe(ids.length)
   })
-  it("the description is not sent again to a client that has the current ETag", async () => {
+  it("does not send its description again to a client that has the current ETag", async () => {
     const ask = (headers = {}) => server.ask("/api/v1/openapi.json", { token: null, headers })
     const { headers } = await ask()
     expect(headers).toMatchObject({ "cache-control": "public, no-cache", "etag": expect.stringMatching(/^W\/"/) })
     expect(await ask({ "if-none-match": headers["etag"]! })).toMatchObject({ status: 304, text: "" })
   })
-  it("every reference in the description resolves", async () => {
+  it("resolves every reference in its description", async () => {
     const { body: api, text } = await server.ask("/api/v1/openapi.json", { token: null })
     const references = [...new Set([...text.matchAll(/"\$ref":"([^"]+)"/g)].map((found) => found[1]!))]
     expect(references.length).toBeGreaterThan(5)
@@ -78,7 +78,7 @@ describe("the server's OpenAPI description, health and metrics", () => {
       expect(target, reference).toBeDefined()
     }
   })
-  it("the description lists the settings of each group by their keys", async () => {
+  it("describes the settings of each group by their keys", async () => {
     const { components, paths }: Described = (await server.ask("/api/v1/openapi.json", { token: null })).body
     const { get, put } = paths["/api/v1/settings/{group}"]
     const groups = Object.keys(server.app.catalogue.settings)
@@ -95,7 +95,7 @@ describe("the server's OpenAPI description, health and metrics", () => {
     expect(components.schemas[sent[groups.indexOf("mail")]].properties.smtp_url).toMatchObject({ format: "uri" })
     expect(components.schemas[sent[groups.indexOf("mail")]].required).toBeUndefined()
   })
-  it("the description of a body has types, limits and required fields, and no computed or secret ones", async () => {
+  it("describes types, limits and required fields of a body, and no computed or secret ones", async () => {
     const api: Described = (await server.ask("/api/v1/openapi.json", { token: null })).body
     const schema = api.paths["/api/v1/tokens"].post.requestBody.content["application/json"].schema
     expect(schema.required).toEqual(["name", "abilities"])
@@ -111,7 +111,7 @@ describe("the server's OpenAPI description, health and metrics", () => {
     expect(Object.keys(api.components.schemas.Token?.properties ?? {})).not.toContain("hash")
   })
 
-  it("every endpoint is listed by address and method, for tokens with system:read", async () => {
+  it("lists every endpoint by address and method, for tokens with system:read", async () => {
     const got = await server.ask("/api/v1/endpoints")
     expect(got.status).toBe(200)
     const declared = server.app.catalogue.endpoints.filter((one) => one.path.startsWith("/api/"))
@@ -136,7 +136,7 @@ describe("the server's OpenAPI description, health and metrics", () => {
     expect((await server.ask("/api/v1/endpoints", { token: body.token.secret })).status).toBe(403)
   })
 
-  it("metrics are shown to this machine only", async () => {
+  it("shows its metrics to this machine only", async () => {
     await server.ask("/api/v1/products")
     await server.ask("/api/v1/nope")
     const got = await server.ask("/metrics", { token: null, from: "127.0.0.1" })

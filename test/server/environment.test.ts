@@ -11,7 +11,7 @@ const namedIn = (text: string): ReadonlyArray<string> =>
   ].sort()
 
 describe("the server's environment variables", () => {
-  it("include every variable the sources read", () => {
+  it("are exactly those that the sources name", () => {
     const sources = readdirSync(join(root, "server"), { recursive: true, encoding: "utf8" }).filter((file) =>
       file.endsWith(".ts")
     )

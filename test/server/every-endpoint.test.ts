@@ -34,7 +34,7 @@ const pathOf = (endpoint: Endpoint, id: number | string): string =>
 const isWrite = (endpoint: Endpoint): boolean => endpoint.method !== "GET"
 const nameOf = (endpoint: Endpoint): string => `${endpoint.method} ${endpoint.path}`
 
-/** Invalid bodies, each of which must be refused or accepted, but never cause a 500. */
+/** Valid and invalid bodies, none of which may cause a 5xx response. */
 const wrongBodies = (fields: Fields): ReadonlyArray<unknown> => {
   const of = (value: unknown): object => Object.fromEntries(Object.keys(fields).map((name) => [name, value]))
   const fitting = anyBody(fields)

@@ -12,7 +12,7 @@ afterAll(() => server.close())
 const get = (path: string, accept = "text/html,*/*") => server.ask(path, { token: null, headers: { accept } })
 
 describe("outside the API", () => {
-  it("/ links to the API and the health check", async () => {
+  it("/ links to the guide, the API's description and the health check", async () => {
     const { headers, status, text } = await get("/")
     expect(status).toBe(200)
     expect(headers["content-type"]).toBe("text/html; charset=utf-8")

@@ -8,7 +8,7 @@ import { makeLog, silentLog } from "../../server/ports/log.ts"
 import type { HttpResponse } from "../../server/host/pipeline.ts"
 import { owner_token, serve, type Serving } from "./serving.ts"
 
-describe("HTTP over a socket", () => {
+describe("an HTTP server on a socket", () => {
   let server: Serving
   let http: Listening
   beforeAll(async () => {
@@ -43,14 +43,14 @@ describe("HTTP over a socket", () => {
     [line, "Host: x", `Authorization: Bearer ${owner_token}`, ...more, "", ""].join("\r\n")
   const stillServes = async () => expect((await fetch(`${http.url}/api/v1/system/health`)).status).toBe(200)
 
-  it("a response has a Content-Length, and HEAD the same length and no body", async () => {
+  it("sends a Content-Length, and for HEAD the same length and no body", async () => {
     const whole = await fetch(`${http.url}/api/v1/products`, { headers })
     const bare = await fetch(`${http.url}/api/v1/products`, { method: "HEAD", headers })
     expect(bare.headers.get("content-length")).toBe(whole.headers.get("content-length"))
     expect(Number(whole.headers.get("content-length"))).toBe((await whole.arrayBuffer()).byteLength)
     expect((await bare.arrayBuffer()).byteLength).toBe(0)
   })
-  it("a long response is compressed as its client accepts, and a short one is not", async () => {
+  it("compresses a long response as its client accepts, and a short one never", async () => {
     const long = "/api/v1/permissions"
     const plain = await raw(head(`GET ${long} HTTP/1.1`))
     const body = plain.slice(plain.indexOf("\r\n\r\n") + 4)
@@ -67,7 +67,7 @@ describe("HTTP over a socket", () => {
     const short = await fetch(`${http.url}/api/v1/system/health`, { headers: { "accept-encoding": "gzip" } })
     expect(short.headers.get("content-encoding")).toBeNull()
   })
-  it("pages of the origins in api.cors_origins may call the API, and others are refused with the reason", async () => {
+  it("lets pages of the origins in api.cors_origins call the API, and refuses others with the reason", async () => {
     const origin = "https://shop.example"
     const asked = (more: { readonly [name: string]: string }, method = "GET", token: string | null = owner_token) =>
       server.ask("/api/v1/products", { method, token, headers: { origin, ...more } })
@@ -93,7 +93,7 @@ describe("HTTP over a socket", () => {
     expect((await asked({ origin: "https://other.example" })).headers["access-control-allow-origin"]).toBeUndefined()
     expect((await allow([])).status).toBe(200)
   })
-  it("a JSON response and its headers are sent in a single write", async () => {
+  it("sends a JSON response and its headers in a single write", async () => {
     const writes: Array<string> = []
     const watch = (message: unknown): void => {
       const { socket } = message as { readonly socket: Socket }
@@ -119,7 +119,7 @@ describe("HTTP over a socket", () => {
     expect(writes).toHaveLength(1)
     expect(writes[0]).toMatch(/^HTTP\/1\.1 200 [^]*\r\n\r\n\{"products":[^]*\}$/)
   })
-  it("a body without a Content-Length is limited by the bytes that arrive", async () => {
+  it("limits a body without a Content-Length by the bytes that arrive", async () => {
     const stream = (length: number) =>
       new ReadableStream({
         start: (to) => {
@@ -139,7 +139,7 @@ describe("HTTP over a socket", () => {
     expect((await send(1_048_577)).status).toBe(413)
     expect((await send(5_000_000)).status).toBe(413)
   })
-  it("a body declared far too long is refused at once, and the connection ends", async () => {
+  it("refuses a body declared far too long at once, and ends the connection", async () => {
     const got = await raw(
       head("POST /api/v1/products HTTP/1.1", ["Content-Type: application/json", "Content-Length: 99999999999"]) + "{"
     )
@@ -147,7 +147,7 @@ describe("HTTP over a socket", () => {
     expect(got.toLowerCase()).toContain("connection: close")
     await stillServes()
   })
-  it("a body that was never read is not taken for the next request", async () => {
+  it("does not take a body that was never read for the next request", async () => {
     const body = `{"name":"smuggled"}`
     const first = head("GET /api/v1/products/999999 HTTP/1.1", [`Content-Length: ${body.length}`]) + body
     const got = await raw(first + head("GET /api/v1/products?per_page=1 HTTP/1.1", ["Connection: close"]), 2)
@@ -165,13 +165,13 @@ describe("HTTP over a socket", () => {
     ],
     ["a header with a NUL", "GET / HTTP/1.1\r\nHost: x\r\nX-Y: a\u0000b\r\n\r\n"],
     ["a chunk without a size", "POST /api/v1/products HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"]
-  ])("%s is answered with 400 as JSON", async (_, text) => {
+  ])("answers 400 as JSON for %s", async (_, text) => {
     const got = await raw(text)
     expect(got).toMatch(/^HTTP\/1\.1 400 /)
     expect(JSON.parse(got.slice(got.indexOf("\r\n\r\n") + 4)).message).toBeTypeOf("string")
     await stillServes()
   })
-  it("Expect: 100-continue is answered, and an unknown expectation refused as JSON", async () => {
+  it("answers Expect: 100-continue, and refuses an unknown expectation as JSON", async () => {
     const sent = (expectation: string): string =>
       head("POST /api/v1/product_groups HTTP/1.1", [
         "Content-Type: application/json",
@@ -184,7 +184,7 @@ describe("HTTP over a socket", () => {
     expect(JSON.parse(other.slice(other.indexOf("\r\n\r\n") + 4)).message).toBeTypeOf("string")
     await stillServes()
   })
-  it("a long body without a token is answered 401, and the connection stays usable", async () => {
+  it("answers 401 for a long body without a token, and keeps the connection usable", async () => {
     const sent = (authorization: ReadonlyArray<string>) =>
       [
         "POST /api/v1/products HTTP/1.1",
@@ -204,7 +204,7 @@ describe("HTTP over a socket", () => {
         ?.map((line) => line.trim())
     ).toEqual(["connection: keep-alive", "connection: close"])
   })
-  it("a request to upgrade the protocol is answered in HTTP/1.1", async () => {
+  it("answers a request to upgrade the protocol in HTTP/1.1", async () => {
     const body = `{"name":"Upgraded"}`
     const offer = [
       "Content-Type: application/json",
@@ -215,18 +215,18 @@ describe("HTTP over a socket", () => {
     ]
     expect(await raw(head("POST /api/v1/product_groups HTTP/1.1", offer) + body)).toMatch(/^HTTP\/1\.1 201 /)
   })
-  it("a request header of 100,000 characters is refused", async () => {
+  it("refuses a request header of 100,000 characters", async () => {
     expect(await raw(`GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${"x".repeat(100_000)}\r\n\r\n`)).toMatch(/^HTTP\/1\.1 431 /)
     await stillServes()
   })
-  it("a request with an absolute URL is answered, and an invalid path is refused with 400 or 404", async () => {
+  it("answers a request with an absolute URL, and refuses an invalid path with 400 or 404", async () => {
     expect(await raw(head("GET http://elsewhere.example/api/v1/products HTTP/1.1", ["Connection: close"]))).toMatch(
       /^HTTP\/1\.1 200 /
     )
     expect(await raw(head("GET * HTTP/1.1", ["Connection: close"]))).toMatch(/^HTTP\/1\.1 (400|404) /)
     expect(await raw(head("GET /%%%/%c0%ae HTTP/1.1", ["Connection: close"]))).toMatch(/^HTTP\/1\.1 404 /)
   })
-  it("the server survives clients that hang up in the middle of a body or response", async () => {
+  it("survives clients that hang up in the middle of a body or response", async () => {
     for (let times = 0; times < 20; times++) {
       const socket = connect(Number(new URL(http.url).port), "127.0.0.1")
       socket.on("error", () => {})
@@ -241,7 +241,7 @@ describe("HTTP over a socket", () => {
     }
     await stillServes()
   })
-  it("a response repeats a valid request id, and forbids sniffing and storing", async () => {
+  it("repeats a valid request id in its response, and forbids sniffing and storing", async () => {
     const response = await fetch(`${http.url}/api/v1/products`, { headers: { ...headers, "x-request-id": "ok-1" } })
     expect(response.headers.get("x-request-id")).toBe("ok-1")
     expect(response.headers.get("x-content-type-options")).toBe("nosniff")

@@ -24,7 +24,7 @@ const queries = {
   "/api/v1/stock_levels": ["", "q[store_id_eq]=2", "q[stock_type_eq]=2"],
   "/api/v1/activities": ["", "q[completed_false]=1", "q[status_id_eq]=2002", "q[type_id_null]=1"]
 }
-/** True for every row, and without a stored count. */
+/** A filter that every row passes, and for which no count is stored. */
 const all_rows = "q[created_at_not_null]=1"
 
 let acme_id: number

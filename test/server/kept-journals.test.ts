@@ -32,7 +32,7 @@ const takeIn = async (server: Serving, manifest: unknown, events: ReadonlyArray<
   }
   return server.ask(`${path}/finish`, { method: "POST" })
 }
-/** The manifest without checksums of rows, as the tables could be refused for these. */
+/** The manifest without checksums of rows, so that different rows are compared and not refused. */
 const onlyCounted = (manifest: any): unknown => ({
   ...manifest,
   tables: manifest.tables.map((table: { readonly rows: number }) => ({

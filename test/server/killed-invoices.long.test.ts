@@ -9,7 +9,7 @@ afterAll(cleanUp)
 const clients = 16
 const kills = 6
 
-/** Issues invoices until the server is killed; returns the answered numbers. */
+/** Issues invoices until the server is killed; records the answered numbers. */
 const issuing = async (server: ServerProcess, member_id: number, acknowledged: Map<number, string>): Promise<void> => {
   const items = [{ name: "Heads", unit_price: "10.00" }]
   try {
@@ -54,7 +54,9 @@ const killedWhileIssuing = async (env: Env): Promise<void> => {
 }
 
 describe("a server killed while sixteen people issue invoices", () => {
-  it.each(durable_databases)("leaves consecutive numbers on %s", { timeout: 300_000 }, (_name, on) =>
-    on(killedWhileIssuing)
+  it.each(durable_databases)(
+    "keeps every answered invoice, with consecutive numbers, on %s",
+    { timeout: 300_000 },
+    (_name, on) => on(killedWhileIssuing)
   )
 })

@@ -10,7 +10,7 @@ const headers = { authorization: `Bearer ${token}` }
 const clients = 4
 const kills = 3
 
-/** The interval of a second, and the duration of a flush. */
+/** Flush interval of a second, and the time that a flush takes. */
 const flush_millis = 1_500
 /** Longest time without a response, in milliseconds: a busy machine delays flushes by as much. */
 const longestPause = (answered: ReadonlyArray<number>): number =>

@@ -16,7 +16,7 @@ const headers = { authorization: `Bearer ${token}`, "content-type": "application
 const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
 type Acknowledged = Map<number, string>
 
-/** Several clients write until stopped or the server is killed; records acknowledged and refused writes. */
+/** Writes with four clients until stopped or the server is killed; records acknowledged and refused writes. */
 const writing = (server: ServerProcess, round: number, acknowledged: Acknowledged) => {
   let stopped = false
   const refused = new Set<number>()

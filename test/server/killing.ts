@@ -16,7 +16,7 @@ export const environment = async (url?: string): Promise<Env> => ({
   ...(url === undefined ? {} : { DATABASE_URL: url })
 })
 
-/** On its own Postgres with durable commits, as the run's shared one does not sync them. */
+/** Runs work on its own Postgres with durable commits, as the run's shared one does not sync them. */
 const onDurablePostgres = async (work: (env: Env) => Promise<void>): Promise<void> => {
   const postgres = await startPostgres(DURABLE)
   try {

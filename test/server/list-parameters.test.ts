@@ -59,7 +59,7 @@ describe.each(both_engines)("a list in a query string, on %s", (engine) => {
     expect(Object.keys(values).toSorted()).toEqual(listed.toSorted())
   })
   it.each(Object.entries(values))(
-    "%s accepts commas, repetition, brackets and indexes alike",
+    "may be written with commas, repetition, brackets or indexes: %s",
     async (key, { two: [a, b], target, rest }) => {
       const name = key.split(" ")[1]!
       const asked = (query: string) => server.ask(`${target}?${rest}&${query}`)

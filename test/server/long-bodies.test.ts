@@ -24,7 +24,7 @@ describe.each(engines)("a body longer than usual, on %s,", (engine) => {
     readonly length?: number
     readonly body?: () => Promise<Uint8Array>
   }
-  /** Whether the body was requested. */
+  /** Sends a body; `read` says whether the server requested it. */
   const send = async ({
     target,
     token,

@@ -16,7 +16,7 @@ const views = share(
   [390, 1280, 1920].flatMap((width) => (["light", "dark"] as const).map((scheme) => ({ width, scheme })))
 )
 
-describe.skipIf(path === undefined)("a page of the server", () => {
+describe.skipIf(path === undefined)("the server's pages", () => {
   let house: House, browser: Browser, folder: string
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), "flightcase-pages-"))
@@ -29,7 +29,7 @@ describe.skipIf(path === undefined)("a page of the server", () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  /** Public address of a quotation. */
+  /** Creates a quotation; returns its public address. */
   const shared = async (link: object = {}): Promise<string> => {
     const { did } = house
     const { member } = await did("POST", "/members", { name: "Ann Ltd", membership_type: "organisation" })
@@ -53,7 +53,7 @@ describe.skipIf(path === undefined)("a page of the server", () => {
   const visits: { readonly [name: string]: ReadonlyArray<(page: Page) => Promise<void>> } = {
     "/": [goes("/")],
     "an unknown path": [goes("/nowhere")],
-    "/docs, then an operation there,": [
+    "/docs, then an operation there": [
       async (page) => {
         await goes("/docs")(page)
         await page.waitForSelector("text=Authentication", { timeout: 180_000 })
@@ -75,7 +75,7 @@ describe.skipIf(path === undefined)("a page of the server", () => {
       ])
     ),
     "a link that is gone": [goes("/d/nothing")],
-    "the question for a PIN, a wrong PIN, then too many,": [
+    "the question for a PIN, a wrong PIN, then too many": [
       async (page) => void (await page.goto(await shared({ pin: "1234" }))),
       async (page) => {
         await tryPin(page, "9999")
@@ -85,7 +85,7 @@ describe.skipIf(path === undefined)("a page of the server", () => {
         while ((await page.$("#pin")) !== null) await tryPin(page, "9999")
       }
     ],
-    "a quotation, a form that is refused, then an accepted quotation,": [
+    "a quotation, a form that is refused, then an accepted quotation": [
       async (page) => {
         await page.goto(await shared())
         await page.waitForSelector("#board:visible")
@@ -113,7 +113,7 @@ describe.skipIf(path === undefined)("a page of the server", () => {
     ]
   }
 
-  it.each(Object.keys(visits))("%s is accessible, and logs nothing to the console", async (name) => {
+  it.each(Object.keys(visits))("are accessible, and log nothing to the console: %s", async (name) => {
     const complaints: Array<string> = []
     for (const { scheme, width } of views) {
       const context = await browser.newContext({ viewport: { width, height: 844 }, colorScheme: scheme })
@@ -139,7 +139,7 @@ describe.skipIf(path === undefined)("a page of the server", () => {
     ["tax", "operations#add-a-tax"],
     ["revoke a laptop", "operations#a-laptop-is-lost"],
     ["add a tax", "operations#add-a-tax"]
-  ])("the guide finds the answer to %s by one search", async (words, found) => {
+  ])("lead to the answer to %s by one search of the guide", async (words, found) => {
     const page = await browser.newPage()
     await goes("/guide/")(page)
     await page.click(".VPNavBarSearch button")

@@ -6,7 +6,7 @@ import { plainTable, type Table } from "../../core/kernel/tables/table.ts"
 import { serve, type Serving } from "./serving.ts"
 
 const like_a_secret = /secret|sealed|password|(^|_)hash$/
-/** Times and labels of secrets, which are not secret themselves. */
+/** Times of secrets, which are not secret themselves. */
 const is_told = /_(until|at)$/
 
 describe("the tables of a server", () => {

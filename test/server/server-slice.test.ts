@@ -10,7 +10,7 @@ import { serve } from "./serving.ts"
 import { text } from "../../core/kernel/fields/field.ts"
 import * as Shown from "../../core/kernel/lists/answer-schema.ts"
 
-describe.each(both_engines)("a module's server extensions on %s", (engine) => {
+describe.each(both_engines)("a module of the server on %s", (engine) => {
   const withSlice = async (
     slice: Partial<ServerSlice>,
     use: (server: Awaited<ReturnType<typeof serve>>) => Promise<void>
@@ -24,7 +24,7 @@ describe.each(both_engines)("a module's server extensions on %s", (engine) => {
     }
   }
 
-  it("middleware sees the caller and may answer instead", async () => {
+  it("may have middleware that sees the caller and answers instead", async () => {
     const seen: Array<string> = []
     await withSlice(
       {
@@ -50,7 +50,7 @@ describe.each(both_engines)("a module's server extensions on %s", (engine) => {
       }
     )
   })
-  it("a refusal inside the recording transaction rolls the command back", async () => {
+  it("rolls a command back by a refusal inside the recording transaction", async () => {
     const kinds: Array<string> = []
     await withSlice(
       {
@@ -72,7 +72,7 @@ describe.each(both_engines)("a module's server extensions on %s", (engine) => {
       }
     )
   })
-  it("the hook 'answered' runs for every API request", async () => {
+  it("has its hook 'answered' run for every API request", async () => {
     const told: Array<AnsweredServerCall> = []
     await withSlice(
       {
@@ -110,7 +110,7 @@ describe.each(both_engines)("a module's server extensions on %s", (engine) => {
       }
     )
   })
-  it("background work of a module begins and ends with the server", async () => {
+  it("may have background work that begins and ends with the server", async () => {
     const happened: Array<string> = []
     await withSlice(
       {
@@ -145,7 +145,7 @@ describe.each(both_engines)("a module's server extensions on %s", (engine) => {
     )
     expect(happened.at(-1)).toBe("ended")
   })
-  it("an exception in a module answers 500 without its message, and the next request is served", async () => {
+  it("answers 500 without the message if it throws, and the next request is served", async () => {
     await withSlice(
       {
         endpoints: [

@@ -48,7 +48,7 @@ export interface Serving {
 }
 
 export interface ServeOptions extends Partial<ServerOptions> {
-  /** Accepts what clients may send; by default, parameters that would be ignored are refused. */
+  /** Accepts parameters that the server ignores; they are refused by default. */
   readonly lenient?: boolean
   /** Called for responses that differ from the description; by default they fail the test. */
   readonly undescribed?: (problem: string) => void

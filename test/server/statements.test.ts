@@ -114,7 +114,7 @@ describe("a request to a server on SQLite", () => {
     const of_list = reads.filter(({ text }) => text.includes("opportunities"))
     expect(of_list.map(({ rows }) => rows)).toEqual([5, 1])
   })
-  it("answers one moment of a product, and its chart, from four statements", async () => {
+  it("answers a product's availability at a moment, and its chart, from four statements", async () => {
     const { id } = (await on_file.ask("/api/v1/products", { method: "POST", json: { name: "Speaker" } })).body.product
     for (const path of [
       `availability?product_id=${id}&store_id=1&date=2026-12-01`,

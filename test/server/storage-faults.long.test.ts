@@ -1,4 +1,4 @@
-/** A locked or full database: what can be answered is, all else is refused with the reason. */
+/** A locked or full database: reads are answered, and writes wait or are refused with the reason. */
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import pg from "pg"

@@ -174,7 +174,7 @@ describe.each(both_engines)("changes whose notification is lost, on %s", (engine
     ["a role changed", 403, (who) => update(roles, who.role_id, { permissions: ["products.view"] })],
     ["a user given other roles", 403, (who) => update(users, who.user_id, { role_ids: [] })],
     ["a user deactivated", 403, (who) => update(users, who.user_id, { is_active: false })]
-  ])("%s: the change applies within a second", async (what, status, change) => {
+  ])("apply within a second: %s", async (what, status, change) => {
     server.setClock(noon)
     const who = await somebody(server.ask, what.replaceAll(" ", "-"))
     expect(await makesProducts(server.ask, who)).toBe(201)

@@ -94,7 +94,7 @@ describe.each(both_engines)("a database of an earlier release on %s", (engine) =
   const left = releasesIn(releases_folder).filter(
     (release) => engine === "sqlite" || existsSync(join(releases_folder, release, "postgres.sql.gz"))
   )
-  it("is in the fixtures for every release", () => expect(left).not.toEqual([]))
+  it("is in the fixtures for at least one release", () => expect(left).not.toEqual([]))
 
   it.each(left)("gets today's schema if it is from release %s, and keeps its rows readable", async (release) => {
     const kept = join(releases_folder, release)

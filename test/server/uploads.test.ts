@@ -131,7 +131,7 @@ describe("multipart forms with files", () => {
       (bytes: Uint8Array) =>
         Buffer.from(Buffer.from(bytes).toString().replace("Content-Disposition", "Content Disposition"))
     ]
-  ])("a form %s is refused at errors.body and stores nothing", async (_, spoil) => {
+  ])("are refused at errors.body and store nothing: a form %s", async (_, spoil) => {
     const { bytes, type } = await formOf([
       ["category", "Photo"],
       ["file", new Blob(["x".repeat(2_000)]), "x.txt"]
@@ -184,7 +184,7 @@ describe("multipart forms with files", () => {
     ["..", "file"],
     ["", "file"],
     ["a\u0007b\u202egpj.exe", "abgpj.exe"]
-  ])("ignore the path in the file name %j", async (name, shown) => {
+  ])("drop the path and control characters in the file name %j", async (name, shown) => {
     const boundary = "b0undary"
     const bytes = Buffer.from(
       `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename*=UTF-8''${encodeURIComponent(name)}\r\n\r\nx\r\n--${boundary}--\r\n`

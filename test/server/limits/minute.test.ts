@@ -27,7 +27,7 @@ describe("a process's reservation of a minute's limit", () => {
     [0, 1, 100, 0],
     [-3, 1, 100, 0]
   ])(
-    "is limited by what is left: from %i left, with %i needed and %i used before, it is %i",
+    "is limited by the remaining requests: with %i left, %i needed and %i used before, it is %i",
     (remaining, needed, used, given) => {
       expect(grantOf(remaining, needed, used)).toBe(given)
     }

@@ -26,7 +26,7 @@ describe("a process's reservation of a month's quota", () => {
     [-20, -25, 0, -2],
     [-20, -1, 0, undefined]
   ])(
-    "is limited by what is left: from %i left, with %i needed and %i used before, it is %s",
+    "is limited by the remaining units: with %i left, %i needed and %i used before, it is %s",
     (remaining, needed, used, given) => {
       expect(unitsGranted(remaining, needed, used)).toBe(given)
     }
@@ -167,7 +167,7 @@ describe("processes that share a quota", () => {
     }
     expect(world.asked).toBeLessThan(200)
   })
-  it("admit exactly its units of concurrent requests, and query at most once a second after a refusal", async () => {
+  it("admit exactly the quota's units of concurrent requests, and query once a second after a refusal", async () => {
     const { processes, world } = processesWith(1)
     const { quota } = processes[0]!
     const states = await Promise.all(Array.from({ length: 30 }, () => stateOf(quota)))

@@ -170,7 +170,7 @@ describe.each(both_engines)("a month's quota on %s", (engine) => {
       Effect.flatMap(Store, (store) => store.transaction(addMonthUnits(new Map([[token_id, units]]), "2026-06")))
     )
 
-  it("applies only where it is set", async () => {
+  it("applies only if the setting or the token sets it", async () => {
     server.setClock(noon)
     const { secret } = await issued()
     const free = await get(secret)
@@ -230,7 +230,7 @@ describe.each(both_engines)("a month's quota on %s", (engine) => {
     expect((await get(secret)).headers["x-quota-remaining"]).toBe("0")
     expect((await get(secret)).status).toBe(429)
   })
-  it("is recorded once for each response", async () => {
+  it("counts each response once, as the list of tokens shows", async () => {
     server.setClock(noon)
     const { id, secret } = await issued({ monthly_units: 100 })
     for (let times = 0; times < 10; times++) await get(secret)

@@ -109,7 +109,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
     expect(actions).toEqual(expect.arrayContaining(["shortage.waitlist.joined", "shortage.waitlist.matched"]))
   })
 
-  /** Ways to free the 2 that `other` holds for a line waiting for both. */
+  /** Changes while a line waits for the 2 that `other` holds, and whether the line is notified. */
   const freeing: ReadonlyArray<
     readonly [string, (given: { other: Deal; level: number; product_id: number }) => Promise<unknown>, boolean]
   > = [
@@ -339,7 +339,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
     const deal = await ordered(id, 1)
     await wait(deal)
     await settled()
-    // An event without notification, as if a server had stopped in between.
+    // Stock grows without an event, as if a server had stopped before it checked the line.
     await w.sql(`update stock_levels set quantity_held = quantity_held * 2 where product_id = ${id}`)
     for (const hour of ["00", "01"])
       await w.run(ranOnce(waitingSweep.kind, { due_at: `2026-06-18T${hour}:27:00.000Z` }))

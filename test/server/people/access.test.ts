@@ -21,7 +21,7 @@ describe.each(engines)("invitations and login codes by mail on %s", (engine) => 
     await house.did(200, "PUT", "/settings/company", { settings: { name: "Acme Hire" } })
   })
   afterAll(() => house.close())
-  /** An existing user with a token. */
+  /** Creates an active user with a token. */
   const colleague = async (roles: ReadonlyArray<string> = [], abilities = ["*"]) => {
     const { user } = await house.invite({ roles, active: true, send_invitation: false })
     const made = await house.did(201, "POST", "/tokens", { name: "Theirs", abilities, user_id: user.id })
@@ -248,7 +248,7 @@ describe.each(engines)("invitations and login codes by mail on %s", (engine) => 
   })
 
   it("cannot be sent to administrators with a token of fewer abilities", async () => {
-    /** Every path with a user is tried on administrators, active or not. */
+    /** Requests every endpoint that names a user, for administrators active or not; returns those that send a code. */
     const walk = async (tokenFor: (ability: string) => Promise<string>): Promise<ReadonlyArray<string>> => {
       const ended: Array<string> = []
       for (const { ability, method, name, params, path } of house.app.catalogue.endpoints) {

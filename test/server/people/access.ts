@@ -18,7 +18,7 @@ export const openHouse = async (engine: Engine, options: ServeOptions = {}) => {
   const smtp = await mailServer({})
   const app = houseOn(await openMailing(engine, smtp.url, options))
   const to = (email: string) => smtp.taken.filter((one) => one.to.includes(email))
-  /** Text of the newest mail to an address, once the expected number has arrived. */
+  /** Text of the mail of this number to an address, once it has arrived. */
   const mailTo = async (email: string, count = 1): Promise<string> => {
     await expect.poll(() => to(email).length, soon).toBeGreaterThanOrEqual(count)
     return to(email)[count - 1]?.read.text ?? ""

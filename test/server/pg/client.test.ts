@@ -106,7 +106,7 @@ describe("the Postgres client, reading values,", () => {
   )
 })
 
-/** Two rows that two transactions lock in different orders. */
+/** A table with two rows, and an update that locks one of them. */
 const twoRows = Effect.gen(function* () {
   const sql = yield* makeClient
   yield* sql`create table t (id integer primary key, n integer not null)`

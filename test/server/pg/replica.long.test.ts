@@ -56,7 +56,7 @@ describe("reads of servers with a replica", () => {
     await client.end()
   }
 
-  it("show at one server what the other has just recorded", async () => {
+  it("show at one server the rows that the other has just recorded", async () => {
     const before = await reads(other)
     for (let at = 0; at < 40; at++) {
       const id = await make(one, `Lamp ${at}`)

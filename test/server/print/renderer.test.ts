@@ -36,7 +36,7 @@ describe("a document as PDF", () => {
     const sample = quote({ lines: 24, currency: "EUR", language: "de", watermark: "DRAFT", logo: "svg" })
     const fileOf = async (version: 1 | 2) =>
       Buffer.from((await Effect.runPromise(renderer.pdf({ ...sample, version }, { limit_millis: 60_000 }))).bytes)
-    // Hash of the page before PDFs had tags.
+    // Hash of the PDF before PDFs had tags.
     const kept = "81d626cea5bcfc0abc3ddf32f6128105754c8e224be072930936551457b2ebb7"
     expect(
       createHash("sha256")

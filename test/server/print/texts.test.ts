@@ -18,7 +18,7 @@ describe("a text template", () => {
     ["{% for line in lines %}{{ forloop.index }} {{ line.name }}\n{% endfor %}", "1 Lamp\n2 Truss\n"],
     ["{{ empty.name }}{{ missing }}{{ member.missing | default: 'none' }}", "none"],
     ["{{ '2026-11-22T23:30:00Z' | date: '%d %B %Y %H:%M' }}", "22 November 2026 23:30"]
-  ])("%j is filled", async (text, expected) => {
+  ])("fills its fields: %j", async (text, expected) => {
     expect(await filled(text)).toBe(expected)
   })
   it.each([
@@ -27,7 +27,7 @@ describe("a text template", () => {
     ["{{ lines.constructor.constructor }}"],
     ["{{ member['constructor']['prototype'] }}"],
     ["{{ 'a'.constructor }}"]
-  ])("%j reads nothing outside the data", async (text) => {
+  ])("reads nothing outside the data: %j", async (text) => {
     expect(await filled(text)).toBe("")
   })
   it.each([

@@ -8,7 +8,7 @@ import { attachedText, mailsFor } from "../delivery/mail/mailing.ts"
 import { clockAt } from "../serving.ts"
 
 let is_drawn = true
-/** Renders as in the product, unless the test replaces it. */
+/** Prepares documents as the product does, and none while `is_drawn` is false. */
 const services = Context.merge(
   clockAt(() => Date.now()),
   Context.make(DocumentPreparation, (...given) =>

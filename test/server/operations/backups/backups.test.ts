@@ -1,4 +1,4 @@
-/** Scheduled backups, backups of the journal only, and backups encrypted to an age recipient. */
+/** Backups: scheduled, pruned, of the journal only and encrypted to an age recipient; and moves of a server. */
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { randomUUID } from "node:crypto"
 import { tmpdir } from "node:os"
@@ -54,7 +54,7 @@ const databaseOf = async (engine: (typeof engines)[number], data_folder: string)
   open.push(drop)
   return { kind: "pg", url, connections_max: 4 }
 }
-/** Simulates Postgres without pg_dump, as a dump fails while another server creates its views. */
+/** Hides pg_dump, as a dump fails while another server creates its views. */
 const withoutPgDump = (programs = folder): void => {
   const path = process.env["PATH"]
   process.env["PATH"] = programs
@@ -183,7 +183,7 @@ it("two servers that share a folder find the newest of their own backups, and pr
   expect(await newestBackup(backups, at(one))).toBe(Date.parse("2026-01-03T00:00:00.000Z"))
   expect(await newestBackup(backups, at("0000000c"))).toBeUndefined()
   expect(await pruneBackups(backups, 1, at(other))).toEqual([{ file: join(backups, nameOf(4, other)) }])
-  // Without a name in it, a backup's server is unknown.
+  // Once two servers share the folder, a backup that names none belongs to neither.
   expect(await pruneBackups(backups, 1, at(one))).toEqual([{ file: join(backups, nameOf(2, one)) }])
   expect(readdirSync(backups)).toEqual([old, nameOf(3, one), nameOf(5, other)])
   await expect(pruneBackups(backups, 1, at(undefined))).rejects.toThrow("unknown whose backups")

@@ -27,7 +27,7 @@ interface House {
   readonly close: () => Promise<void>
 }
 const run = (server: Serving, sql: string) => server.run(Effect.flatMap(Store, (store) => store.run(sql)))
-/** On SQLite the disk is full; Postgres closes all connections and refuses new ones. */
+/** SQLite refuses writes; Postgres closes all connections and refuses new ones. */
 const open = async (engine: Engine): Promise<House> => {
   if (engine === "sqlite") {
     const server = await serve(engine)

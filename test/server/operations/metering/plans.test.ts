@@ -16,7 +16,7 @@ const now_millis = Date.parse("2026-06-18T12:34:56.789Z")
 const now = instantOf(now_millis)
 const context: ViewContext = { viewer: owner, settings: {}, now, base_currency: "EUR", composed: as_declared }
 
-/** Thirty days of calls, one in a hundred a webhook, and their totals. */
+/** Inserts thirty days of calls, one in a hundred a webhook, and their totals. */
 const fill = Effect.gen(function* () {
   const store = yield* Store
   const is_pg = store.dialect === "pg"
@@ -44,13 +44,13 @@ const fill = Effect.gen(function* () {
   if (is_pg) yield* store.run("analyze usage_hours")
 })
 
-/** Plan of reads from the two tables, one line per table. */
+/** Lines of the plans of all reads from the two tables. */
 const planOf = <A, E, R>(reading: Effect.Effect<A, E, R>) =>
   Effect.map(plansOf(reading, /request_logs|usage_hours/), (plans) => {
     expect(plans.length).toBeGreaterThan(0)
     return plans.flatMap(({ lines }) => lines)
   })
-/** A line that scans a table without an index. */
+/** Whether a line of a plan scans a table without an index. */
 const isWhole = (line: string): boolean => /Seq Scan/.test(line) || /^SCAN (request_logs|usage_hours)$/.test(line)
 const sorts = (line: string): boolean => /TEMP B-TREE FOR ORDER BY|^\s*(->)?\s*(Incremental )?Sort {2}/.test(line)
 

@@ -1,4 +1,4 @@
-/** Retention of calls: totals agree with the logs, for the configured time, and name no erased person. */
+/** Request logs and usage: they agree, are deleted when their time is over, and lose data of erased people. */
 import { Effect } from "effect"
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -142,7 +142,7 @@ describe.each(engines)("request logs on %s", (engine: Engine) => {
     )
   })
 
-  it("are deleted after 90 days, thousands of them, too, and sums of usage after 25 months", async () => {
+  it("are deleted after 90 days, even in thousands, and sums of usage after 25 months", async () => {
     await empty()
     const ages = [0, 80, 100, 400, 900]
     for (const age of ages) meter.answered({ ...call, started_millis: noon - age * day })

@@ -24,7 +24,7 @@ const asking =
       ...(body === undefined ? {} : { json: body })
     })
   }
-/** Test data, with the engine's placeholders. */
+/** Runs SQL written with `?` on either engine. */
 const looking =
   (server: Serving): Look =>
   (sql, values = []) =>

@@ -129,7 +129,7 @@ describe("a server with OTEL_EXPORTER_OTLP_ENDPOINT", () => {
   it("sends the metrics that /metrics shows", () => {
     const names = new Set(metrics.map(({ name }) => name))
     const shown = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name)
-    // It has no value while no job waits.
+    // flightcase_jobs has no value while no job waits.
     expect(shown.filter((name) => !names.has(String(name)) && name !== "flightcase_jobs")).toEqual([])
   })
   it("names the service and sends the headers it was given", () => {
