@@ -91,7 +91,7 @@ describe.each(both_engines)("text fields of the API on %s", (engine) => {
     const events = await server.run(Effect.flatMap(Store, (store) => store.find(journal, {})))
     const there = new Set(events.flatMap(({ data }) => textsIn(data as Json)))
     expect(said.length).toBeGreaterThan(150)
-    // A note on shortages is stored only if there are any; the text of a mail is stored with the mail.
+    // Notes on shortages are stored only with shortages; the text of a mail is stored with the mail.
     const is_elsewhere = ({ endpoint, field }: Said): boolean =>
       field === "shortage_notes" || (endpoint === "purchase_orders.send" && field === "message")
     expect(said.filter((one) => !there.has(one.text) && !is_elsewhere(one))).toEqual([])

@@ -13,7 +13,7 @@ import { freshDatabase } from "../postgres.ts"
 import { openOnce } from "./serving.ts"
 
 const folder = join(mkdtempSync(join(tmpdir(), "flightcase-check-")), "data")
-/** Details of the checks by name, with a mark for those that are not ok. */
+/** Runs the checks; returns their details by name, those of failed ones after `bad: `. */
 const checked = async (environment: Environment): Promise<{ readonly [check: string]: string }> => {
   const port = String(await freePort())
   const found = await checkConfiguration({ FLIGHTCASE_DATA: folder, FLIGHTCASE_PORT: port, ...environment })

@@ -38,7 +38,7 @@ describe("the client address of a request", () => {
 describe.each([
   [0, [401, 401, 429]],
   [1, [401, 401, 401]]
-] as const)("over a socket, with %i trusted proxies", (trusted_proxies, statuses) => {
+] as const)("rate limits over a socket, with %i trusted proxies,", (trusted_proxies, statuses) => {
   let server: Serving
   let http: Listening
   beforeAll(async () => {
@@ -50,7 +50,7 @@ describe.each([
     await http.stop(1_000)
     await server.close()
   })
-  it("rate limits count forwarded clients separately only if a proxy is trusted", async () => {
+  it("count forwarded clients separately only if a proxy is trusted", async () => {
     const got: Array<number> = []
     for (const last of [1, 2, 3])
       got.push(

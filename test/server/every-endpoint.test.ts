@@ -11,10 +11,10 @@ import { engines, plays_everything } from "../app.ts"
 import { anyBody, anyRow, row_id, text_value } from "./any-row.ts"
 import { type Got, type Sent, serve, type Serving } from "./serving.ts"
 
-/** Path parameters without a row. */
+/** Values of path parameters that name no row. */
 const free_text: { readonly [param: string]: string } = { group: "company" }
 
-/** Columns whose formats are stricter than declared, on which responses depend. */
+/** Values of columns whose formats are stricter than declared. */
 const formed: { readonly [table: string]: AnyRow } = {
   notifications: { user_id: 1, in_inbox: true },
   opportunity_items: { path: "0001" },
@@ -82,7 +82,7 @@ const wrong_values = [
   "0001-01-01"
 ]
 let turn = 0
-/** In the short run a quarter of them at each call, so that all are used across fields and endpoints. */
+/** Returns all values, or in the short run a quarter in turn, so that fields and endpoints together use all. */
 const someOf = <A>(all: ReadonlyArray<A>): ReadonlyArray<A> => {
   turn++
   return plays_everything ? all : all.filter((_, at) => at % 4 === turn % 4)

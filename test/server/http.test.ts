@@ -147,7 +147,7 @@ describe("an HTTP server on a socket", () => {
     expect(got.toLowerCase()).toContain("connection: close")
     await stillServes()
   })
-  it("does not take a body that was never read for the next request", async () => {
+  it("does not take an unread body for the next request", async () => {
     const body = `{"name":"smuggled"}`
     const first = head("GET /api/v1/products/999999 HTTP/1.1", [`Content-Length: ${body.length}`]) + body
     const got = await raw(first + head("GET /api/v1/products?per_page=1 HTTP/1.1", ["Connection: close"]), 2)

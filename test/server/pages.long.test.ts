@@ -49,7 +49,7 @@ describe.skipIf(path === undefined)("the server's pages", () => {
     await page.click("button[type=submit]")
   }
   const goes = (address: string) => async (page: Page) => void (await page.goto(house.url + address))
-  /** Steps on one page, which is checked after each. */
+  /** Steps of each visit; the page is checked after each step. */
   const visits: { readonly [name: string]: ReadonlyArray<(page: Page) => Promise<void>> } = {
     "/": [goes("/")],
     "an unknown path": [goes("/nowhere")],

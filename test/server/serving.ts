@@ -131,7 +131,7 @@ export const serve = async (
     },
     ask: (target, sent = {}) => askOf(app, target, lenient ? sent : { ...sent, headers: strictly(sent.headers) }),
     close: async () => {
-      // References to missing rows, which no suite may leave. A suite's own database may be damaged on purpose.
+      // No suite may leave references to missing rows, except in its own database, which may be damaged on purpose.
       const dangling =
         options.database === undefined ? await app.run(danglingReferences(catalogue.references, catalogue.table)) : []
       await app.close()
@@ -217,7 +217,7 @@ const waits_shortened = new Map([
   [3_000, 300],
   [15_000, 500]
 ])
-/** A controllable clock; sleeps take their time, except those waits. */
+/** A clock at the given time; sleeps take real time, except the shortened waits. */
 export const clockAt = (now: () => number): Context.Context<never> => {
   const live = Context.get(Context.empty(), Clock.Clock)
   return Context.make(Clock.Clock, {

@@ -172,7 +172,7 @@ describe("a server whose SQLite disk is full", () => {
     const database: Database = { kind: "sqlite", path }
     const server = await serve("sqlite", { database })
     closing.push(() => server.close())
-    // File size limit, which SQLite reports like a full disk.
+    // Limits the file's size, which SQLite reports like a full disk.
     const setPages = (count: number): Promise<void> =>
       server.run(Effect.flatMap(Store, (store) => Effect.asVoid(store.run(`pragma max_page_count = ${count}`))))
     return { server, setPages, path }

@@ -122,7 +122,7 @@ describe.each(both_engines)("the collection of unused files on %s", (engine) => 
     pass(25)
     const store = await blobs()
     const meanwhile: Array<unknown> = []
-    // Between the mark and the removal.
+    // References the content between its mark and its removal.
     const removing = {
       ...store,
       remove: (one: string) =>

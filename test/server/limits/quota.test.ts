@@ -54,7 +54,7 @@ const processesWith = (count: number, options: { readonly shared?: boolean; read
         admission.settle(units)
         answered.set(token_id, (answered.get(token_id) ?? 0) + units)
       },
-      /** Records answered calls like the recorder: some time later, or fails to. */
+      /** Records answered calls some time later, as a server does, or fails to. */
       record: async (month = "2026-06", comes_to_nothing = false) => {
         const units = new Map(answered)
         answered.clear()

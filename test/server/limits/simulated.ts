@@ -64,7 +64,7 @@ export const makeCounters = (later: Steps["later"] = async (effect) => effect())
     world,
     ask,
     later,
-    /** Adds as much as the limit allows. */
+    /** Adds the amount that `grant` returns for the rest of the limit. */
     take: <Granted extends number | undefined>(key: string, limit: number, grant: (remaining: number) => Granted) =>
       ask(() => {
         const before = counters.get(key) ?? 0
@@ -73,7 +73,7 @@ export const makeCounters = (later: Steps["later"] = async (effect) => effect())
         counters.set(key, taken)
         return { granted, taken }
       }),
-    /** Parameters of a process besides its requests. */
+    /** Options of a limiter: its report of failures and its clock. */
     told: { failed: () => world.failures++, elapsed: () => world.elapsed }
   }
 }

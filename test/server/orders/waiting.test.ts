@@ -333,7 +333,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
       expect(await shown(deal)).toEqual([])
     }
   })
-  it("is checked by the hourly sweep, if stock grew without a notification", async () => {
+  it("is checked by the hourly sweep, if stock grew without an event", async () => {
     const { id } = await product(1)
     await ordered(id, 1)
     const deal = await ordered(id, 1)

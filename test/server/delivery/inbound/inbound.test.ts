@@ -163,7 +163,7 @@ describe.each(engines)("inbound webhooks on %s", (engine: Engine) => {
     ])
   })
 
-  it("are answered 403 with an invalid or old signature, 404 for an unknown source, and not stored", async () => {
+  it("are answered 403 with an invalid or old signature and 404 for an unknown source, and not stored", async () => {
     const before = await logs("bank")
     const body = payment("forged")
     for (const [at, headers] of [

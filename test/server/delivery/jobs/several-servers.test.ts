@@ -1,4 +1,4 @@
-/** Jobs on Postgres: two servers share them, and they run on after it closed all connections. */
+/** Jobs on Postgres: two servers share them, and run them even after all connections were closed. */
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { Store } from "../../../../core/kernel/store/store.ts"
@@ -72,7 +72,7 @@ describe("two servers that start at once on an empty Postgres", () => {
 })
 
 describe("jobs on a Postgres that closes all connections", () => {
-  it("are run on new ones", async () => {
+  it("are run on new connections", async () => {
     const fresh = await freshDatabase()
     open.push(() => fresh.drop())
     const done: Array<string> = []

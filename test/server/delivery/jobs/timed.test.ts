@@ -35,7 +35,7 @@ afterEach(async () => {
 })
 
 describe.each(both_engines)("scheduled work on %s", (engine) => {
-  it("is queued once for all times missed while no server ran, and goes on after a clock years ahead is set right", async () => {
+  it("is queued once for all times missed while no server ran, and goes on after a clock years ahead is corrected", async () => {
     const done: Array<string> = []
     const sweep: TimedWork = {
       cron: "0 4 * * *",

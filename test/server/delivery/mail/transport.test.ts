@@ -40,7 +40,7 @@ const opened = async (behaviour: Behaviour = {}): Promise<TestMailServer> => {
   open.push(() => smtp.close())
   return smtp
 }
-/** A host that handles each connection by a function. */
+/** Starts a host that handles each connection with a function; returns its URL. */
 const host = async (talk: (socket: Socket) => void): Promise<string> => {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {

@@ -133,7 +133,7 @@ describe.each(engines)("the inbox on %s", (engine) => {
     expect(await server.sql("select dedupe_key from notifications order by id")).toEqual(before)
   })
 
-  it("needs no more statements for four rows than for one, and at most three more for five more users", async () => {
+  it("reads four rows in as many statements as one, and writes those of five more users in at most three more", async () => {
     const counted = async <A, E, R>(effect: Effect.Effect<A, E, R>) => {
       let statements = 0
       const run = Effect.gen(function* () {

@@ -140,7 +140,7 @@ describe.each(engines)("webhooks on %s", (engine) => {
     expect((await asked({})).body.errors).toMatchObject({ url: [expect.anything()], events: [expect.anything()] })
   })
 
-  it("receive nothing for refused commands", async () => {
+  it("send nothing for refused commands", async () => {
     const own = await receiver()
     const { id } = await server.subscribed(["*"], own.url)
     expect((await server.ask("/api/v1/members", { json: { name: "" } })).status).toBe(422)

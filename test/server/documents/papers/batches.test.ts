@@ -94,7 +94,7 @@ describe.each(engines)("a server that draws documents on %s", (engine) => {
       await expect.poll(async () => (await jobOf(id)).status, poll).toBe("done")
     expect(most).toBe(1)
   })
-  it("refuses unknown sources by their position, and creates no document", async () => {
+  it("refuses unknown sources, naming their positions, and creates no document", async () => {
     const before = await house.sql("select id from documents")
     const got = await batch([jobs[0], 777_777, jobs[1], 888_888])
     expect([got.status, Object.keys(got.body.errors)]).toEqual([422, ["documentable_ids.1", "documentable_ids.3"]])

@@ -321,7 +321,7 @@ it("a server moves to an empty Postgres and back with the same rows, ids and fil
   expect(await moveServer(there, placeAt(back, back_folder))).toEqual(moved)
   expect(statSync(join(back_folder, "flightcase.sqlite")).mode & 0o777).toBe(0o600)
   await serves(back, back_folder)
-  // Files elsewhere would be missing.
+  // A move without the folder of files would lose them.
   const without_files = { ...there, data_folder: folderOf("data") }
   const empty_folder = join(folderOf("back"), "data")
   await expect(

@@ -174,7 +174,7 @@ describe.each(engines)("request logs on %s", (engine: Engine) => {
     ).toEqual([100, 400, 80].sort())
   })
 
-  it("lose the address and user agent of erased people, also where they are not yet written", async () => {
+  it("lose the address and user agent of erased people, even in rows not yet written", async () => {
     const invited = await server.ask("/api/v1/users", {
       json: { name: "Mia", email: "mia@example.com", roles: ["Admin"] }
     })

@@ -34,7 +34,7 @@ const looking =
         return store.run(store.dialect === "pg" ? sql.replace(/\?/g, () => `$${++at}`) : sql, values)
       })
     )
-/** Runs work of many kinds, with some refusals. */
+/** Sends random requests of many kinds, some of which are refused. */
 const worked = async (server: Serving, seed: number, steps: number): Promise<void> => {
   const chance = randomOf(seed),
     ask = asking(server),

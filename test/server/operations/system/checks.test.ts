@@ -53,7 +53,7 @@ describe.each(engines)("the checks of a server on %s", (engine) => {
       expect(found["backups"]?.detail).toBe("unknown: FLIGHTCASE_BACKUPS names no folder")
     }))
 
-  it("report failed jobs, webhook addresses without a trusted certificate, and old backups", async () => {
+  it("report failed jobs, webhook addresses without a trusted certificate, and missing or old backups", async () => {
     const target = createTls(certificate)
     target.listen(0, "127.0.0.1")
     await once(target, "listening")
