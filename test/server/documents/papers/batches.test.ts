@@ -239,7 +239,7 @@ describe.each(engines)("a server that draws documents on %s", (engine) => {
     expect(failed.status).toBe(422)
     house.drawn.before = () => Effect.void
     await house.made("quotation", jobs[0]!)
-    await expect.poll(() => told(target, "document.generated").length, poll).toBe(1)
+    await expect.poll(() => target.got.length, poll).toBe(2)
     expect(target.got.map(({ body }) => body.event).toSorted()).toEqual(["document.generated", "pdf_generated"])
   })
 })
