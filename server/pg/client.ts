@@ -58,7 +58,13 @@ export const make = Effect.fnUntraced(function* (
   const openPool = (max: number) =>
     Effect.acquireRelease(
       Effect.sync(() =>
-        makePool({ ...connectionConfig(endpoint, limits), max, ...(options.keep === true && { idleTimeoutMillis: 0 }) })
+        makePool({
+          ...connectionConfig(endpoint, limits),
+          max,
+          // A session's queries are sent without waiting for the answers to those before.
+          pipeline: true,
+          ...(options.keep === true && { idleTimeoutMillis: 0 })
+        })
       ),
       (pool) => Effect.promise(() => pool.end())
     )
@@ -96,14 +102,38 @@ export const make = Effect.fnUntraced(function* (
     Reactivity.Reactivity,
     Reactivity.make
   )
-  const once = runOnce(statements, endpoint, plans, (text, values) => client.unsafe(text, values))
-  return Object.assign(client, {
-    direct: (text: string, params: ReadonlyArray<unknown>, { context }: Fiber.Fiber<unknown, unknown>) => {
-      const transaction = Context.getOrUndefined(context, client.transactionService)
-      return transaction === undefined ? once(text, params) : transaction[0].execute(text, params, undefined)
-    }
-  })
+  return Object.assign(
+    client,
+    directOver(
+      client,
+      runTogether((queries) => queryOnce(statements, endpoint, queries), plans)
+    )
+  )
 })
+
+/** Runs statements without spans and templates. `once`: outside transactions, where stale plans are run again. */
+const directOver = (client: SqlClient.SqlClient, once: ReturnType<typeof runTogether>) => {
+  const onceOrAgain = (given: ReadonlyArray<BoundSql>): Together =>
+    Effect.catchIf(
+      once(given),
+      (error) => isStalePlan(error.reason.cause),
+      () => Effect.forEach(given, ({ text, values }) => client.unsafe(text, values))
+    )
+  const connectionOf = ({ context }: Fiber.Fiber<unknown, unknown>): Connection | undefined =>
+    Context.getOrUndefined(context, client.transactionService)?.[0]
+  return {
+    direct: (text: string, values: ReadonlyArray<unknown>, fiber: Fiber.Fiber<unknown, unknown>) => {
+      const connection = connectionOf(fiber)
+      if (connection !== undefined) return connection.execute(text, values, undefined)
+      return values.length === 0 ? undefined : Effect.map(onceOrAgain([{ text, values }]), ([rows = []]) => rows)
+    },
+    together: (given: ReadonlyArray<BoundSql>, fiber: Fiber.Fiber<unknown, unknown>) => {
+      const connection = connectionOf(fiber)
+      if (connection === undefined) return onceOrAgain(given)
+      return isPgConnection(connection) ? connection.together(given) : undefined
+    }
+  }
+}
 
 const makePool = (config: pg.PoolConfig): pg.Pool => {
   const pool = new pg.Pool(config)
@@ -148,7 +178,9 @@ const commit = (session: Session): Effect.Effect<void, SqlError> =>
 
 interface PgConnection extends Connection {
   readonly session: Session
+  readonly together: (given: ReadonlyArray<BoundSql>) => Together
 }
+const isPgConnection = (connection: Connection): connection is PgConnection => "together" in connection
 
 type Run = (
   text: string,
@@ -187,30 +219,31 @@ const runOver = (session: Session, plans: PlanNames): Run => {
   return run
 }
 
-type Rows = (text: string, values: ReadonlyArray<unknown>) => ReturnType<Connection["execute"]>
+interface BoundSql {
+  readonly text: string
+  readonly values: ReadonlyArray<unknown>
+}
+type Together = Effect.Effect<ReadonlyArray<Effect.Success<ReturnType<Connection["execute"]>>>, SqlError>
 
-/**
- * Runs single statements on connections of the pool, undefined for those without parameters; `otherwise` runs those
- * with stale plans.
- */
-const runOnce =
-  (pool: pg.Pool, endpoint: Parameters<typeof queryOnce>[1], plans: PlanNames, otherwise: Rows) =>
-  (text: string, params: ReadonlyArray<unknown>): ReturnType<Rows> | undefined => {
-    if (params.length === 0) return undefined
-    const name = plans.nameOf(text)
-    const rows = Effect.flatMap(bound(params), (values) =>
-      Effect.map(queryOnce(pool, endpoint, { text, values, ...(name && { name }) }), (result) => result.rows)
+/** Runs statements in one round trip, each as a query of its own, frequent ones as prepared statements. */
+const runTogether =
+  (query: Session["queryAll"], plans: PlanNames) =>
+  (given: ReadonlyArray<BoundSql>): Together =>
+    Effect.flatMap(boundAll(given), (statements) =>
+      Effect.tapError(
+        Effect.map(
+          query(
+            statements.map(({ text, values }) => {
+              const name = values.length === 0 ? undefined : plans.nameOf(text)
+              return { text, ...(values.length > 0 && { values }), ...(name && { name }) }
+            })
+          ),
+          (results) => results.map(({ rows }) => rows)
+        ),
+        // Statements with stale plans did nothing: they are prepared again when run again.
+        (error) => Effect.sync(() => isStalePlan(error.reason.cause) && given.forEach(({ text }) => plans.renew(text)))
+      )
     )
-    if (name === undefined) return rows
-    return Effect.catchIf(
-      rows,
-      (error) => isStalePlan(error.reason.cause),
-      () => {
-        plans.renew(text)
-        return otherwise(text, params)
-      }
-    )
-  }
 
 /** Streams a query's rows through a cursor; statements that write run at once. */
 const streamOver =
@@ -258,6 +291,7 @@ const makeConnection = (session: Session, plans: PlanNames): PgConnection => {
   }
   return {
     session,
+    together: runTogether(session.queryAll, plans),
     execute: rows(true),
     executeUnprepared: control,
     executeValues: values(true),
@@ -273,6 +307,12 @@ const makeConnection = (session: Session, plans: PlanNames): PgConnection => {
 
 const bound = (params: ReadonlyArray<unknown>): Effect.Effect<Array<unknown>, SqlError> =>
   Effect.try({ try: () => params.map(bind), catch: (cause) => pgError(cause, "bind") })
+
+const boundAll = (given: ReadonlyArray<BoundSql>) =>
+  Effect.try({
+    try: () => given.map(({ text, values }) => ({ text, values: values.map(bind) })),
+    catch: (cause) => pgError(cause, "bind")
+  })
 
 const CHANGES_SCHEMA = /\b(create|alter|drop)\b/i
 const READS = /^\s*(select|with|values|table)\b/i

@@ -1,6 +1,7 @@
 import { Effect, Queue, Schedule, Semaphore, Stream } from "effect"
 import pg from "pg"
 import type { SqlError } from "effect/sql/SqlError"
+import { firstOf } from "../../core/values/text.ts"
 import { pgError } from "./error.ts"
 
 type Parser = (text: string) => unknown
@@ -77,7 +78,9 @@ export interface Session {
    * time.
    */
   readonly query: (query: SessionQuery) => Effect.Effect<pg.QueryResult, SqlError>
-  /** Begins a transaction with its first statement: an advisory lock is sent together with BEGIN. */
+  /** Runs queries in one round trip, in order; fails with the first error, once all have ended. */
+  readonly queryAll: (queries: ReadonlyArray<SessionQuery>) => Results
+  /** Begins a transaction with its first query, which is sent together with BEGIN. */
   readonly begin: Effect.Effect<void>
   /** Ends one of which nothing was sent yet; false if something was, or if none has begun. */
   readonly endUnsent: () => boolean
@@ -166,47 +169,55 @@ export const takeSession = (pool: pg.Pool, endpoint: PgEndpoint, restore: Restor
   })
 
 type Health = ReturnType<Session["health"]>
+type Results = Effect.Effect<ReadonlyArray<pg.QueryResult>, SqlError>
 
 /**
- * Starts a query on a connection. `answer` receives its result once; `note` is called when the connection is no longer
- * good. Returns the effect to run on interruption.
+ * Starts queries on a connection, sent together. `answer` receives their results once all have ended, or the first
+ * error; `note` is called when the connection is no longer good. Returns the effect to run on interruption.
  */
-const startQuery = (
+const startQueries = (
   client: pg.PoolClient,
   endpoint: PgEndpoint,
-  query: SessionQuery,
+  queries: ReadonlyArray<SessionQuery>,
   note: (health: Health) => void,
-  answer: (result: Effect.Effect<pg.QueryResult, SqlError>) => void
+  answer: (results: Results) => void
 ): Effect.Effect<void> => {
-  let isAnswered = false
+  const results: Array<pg.QueryResult> = []
+  let failure: Error | undefined
+  let unanswered = queries.length
   let onAnswer = () => {}
-  client.query(query, (error: Error | null, result: pg.QueryResult | Array<pg.QueryResult>) => {
-    isAnswered = true
-    onAnswer()
-    if (error !== null) {
+  const answered = (error: Error | null, result: pg.QueryResult | Array<pg.QueryResult>): void => {
+    if (error === null) results.push(Array.isArray(result) ? (result.at(-1) as pg.QueryResult) : result)
+    else {
+      failure ??= error
       if (endsConnection(error)) note("lost")
-      return answer(Effect.fail(pgError(error, "query")))
     }
-    answer(Effect.succeed(Array.isArray(result) ? (result.at(-1) as pg.QueryResult) : result))
-  })
-  const answered = Effect.callback<void>((resume) => {
-    if (isAnswered) resume(Effect.void)
-    else onAnswer = () => resume(Effect.void)
-  })
-  // On interruption, asks the server to cancel. The connection may roll back but is not reused, as a late
-  // cancellation would hit another query. A server that does not respond is ignored.
-  return Effect.suspend(() => {
-    if (isAnswered) return Effect.void
+    unanswered--
+    onAnswer()
+    if (unanswered === 0)
+      answer(failure === undefined ? Effect.succeed(results) : Effect.fail(pgError(failure, "query")))
+  }
+  // One write to the socket takes as long as everything else that the driver does for a short query.
+  const { stream } = client.connection
+  if (queries.length > 1) stream.cork()
+  for (const query of queries) client.query(query, answered)
+  if (queries.length > 1) stream.uncork()
+  // On interruption, asks the server to cancel one query after the other. The connection may roll back but is not
+  // reused, as a late cancellation would hit another query. A server that does not respond is ignored.
+  const cancelled: Effect.Effect<void> = Effect.suspend(() => {
+    if (unanswered === 0) return Effect.void
     note("cancelled")
+    const before = unanswered
+    const next = Effect.callback<void>((resume) => {
+      if (unanswered < before) resume(Effect.void)
+      else onAnswer = () => resume(Effect.void)
+    })
     return Effect.promise(() => cancelBackend(client, endpoint)).pipe(
-      Effect.andThen(Effect.raceFirst(answered, elapsed(CANCEL_TIMEOUT_MS))),
-      Effect.andThen(
-        Effect.sync(() => {
-          if (!isAnswered) note("lost")
-        })
-      )
+      Effect.andThen(Effect.raceFirst(next, elapsed(CANCEL_TIMEOUT_MS))),
+      Effect.andThen(Effect.suspend(() => (unanswered < before ? cancelled : Effect.sync(() => note("lost")))))
     )
   })
+  return cancelled
 }
 
 const makeSession = (client: pg.PoolClient, endpoint: PgEndpoint): Session => {
@@ -215,21 +226,19 @@ const makeSession = (client: pg.PoolClient, endpoint: PgEndpoint): Session => {
   const note = (changed: Health): void => {
     health = changed
   }
-  const run = (query: SessionQuery) =>
-    Effect.callback<pg.QueryResult, SqlError>((resume) => startQuery(client, endpoint, query, note, resume))
+  const run = (queries: ReadonlyArray<SessionQuery>): Results =>
+    turn.withPermit(Effect.callback((resume) => startQueries(client, endpoint, queries, note, resume)))
   let is_begin_due = false
-  const query: Session["query"] = (given) =>
+  const queryAll: Session["queryAll"] = (given) =>
     Effect.suspend(() => {
-      if (!is_begin_due) return turn.withPermit(run(given))
+      if (!is_begin_due) return run(given)
       is_begin_due = false
-      // A BEGIN sent with a statement that cannot be parsed would not run either; locks can always be parsed.
-      return given.values === undefined && given.text.startsWith("select pg_advisory_xact_lock")
-        ? turn.withPermit(run({ ...given, text: `BEGIN; ${given.text}` }))
-        : Effect.andThen(turn.withPermit(run({ text: "BEGIN" })), turn.withPermit(run(given)))
+      return Effect.map(run([{ text: "BEGIN" }, ...given]), (results) => results.slice(1))
     })
   return {
     client,
-    query,
+    queryAll,
+    query: (given) => Effect.map(queryAll([given]), firstOf),
     begin: Effect.sync(() => void (is_begin_due = true)),
     endUnsent: () => {
       const was_due = is_begin_due
@@ -238,16 +247,19 @@ const makeSession = (client: pg.PoolClient, endpoint: PgEndpoint): Session => {
     },
     isInTransaction: () => is_begin_due || client.getTransactionStatus() !== "I",
     health: () => health,
-    release: Effect.sync(() => client.release(health !== "good" || client.getTransactionStatus() !== "I"))
+    release: Effect.sync(() => giveBack(client, health))
   }
 }
 
-/** Runs one query on a connection of the pool, as a session does, in one step: half of the processor time. */
-export const queryOnce = (
-  pool: pg.Pool,
-  endpoint: PgEndpoint,
-  query: SessionQuery
-): Effect.Effect<pg.QueryResult, SqlError> =>
+/** Returns the connection to the pool, which closes it unless it is good and outside a transaction. */
+const giveBack = (client: pg.PoolClient, health: Health): void => {
+  // The driver would wait for answers to queries already sent.
+  if (health === "lost") client.connection.stream.destroy()
+  client.release(health !== "good" || client.getTransactionStatus() !== "I")
+}
+
+/** Runs queries together on a connection of the pool, as a session does, in one step: half of the processor time. */
+export const queryOnce = (pool: pg.Pool, endpoint: PgEndpoint, queries: ReadonlyArray<SessionQuery>): Results =>
   Effect.callback((resume) => {
     let health: Health = "good"
     let isAbandoned = false
@@ -257,17 +269,17 @@ export const queryOnce = (
       if (isAbandoned) return client.release()
       let isReleased = false
       const release = (): void => {
-        if (!isReleased) client.release(health !== "good" || client.getTransactionStatus() !== "I")
+        if (!isReleased) giveBack(client, health)
         isReleased = true
       }
       const note = (changed: Health): void => {
         health = changed
       }
-      const cancelled = startQuery(client, endpoint, query, note, (result) => {
+      const cancelled = startQueries(client, endpoint, queries, note, (results) => {
         // A cancelled query's connection is released once the cancellation has ended.
         if (health === "cancelled") return
         release()
-        resume(result)
+        resume(results)
       })
       stopped = Effect.ensuring(cancelled, Effect.sync(release))
     })

@@ -266,9 +266,11 @@ export const make = Effect.fnUntraced(function* (
     onCommitFailure: acquirers.onCommitFailure
   })
   const { share = identity } = options
+  const direct = directOver(db, statements, asUsual, client)
   return Object.assign(client, {
     withTransaction: share(withTransaction, client.transactionService, () => db.isTransaction),
-    direct: directOver(db, statements, asUsual, client)
+    direct,
+    together: togetherOver(direct)
   })
 })
 
@@ -296,6 +298,18 @@ const directOver =
     } catch (cause) {
       return !isInside && isBusy(cause) ? undefined : Effect.fail(sqliteError(cause, "execute"))
     }
+  }
+
+/** Runs statements one after the other; undefined if the first has to wait. */
+const togetherOver =
+  (direct: ReturnType<typeof directOver>) =>
+  (
+    statements: ReadonlyArray<{ readonly text: string; readonly values: ReadonlyArray<unknown> }>,
+    fiber: Parameters<typeof direct>[2]
+  ) => {
+    const rows = statements.map(({ text, values }) => direct(text, values, fiber))
+    const ran = rows.filter((one) => one !== undefined)
+    return ran.length < rows.length ? undefined : Effect.all(ran)
   }
 
 const rolledBack = new SqlError.SqlError({

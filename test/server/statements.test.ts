@@ -14,29 +14,45 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
-/**
- * Statements of the second of two equal requests, on the connection that names products, as jobs, limits and metering
- * send theirs at any time.
- */
-const statementsOf = async (request: () => Promise<unknown>): Promise<ReadonlyArray<string>> => {
-  await request()
-  const query = vi.spyOn(pg.Client.prototype, "query")
+interface Sent {
+  readonly on: unknown
+  readonly turn: number
+  readonly text: string
+}
+/** Statements that a request sends to Postgres; those of one turn go in one round trip. */
+const sentBy = async (request: () => Promise<unknown>): Promise<ReadonlyArray<Sent>> => {
+  const sent: Array<Sent> = []
+  let turn = 0
+  const plain = pg.Client.prototype.query as (...given: ReadonlyArray<unknown>) => unknown
+  const noting = function (this: unknown, ...given: ReadonlyArray<unknown>) {
+    const [one] = given
+    sent.push({ on: this, turn, text: typeof one === "string" ? one : (one as { readonly text: string }).text })
+    queueMicrotask(() => void turn++)
+    return plain.apply(this, [...given])
+  }
+  const query = vi.spyOn(pg.Client.prototype, "query").mockImplementation(noting as never)
   try {
     await request()
-    const sent = query.mock.calls.map(([one]: ReadonlyArray<unknown>, at) => ({
-      on: query.mock.contexts[at],
-      text: typeof one === "string" ? one : (one as { readonly text: string }).text
-    }))
-    const { on } = sent.find(({ text }) => text.includes('"products"'))!
     return sent
-      .filter(
-        (one) =>
-          one.on === on && !/asked \(kind\)|rate_windows|request_logs|usage_hours|month_units|pg_notify/.test(one.text)
-      )
-      .map(({ text }) => text.split(/\s+/).slice(0, 2).join(" "))
   } finally {
     query.mockRestore()
   }
+}
+/**
+ * Round trips of the second of two equal requests, on the connection that names products, as jobs, limits and metering
+ * send theirs at any time. Statements sent together are joined by semicolons.
+ */
+const statementsOf = async (request: () => Promise<unknown>): Promise<ReadonlyArray<string>> => {
+  await request()
+  const sent = await sentBy(request)
+  const { on } = sent.find(({ text }) => /\bproducts\b/.test(text))!
+  const of_request = sent.filter(
+    (one) =>
+      one.on === on && !/asked \(kind\)|rate_windows|request_logs|usage_hours|month_units|pg_notify/.test(one.text)
+  )
+  return [...Map.groupBy(of_request, ({ turn }) => turn).values()].map((together) =>
+    together.map(({ text }) => /^\s*\S+(?: [^\s(]+)?/.exec(text)?.[0] ?? text).join("; ")
+  )
 }
 
 /** The transaction that contains this statement; those of jobs come before or after it. */
@@ -53,16 +69,10 @@ describe("a request to a server on Postgres", () => {
   it("counts a list by store, state and status from the stored counts", async () => {
     await server.ask("/api/v1/opportunities", { method: "POST", json: { subject: "Gala", store_id: 1 } })
     const countOf = async (query: string) => {
-      const sent = vi.spyOn(pg.Client.prototype, "query")
-      try {
-        await server.ask(`/api/v1/opportunities?per_page=1&${query}`)
-        const texts = sent.mock.calls.map(([one]: ReadonlyArray<unknown>) => (one as { readonly text: string }).text)
-        return texts.flatMap(
-          (text) => /^select (?:count|sum)\(\S+\) as total from "opportunities\w*"/.exec(text)?.[0] ?? []
-        )
-      } finally {
-        sent.mockRestore()
-      }
+      const sent = await sentBy(() => server.ask(`/api/v1/opportunities?per_page=1&${query}`))
+      return sent.flatMap(
+        ({ text }) => /^select (?:count|sum)\(\S+\) as total from "opportunities\w*"/.exec(text)?.[0] ?? []
+      )
     }
     const kept = await countOf("q[store_id_eq]=1&q[state_eq]=0&q[status_eq]=0")
     expect(kept).toEqual(['select sum("rows") as total from "opportunities_counts"'])
@@ -76,8 +86,8 @@ describe("a request to a server on Postgres", () => {
     const statements = await statementsOf(() =>
       server.ask(`/api/v1/products/${id}`, { method: "PUT", json: { name: `Speaker ${count++}` } })
     )
-    expect(transactionOf(statements, 'update "products"', "BEGIN; select")).toEqual([
-      "BEGIN; select",
+    expect(transactionOf(statements, 'update "products"', "BEGIN; select pg_advisory_xact_lock")).toEqual([
+      "BEGIN; select pg_advisory_xact_lock",
       'select "id",',
       'update "products"',
       "with head",

@@ -7,7 +7,7 @@ import type { AnyRow, Key, RowChange, Table, Where } from "../tables/table.ts"
 import type { Field, Json } from "../fields/field.ts"
 import { caseFoldedName, caseFoldedValue, isSearchable, keyOf } from "../tables/table.ts"
 import { bindings, chunked, columnArrays, encodeRow, inPowersOfTwo, quote } from "./statement.ts"
-import type { Dialect, Insert } from "./statement.ts"
+import type { Dialect, BoundSql } from "./statement.ts"
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 
@@ -53,7 +53,7 @@ const updatesOf = (rows: ReadonlyArray<KeyedSet>, dialect: Dialect): ReadonlyArr
         : inPowersOfTwo(alike, rows_bound_max)
   )
 
-export const updateOne = (table: Table, { key, set }: KeyedSet, dialect: Dialect): Insert => {
+export const updateOne = (table: Table, { key, set }: KeyedSet, dialect: Dialect): BoundSql => {
   const { bind, values } = bindings(dialect)
   const columns = Object.entries(encodeRow(table, set, dialect))
     .map(([name, value]) => `${quote(name)} = ${bind(value)}`)
@@ -64,7 +64,7 @@ export const updateOne = (table: Table, { key, set }: KeyedSet, dialect: Dialect
 const setting = (columns: ReadonlyArray<string>): string =>
   columns.map((name) => `${quote(name)} = given.${quote(name)}`).join(", ")
 
-const bound = (table: Table, rows: ReadonlyArray<KeyedSet>): Insert => {
+const bound = (table: Table, rows: ReadonlyArray<KeyedSet>): BoundSql => {
   const encoded = rows.map(({ key, set }) => ({ key, set: encodeRow(table, set, "sqlite") }))
   const columns = Object.keys(itemAt(encoded, 0).set)
   const row = `(${Array.from({ length: columns.length + 1 }, () => "?").join(", ")})`
@@ -77,7 +77,7 @@ const bound = (table: Table, rows: ReadonlyArray<KeyedSet>): Insert => {
 }
 
 /** All rows in one parameter per column, so that the statement's text is the same for any number. */
-const sent = (table: Table, rows: ReadonlyArray<KeyedSet>): Insert => {
+const sent = (table: Table, rows: ReadonlyArray<KeyedSet>): BoundSql => {
   const columns = Object.keys(itemAt(rows, 0).set).flatMap((name) => {
     const field = fieldOf(table, name)
     const own = { name, field, values: rows.map(({ set }) => set[name] ?? null) }
@@ -111,8 +111,8 @@ type Sql = Effect.Effect<void, SqlError.SqlError>
 interface WriteOperations {
   readonly dialect: Dialect
   readonly insertRows: (table: Table, rows: ReadonlyArray<AnyRow>) => Sql
-  readonly sendOne: (table: Table, key: Key, statement: Insert) => Sql
-  readonly sendMany: (table: Table, statement: Insert) => Sql
+  readonly sendOne: (table: Table, key: Key, statement: BoundSql) => Sql
+  readonly sendMany: (table: Table, statement: BoundSql) => Sql
   readonly change: (one: Exclude<RowChange, { op: "insert" }>) => Sql
 }
 

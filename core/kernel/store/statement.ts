@@ -19,11 +19,17 @@ interface DirectClient {
     values: ReadonlyArray<unknown>,
     fiber: Fiber.Fiber<unknown, unknown>
   ) => ReturnType<SqlConnection.Connection["execute"]> | undefined
+  /** The same for several statements, in one round trip. */
+  readonly together: (statements: ReadonlyArray<BoundSql>, fiber: Fiber.Fiber<unknown, unknown>) => AllRows | undefined
 }
-/** Runs any statement: directly where the client can and no spans are made. */
-export const runnerOf =
-  (sql: SqlClient.SqlClient & Partial<DirectClient>) =>
-  <Row extends object>(
+/** The rows of each of several statements. */
+type AllRows = Effect.Effect<
+  ReadonlyArray<Effect.Success<ReturnType<SqlConnection.Connection["execute"]>>>,
+  SqlError.SqlError
+>
+/** Runs any statement, or several that only read: directly where the client can and no spans are made. */
+export const runnerOf = (sql: SqlClient.SqlClient & Partial<DirectClient>) => ({
+  run: <Row extends object>(
     text: string,
     values: ReadonlyArray<unknown> = []
   ): Effect.Effect<ReadonlyArray<Row>, SqlError.SqlError> =>
@@ -31,7 +37,14 @@ export const runnerOf =
       (fiber) =>
         (fiber.getRef(References.TracerEnabled) ? undefined : sql.direct?.(text, values, fiber)) ??
         sql.unsafe<Row>(text, values)
+    ),
+  readAll: (statements: ReadonlyArray<BoundSql>): AllRows =>
+    Effect.withFiber(
+      (fiber) =>
+        (fiber.getRef(References.TracerEnabled) ? undefined : sql.together?.(statements, fiber)) ??
+        Effect.forEach(statements, ({ text, values }) => sql.unsafe(text, values))
     )
+})
 
 /** Whether the column is stored as JSON: `json` fields, lists, objects. */
 export const isDocument = (field: Field): boolean =>
@@ -267,12 +280,13 @@ export const inPowersOfTwo = <A>(items: ReadonlyArray<A>, size_max: number): Rea
 
 // Inserts full rows: a cached plan per table, and few statements for any number of rows.
 
-export interface Insert {
+/** A statement with its bound values. */
+export interface BoundSql {
   readonly text: string
   readonly values: ReadonlyArray<unknown>
 }
 /** Statements that insert rows of one table, in order. Missing columns get their default. */
-export type Inserter = (rows: ReadonlyArray<AnyRow>) => ReadonlyArray<Insert>
+type Inserter = (rows: ReadonlyArray<AnyRow>) => ReadonlyArray<BoundSql>
 
 /** Rows per statement on SQLite: below its 32,766 bound values for the widest table. */
 const rows_bound_max = 128
@@ -308,7 +322,7 @@ export const makeInserter = (table: Table, dialect: Dialect): Inserter => {
     }
     return text
   }
-  const bound = (rows: ReadonlyArray<AnyRow>): Insert => {
+  const bound = (rows: ReadonlyArray<AnyRow>): BoundSql => {
     const values: Array<unknown> = []
     for (const row of rows) {
       for (const one of fields) {
@@ -332,7 +346,7 @@ export const makeInserter = (table: Table, dialect: Dialect): Inserter => {
     )
   )
   const sentText = `${head} select ${columns.map(sentAs.value).join(", ")} from ${sentAs.from}${tail}`
-  const sent = (rows: ReadonlyArray<AnyRow>): Insert => {
+  const sent = (rows: ReadonlyArray<AnyRow>): BoundSql => {
     const lists = new Map<string, ReadonlyArray<unknown>>()
     for (const one of fields) {
       const values = rows.map((row) => valueOf(row, one))

@@ -5,7 +5,7 @@ import type { Rejection } from "../fields/rejection.ts"
 import { type AnyRow, type Key, keyOf, type RowChange, type RowOf, type Table, type Where } from "../tables/table.ts"
 import { makeBatchWriter, updateOne } from "./batch-writer.ts"
 import { bindings, chunked, columnList, columnsNamed, encodeRow, makeInserter, orderSql, quote } from "./statement.ts"
-import { type Dialect, type Insert, type Inserter, rowDecoder, runnerOf, whereSql } from "./statement.ts"
+import { type Dialect, type BoundSql, rowDecoder, runnerOf, whereSql } from "./statement.ts"
 
 interface FindOptions {
   readonly order?: ReadonlyArray<string>
@@ -31,6 +31,8 @@ export interface StoreShape {
     text: string,
     values?: ReadonlyArray<unknown>
   ) => Sql<ReadonlyArray<Row>>
+  /** Rows of each of these statements, which only read; Postgres answers them in one round trip. */
+  readonly readAll: ReturnType<typeof runnerOf>["readAll"]
   readonly get: <T extends Table>(table: T, key: Key) => Sql<RowOf<T> | undefined>
   readonly getMany: <T extends Table>(table: T, keys: ReadonlyArray<Key>, how?: Kept) => Sql<ReadonlyArray<RowOf<T>>>
   /** As {@link getMany}; on Postgres none of the rows can be deleted by others until the caller's transaction ends. */
@@ -256,14 +258,14 @@ const knownOrRead = <T extends Table>(
 
 /** Applies row changes; rows written one at a time are kept for `get` (`rememberingRows`). */
 const makeWrites = (dialect: Dialect, run: Run, decode: StoreShape["decode"]) => {
-  const inserters = new WeakMap<Table, Inserter>()
-  const inserterOf = (table: Table): Inserter => {
+  const inserters = new WeakMap<Table, ReturnType<typeof makeInserter>>()
+  const inserterOf = (table: Table): ReturnType<typeof makeInserter> => {
     let inserter = inserters.get(table)
     if (inserter === undefined) inserters.set(table, (inserter = makeInserter(table, dialect)))
     return inserter
   }
   /** Writes one row and keeps the result, so that `get` need not read it. */
-  const sendOne = (table: Table, key: Key, { text, values }: Insert): Sql<void> =>
+  const sendOne = (table: Table, key: Key, { text, values }: BoundSql): Sql<void> =>
     withKnownRows((known) =>
       known === undefined
         ? Effect.asVoid(run(text, values))
@@ -272,7 +274,7 @@ const makeWrites = (dialect: Dialect, run: Run, decode: StoreShape["decode"]) =>
             else keep(known, table, key, decode(table, row))
           })
     )
-  const sendMany = (table: Table, { text, values }: Insert): Sql<void> =>
+  const sendMany = (table: Table, { text, values }: BoundSql): Sql<void> =>
     withKnownRows((known) => {
       known?.delete(table)
       return Effect.asVoid(run(text, values))
@@ -305,7 +307,7 @@ const makeWrites = (dialect: Dialect, run: Run, decode: StoreShape["decode"]) =>
 
 export const make = (sql: Parameters<typeof runnerOf>[0], keeps_counts = false): StoreShape => {
   const dialect: Dialect = sql.onDialectOrElse({ pg: () => "pg" as const, orElse: () => "sqlite" as const })
-  const run = runnerOf(sql)
+  const { readAll, run } = runnerOf(sql)
   const { decode, find, get, select, selectMany } = makeReads(dialect, run)
   const apply = makeWrites(dialect, run, decode)
   // A savepoint begins with the rows known before it; what it reads and writes is kept only if it is not rolled back.
@@ -342,6 +344,7 @@ export const make = (sql: Parameters<typeof runnerOf>[0], keeps_counts = false):
         if (known !== undefined) forgetChanged(known, text)
         return run(text, values)
       }),
+    readAll,
     get,
     find,
     pick: (table, columns, where, options) => select(table, columnsNamed(columns), where, options),

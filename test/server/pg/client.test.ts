@@ -211,14 +211,39 @@ describe("the Postgres client, managing connections,", () => {
       const { sql, touch } = yield* twoRows
       const endless = sql`select pg_sleep(60)`
       const direct = untraced(makeStore(sql).run("select pg_sleep(60) where 1 = $1", [1]))
-      for (const hanging of [endless, direct, sql.withTransaction(Effect.andThen(touch(1), endless))]) {
+      const slow = { text: "select pg_sleep(60) where 1 = $1", values: [1] }
+      const together = untraced(makeStore(sql).readAll([slow, slow]))
+      for (const hanging of [endless, direct, together, sql.withTransaction(Effect.andThen(touch(1), endless))]) {
         const fiber = yield* Effect.forkChild(hanging)
         yield* eventually(isRunning(sql, "pg_sleep(60)"))
         yield* Fiber.interrupt(fiber)
         yield* eventually(Effect.map(isRunning(sql, "pg_sleep(60)"), (running) => !running))
         yield* sql.withTransaction(touch(2))
       }
-      assert.deepStrictEqual(yield* sql`select n from t order by id`, [{ n: 0 }, { n: 3 }])
+      assert.deepStrictEqual(yield* sql`select n from t order by id`, [{ n: 0 }, { n: 4 }])
+    })
+  )
+
+  it.live("answers several statements in one round trip, inside and outside a transaction", () =>
+    Effect.gen(function* () {
+      const { sql, touch } = yield* twoRows
+      const { readAll } = makeStore(sql)
+      const row = (id: number) => ({ text: "select * from t where id = $1", values: [id] })
+      const both = untraced(readAll([row(1), { text: "select count(*) as rows from t", values: [] }, row(2)]))
+      const zero = [[{ id: 1, n: 0 }], [{ rows: 2 }], [{ id: 2, n: 0 }]]
+      for (let round = 0; round < 3; round++) assert.deepStrictEqual(yield* both, zero)
+      const written = yield* Effect.flip(
+        sql.withTransaction(Effect.flatMap(Effect.andThen(touch(1), both), Effect.fail))
+      )
+      assert.deepStrictEqual(written, [[{ id: 1, n: 1 }], [{ rows: 2 }], [{ id: 2, n: 0 }]])
+      assert.deepStrictEqual(yield* sql.withTransaction(both), zero)
+      const failing = untraced(readAll([row(1), { text: "select 1 / $1::integer", values: [0] }, row(2)]))
+      for (const tried of [failing, sql.withTransaction(failing)])
+        assert.match((yield* Effect.flip(tried)).reason.message, /division by zero/)
+      assert.deepStrictEqual(yield* both, zero)
+      // The plans of `select *` are stale now.
+      yield* sql.unsafe("alter table t add column more integer")
+      assert.deepStrictEqual((yield* both)[0], [{ id: 1, n: 0, more: null }])
     })
   )
 
@@ -227,9 +252,11 @@ describe("the Postgres client, managing connections,", () => {
       const url = yield* databaseUrl
       const sql = yield* Pg.make({ url, max: 1, connection_timeout_ms: 5_000 })
       const direct = untraced(makeStore(sql).run("select $1::integer as one", [1]))
+      const one = { text: "select $1::integer as one", values: [1] }
+      const together = untraced(makeStore(sql).readAll([one, one]))
       for (let round = 0; round < 20; round++) {
         const fibers = yield* Effect.forEach([1, 2, 3, 4, 5, 6, 7, 8], (at) =>
-          Effect.forkChild(at > 4 ? direct : sql.withTransaction(sql`select 1`))
+          Effect.forkChild(at > 6 ? Effect.asVoid(together) : at > 4 ? direct : sql.withTransaction(sql`select 1`))
         )
         yield* Effect.yieldNow
         yield* Effect.forEach(fibers, (fiber, i) => (i % 2 === round % 2 ? Fiber.interrupt(fiber) : Effect.void))
