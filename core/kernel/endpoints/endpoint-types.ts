@@ -199,6 +199,8 @@ export interface Common<P extends Params, B extends Fields> {
   readonly produces: string | undefined
   /** Fields that belong together: if one is sent, omitting the others has its own meaning. */
   readonly together: ReadonlyArray<ReadonlyArray<string>>
+  /** Fields whose rows `run` looks up itself with what else it reads, and refuses as unknown references. */
+  readonly finds: ReadonlyArray<string>
   /** Reads history instead of current rows: of everything, or of the row that a parameter names. */
   readonly reads_history: ("everything" | { readonly of: string }) | undefined
   /**

@@ -71,6 +71,7 @@ const defaults: Omit<Common<Params, Fields>, Always | Derived | "params" | "fiel
   produces: undefined,
   check: undefined,
   together: [],
+  finds: [],
   reads_history: undefined,
   seen: {},
   split_by: undefined,

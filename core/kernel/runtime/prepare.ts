@@ -7,7 +7,7 @@ import type { References } from "../events/references.ts"
 import { type Fields, isJsonObject, type JsonObject } from "../fields/field.ts"
 import { missingReferenceText, readFields, type Reference } from "../fields/input.ts"
 import { strictErrors } from "../endpoints/ignored.ts"
-import type { Rejection, Viewer } from "../fields/rejection.ts"
+import type { FieldErrors, Rejection, Viewer } from "../fields/rejection.ts"
 import { forbidden, hasAbility, hasOnePermission, invalid, invalidField, notFound } from "../fields/rejection.ts"
 import { baseCurrency } from "../events/settings.ts"
 import { Store } from "../store/store.ts"
@@ -71,12 +71,11 @@ export const prepare = Effect.fnUntraced(function* (
     base_currency: baseCurrency(settings),
     ...(current === undefined ? {} : { current })
   })
-  const errors = {
-    ...strictErrors(endpoint, request),
-    ...endpoint.check?.(read.values, given),
-    ...read.errors,
-    ...(read.references.length === 0 ? {} : yield* missingReferences(read.references, endpoint.kind === "command"))
-  }
+  const faults = { ...strictErrors(endpoint, request), ...endpoint.check?.(read.values, given), ...read.errors }
+  const errors =
+    read.references.length === 0
+      ? faults
+      : { ...faults, ...(yield* referenceErrors(endpoint, read.references, faults)) }
   if (Object.keys(errors).length > 0) return yield* invalid(errors)
   return {
     rows,
@@ -161,6 +160,20 @@ const isDeletable = (references: References, table: Table): boolean =>
     ({ rule }) => rule !== undefined && rule.on_delete !== "keep" && rule.on_delete !== "handled"
   )
 
+/** Errors of references, with those that `run` finds only where the request is refused anyway. */
+const referenceErrors = Effect.fnUntraced(function* (
+  { finds, kind }: Endpoint,
+  references: ReadonlyArray<Reference>,
+  faults: FieldErrors
+) {
+  const is_command = kind === "command"
+  if (finds.length === 0 || Object.keys(faults).length > 0) return yield* missingReferences(references, is_command)
+  const errors = yield* missingReferences(
+    references.filter(({ path }) => !finds.includes(path)),
+    is_command
+  )
+  return Object.keys(errors).length === 0 ? errors : yield* missingReferences(references, is_command)
+})
 /**
  * 422 for ids in the body without a row; one query per table. `lock`: keeps the rows from being deleted until the
  * command commits.
@@ -171,9 +184,15 @@ const missingReferences = Effect.fnUntraced(function* (references: ReadonlyArray
   const errors: { [path: string]: ReadonlyArray<string> } = {}
   for (const [name, wanted] of Map.groupBy(references, (one) => one.table)) {
     const table = catalogue.table(name)
-    const read = lock && isDeletable(catalogue.references, table) ? store.getManyLocked : store.getMany
     const ids = wanted.map((one) => one.id)
-    const rows = new Map((yield* read(table, ids)).map((row: AnyRow) => [row["id"], row]))
+    const read = !lock
+      ? table.reference
+        ? store.getMany(table, ids)
+        : store.pickMany(table, table.soft_delete ? ["id", "deleted_at"] : ["id"], ids)
+      : isDeletable(catalogue.references, table)
+        ? store.getManyLocked(table, ids)
+        : store.getMany(table, ids)
+    const rows = new Map((yield* read).map((row: AnyRow) => [row["id"], row]))
     for (const one of wanted) {
       const row = rows.get(one.id)
       if (row === undefined || (one.live && table.soft_delete && row["deleted_at"] !== null))

@@ -1,6 +1,6 @@
 /** Endpoints of availability for one product (rules/availability 6). */
 import { Effect } from "effect"
-import { get, integer, ok, ref, Store, timestamp } from "../../../kernel/index.ts"
+import { get, integer, invalidField, missingReferenceText, ok, ref, Store, timestamp } from "../../../kernel/index.ts"
 import type { Answer, CommandRuntime, Failure, Input, Shown, Slice } from "../../../kernel/index.ts"
 import { products } from "../../../products/products/schema.ts"
 import { instantOf, zoneOf } from "../../../values/time.ts"
@@ -33,21 +33,33 @@ const whenFields = {
   as_of: timestamp({ nullable: true, describe: "As-of time: computed from events recorded by then" })
 }
 
-/** One moment (`date`) or a range (`from`, `to`) of one product at one store. */
+const isMoment = ({ body }: Pick<Input, "body">): boolean =>
+  body["date"] !== undefined && String(body["date"]).trim() !== ""
+
+/** One moment (`date`) or a range (`from`, `to`) of one product at one store; `is_named`: its row was not read yet. */
 const pointOrRange = Effect.fnUntraced(function* (
   input: Input,
-  product_id: number
+  product_id: number,
+  is_named: boolean
 ): CommandRuntime.Reads<Answer<Shown.KeysShown<typeof pointOrRangeShown>>> {
   const store = yield* requestedStore(input)
   const zone = zoneOf(store?.timezone)
   const as_of =
     typeof input.values["as_of"] === "string" ? instantOf(momentIn(input.body, "as_of", zone).at) : undefined
   const echoed_as_of = as_of === undefined ? {} : { as_of }
+  const unknown_text = is_named ? missingReferenceText("product_id") : undefined
+  if (unknown_text !== undefined && (as_of !== undefined || !isMoment(input)))
+    if ((yield* Store.pickMany(products, ["id"], [product_id])).length === 0)
+      return yield* invalidField("product_id", unknown_text)
   const snapshotOver = (window: Period): Effect.Effect<AvailabilitySnapshot, Failure, Store | CommandRuntime> =>
     as_of === undefined
-      ? loadSnapshot(store.id, { product_ids: [product_id], live_only: true, window: withMargin(window) }, input)
+      ? loadSnapshot(
+          store.id,
+          { product_ids: [product_id], live_only: true, unknown_text, window: withMargin(window) },
+          input
+        )
       : Effect.flatMap(pastStock, ({ snapshotAsOf }) => snapshotAsOf(store, [product_id], as_of, input))
-  if (input.body["date"] !== undefined && String(input.body["date"]).trim() !== "") {
+  if (isMoment(input)) {
     const { at } = momentIn(input.body, "date", zone)
     const snapshot = yield* snapshotOver({ from: at, to: at })
     return ok({
@@ -81,7 +93,8 @@ const flat = get("/api/v1/availability", {
   ...access,
   fields: { product_id: ref("products", { required: true, live: false }), store_id: storeField, ...whenFields },
   check: dateOrRangeCheck,
-  run: (input) => pointOrRange(input, input.values.product_id ?? 0)
+  finds: ["product_id"],
+  run: (input) => pointOrRange(input, input.values.product_id ?? 0, true)
 })
 
 const ofProduct = get("/api/v1/products/{product}/availability", {
@@ -92,7 +105,7 @@ const ofProduct = get("/api/v1/products/{product}/availability", {
   params: { product: { table: products } },
   fields: { store_id: storeField, ...whenFields },
   check: dateOrRangeCheck,
-  run: (input) => pointOrRange(input, input.rows.product.id)
+  run: (input) => pointOrRange(input, input.rows.product.id, false)
 })
 
 const availableAssets = get("/api/v1/products/{product}/available-assets", {

@@ -50,16 +50,24 @@ export const loadStockedProducts = Effect.fnUntraced(function* (
 ): Store.Reads<ReadonlyMap<number, StockedProduct>> {
   if (product_ids.length === 0) return new Map()
   const store = yield* Store
-  const bound = bindings(store.dialect)
-  const ids = [...new Set(product_ids)].map(bound.bind).join(", ")
-  const rows = yield* store.run<ProductPartRow>(
+  const { text, values } = statementOf(store, [...new Set(product_ids)])
+  return stockedOf(store, yield* store.run<ProductPartRow>(text, values))
+})
+const statementOf = ({ dialect }: Pick<StoreShape, "dialect">, product_ids: ReadonlyArray<number>) => {
+  const bound = bindings(dialect)
+  const ids = product_ids.map(bound.bind).join(", ")
+  const text =
     `with recursive tree(id) as (select id from products where id in (${ids}) ` +
-      "union select c.component_product_id from product_components c join tree on c.product_id = tree.id) " +
-      `select ${columns}, c.component_product_id, c.quantity as part_quantity, c.binding ` +
-      "from products p left join product_components c on c.product_id = p.id " +
-      "where p.id in (select id from tree) order by p.id, c.sort_order, c.id",
-    bound.values
-  )
+    "union select c.component_product_id from product_components c join tree on c.product_id = tree.id) " +
+    `select ${columns}, c.component_product_id, c.quantity as part_quantity, c.binding ` +
+    "from products p left join product_components c on c.product_id = p.id " +
+    "where p.id in (select id from tree) order by p.id, c.sort_order, c.id"
+  return { text, values: bound.values }
+}
+const stockedOf = (
+  { dialect }: Pick<StoreShape, "dialect">,
+  rows: ReadonlyArray<ProductPartRow>
+): ReadonlyMap<number, StockedProduct> => {
   const live = new Set(rows.flatMap((row) => (row.deleted_at === null ? [row.id] : [])))
   return new Map(
     [...Map.groupBy(rows, (row) => row.id)].map(([id, parts]) => [
@@ -72,7 +80,7 @@ export const loadStockedProducts = Effect.fnUntraced(function* (
             : [
                 {
                   component_product_id,
-                  quantity: Number(decodeValue(product_components.columns.quantity, part_quantity, store.dialect)),
+                  quantity: Number(decodeValue(product_components.columns.quantity, part_quantity, dialect)),
                   binding
                 }
               ]
@@ -80,7 +88,10 @@ export const loadStockedProducts = Effect.fnUntraced(function* (
       )
     ])
   )
-})
+}
+
+/** The statement of {@link loadStockedProducts}, and what its rows mean. */
+export const stockedProducts = { statementOf, of: stockedOf }
 
 /**
  * SQL condition: the product has ever had a stock level at the store. `there`: SQL for the store, `= 1` or `in (…)`.

@@ -3,7 +3,7 @@
  * meet the window are read, by an index on `reaches_to`, so the cost depends on the window, not on history.
  */
 import { Effect } from "effect"
-import { bindings, decodeValue, settingNumber, settingText, Store } from "../../../kernel/index.ts"
+import { bindings, decodeValue, invalidField, settingNumber, settingText, Store } from "../../../kernel/index.ts"
 import type { Bindings, Failure, RowOf, Settings, StoreShape } from "../../../kernel/index.ts"
 import { demands, supplies } from "../../demands/schema.ts"
 import { blocksUninspected, bulk_category, stock_levels } from "../../../products/stock/schema.ts"
@@ -17,7 +17,8 @@ import {
   everStockedSql,
   loadProductsOfStores,
   loadStockedProducts,
-  packedContainers
+  packedContainers,
+  stockedProducts
 } from "./load-products.ts"
 import { kitDepthIn } from "../../../products/kits/schema.ts"
 import { default_span_days } from "../../../setup/settings/groups.ts"
@@ -46,6 +47,8 @@ interface SnapshotRequest {
   readonly product_ids?: ReadonlyArray<number>
   /** With `product_ids`: deleted products count as having no stock and no demands. */
   readonly live_only?: boolean
+  /** With up to 2,000 `product_ids`: 422 with this text on `product_id` if one does not exist. */
+  readonly unknown_text?: string | undefined
   /** Without `product_ids`: includes all composed products of the catalogue, with their parts. */
   readonly with_kits?: boolean
   /** The span to calculate, in milliseconds; demands outside it may be missing from the snapshots. */
@@ -81,16 +84,7 @@ export const loadSnapshots = Effect.fnUntraced(function* (
   const store_ids = found.map((one) => one.id)
   if (store_ids.length === 0) return new Map()
   const { product_ids } = request
-  const products =
-    product_ids !== undefined
-      ? withoutDeleted(yield* loadStockedProducts(product_ids), request.live_only)
-      : request.with_kits === true
-        ? new Map([...(yield* loadProductsOfStores(store_ids)), ...(yield* composedProducts())])
-        : yield* loadProductsOfStores(store_ids)
-  // Statements have a limited number of parameters: above it, rows of all products are read.
-  const of_products = product_ids === undefined || products.size > named_products_max ? undefined : [...products.keys()]
-  const levels = yield* loadStock(store, store_ids, of_products)
-  const rows = yield* loadDemands(store, store_ids, of_products, request.window)
+  const { demands: rows, levels, products } = yield* factsOf(store, store_ids, request)
   const stocked = new Set(levels.map((level) => `${level.store_id}:${level.product_id}`))
   const known_pairs = yield* loadKnown(
     store,
@@ -169,31 +163,31 @@ export const stockLevelOf = (
   row: Omit<StockLevel, "last_transaction_type"> & { readonly is_gone: boolean }
 ): StockLevel => ({ ...row, last_transaction_type: row.is_gone ? writtenOff : null })
 
-const loadStock = Effect.fnUntraced(function* (
-  store: StoreShape,
+const stockSql = (
+  { dialect }: Pick<StoreShape, "dialect">,
   store_ids: ReadonlyArray<number>,
   product_ids: ReadonlyArray<number> | undefined
-): Effect.fn.Return<ReadonlyArray<StockLevel>, Failure> {
-  const bound = bindings(store.dialect)
+) => {
+  const bound = bindings(dialect)
   const where = (): string => whereSql(bound, store_ids, product_ids)
-  const rows = yield* store.run<StockRow>(
+  const text =
     "select id, product_id, store_id, stock_category, quantity_held, is_gone, starts_at, ends_at, item_name, " +
-      "asset_number, serial_number, barcode, location, out_of_service, inspection_due_at, " +
-      "null as source_type, null as source_id " +
-      `from stock_levels where ${where()} union all select -id, product_id, store_id, ${bulk_category}, quantity, ` +
-      "false, starts_at, ends_at, null, null, null, null, null, null, null, source_type, source_id " +
-      `from ${supplies.name} where ${where()}`,
-    bound.values
-  )
-  return rows.map(({ source_id, source_type, ...row }) =>
+    "asset_number, serial_number, barcode, location, out_of_service, inspection_due_at, " +
+    "null as source_type, null as source_id " +
+    `from stock_levels where ${where()} union all select -id, product_id, store_id, ${bulk_category}, quantity, ` +
+    "false, starts_at, ends_at, null, null, null, null, null, null, null, source_type, source_id " +
+    `from ${supplies.name} where ${where()}`
+  return { text, values: bound.values }
+}
+const stockOf = ({ dialect }: Pick<StoreShape, "dialect">, rows: ReadonlyArray<StockRow>): ReadonlyArray<StockLevel> =>
+  rows.map(({ source_id, source_type, ...row }) =>
     source_type === null || source_id === null
       ? stockLevelOf({
           ...row,
-          quantity_held: String(decodeValue(stock_levels.columns.quantity_held, row.quantity_held, store.dialect))
+          quantity_held: String(decodeValue(stock_levels.columns.quantity_held, row.quantity_held, dialect))
         })
       : supplyAsStock({ ...row, id: -row.id, quantity: Number(row.quantity_held), source_id, source_type })
   )
-})
 /** Converts a supply to the form of stock in snapshots. */
 export const supplyAsStock = ({
   ends_at,
@@ -231,21 +225,77 @@ const demandColumns =
   "opportunity_id, container_id"
 
 /** Active demands that meet the window; units that are out; units waiting for their check, now or within the window. */
-const loadDemands = (
+const demandsSql = (
+  { dialect }: Pick<StoreShape, "dialect">,
+  store_ids: ReadonlyArray<number>,
+  product_ids: ReadonlyArray<number> | undefined,
+  window: Period
+) => {
+  const bound = bindings(dialect)
+  const from = boundInstant(window.from),
+    to = boundInstant(Math.max(window.to, window.from + 1))
+  const text =
+    `select ${demandColumns} from ${demands.name} where ${whereSql(bound, store_ids, product_ids)} ` +
+    `and reaches_to > ${bound.bind(from)} and buffered_starts_at < ${bound.bind(to)} order by id`
+  return { text, values: bound.values }
+}
+
+interface Facts {
+  readonly products: ReadonlyMap<number, StockedProduct>
+  readonly levels: ReadonlyArray<StockLevel>
+  readonly demands: ReadonlyArray<Demand>
+}
+/** Stock and demands of these products, or of all. */
+const stockAndDemands = (
   store: StoreShape,
   store_ids: ReadonlyArray<number>,
   product_ids: ReadonlyArray<number> | undefined,
   window: Period
-): Effect.Effect<ReadonlyArray<Demand>, Failure> => {
-  const bound = bindings(store.dialect)
-  const from = boundInstant(window.from),
-    to = boundInstant(Math.max(window.to, window.from + 1))
-  return store.run<Demand>(
-    `select ${demandColumns} from ${demands.name} where ${whereSql(bound, store_ids, product_ids)} ` +
-      `and reaches_to > ${bound.bind(from)} and buffered_starts_at < ${bound.bind(to)} order by id`,
-    bound.values
+): Effect.Effect<Omit<Facts, "products">, Failure> =>
+  Effect.map(
+    store.readAll([stockSql(store, store_ids, product_ids), demandsSql(store, store_ids, product_ids, window)]),
+    ([levels = [], rows = []]) => ({ levels: stockOf(store, levels), demands: rows })
   )
-}
+
+/** Products and their parts, with stock and demands. Most have no parts, so theirs are not waited for. */
+const factsOf = Effect.fnUntraced(function* (
+  store: StoreShape,
+  store_ids: ReadonlyArray<number>,
+  { live_only, product_ids, unknown_text, window, with_kits }: SnapshotRequest
+): Store.Reads<Facts> {
+  if (product_ids === undefined || product_ids.length > named_products_max) {
+    const products =
+      product_ids !== undefined
+        ? withoutDeleted(yield* loadStockedProducts(product_ids), live_only)
+        : with_kits === true
+          ? new Map([...(yield* loadProductsOfStores(store_ids)), ...(yield* composedProducts())])
+          : yield* loadProductsOfStores(store_ids)
+    return { products, ...(yield* stockAndDemands(store, store_ids, undefined, window)) }
+  }
+  if (product_ids.length === 0) return { products: new Map(), levels: [], demands: [] }
+  const named = new Set(product_ids)
+  const [product_rows = [], level_rows = [], demand_rows = []] = yield* store.readAll([
+    stockedProducts.statementOf(store, [...named]),
+    stockSql(store, store_ids, [...named]),
+    demandsSql(store, store_ids, [...named], window)
+  ])
+  const found = stockedProducts.of(store, product_rows)
+  if (unknown_text !== undefined && found.size < named.size) return yield* invalidField("product_id", unknown_text)
+  const products = withoutDeleted(found, live_only)
+  const parts = [...products.keys()].filter((id) => !named.has(id))
+  // Statements have a limited number of parameters: above it, rows of all products are read.
+  if (products.size > named_products_max)
+    return { products, ...(yield* stockAndDemands(store, store_ids, undefined, window)) }
+  const isWanted = ({ product_id }: Pick<Demand, "product_id">): boolean => products.has(product_id)
+  const of_named = { levels: stockOf(store, level_rows.filter(isWanted)), demands: demand_rows.filter(isWanted) }
+  if (parts.length === 0) return { products, ...of_named }
+  const of_parts = yield* stockAndDemands(store, store_ids, parts, window)
+  return {
+    products,
+    levels: [...of_named.levels, ...of_parts.levels],
+    demands: [...of_named.demands, ...of_parts.demands]
+  }
+})
 
 /** The products that ever had demands or stock at the stores: one index look-up per pair. */
 const loadKnown = Effect.fnUntraced(function* (
