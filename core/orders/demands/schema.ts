@@ -92,7 +92,8 @@ export const demands = table(
     },
     visibility,
     indexes: [
-      ["product_id", "store_id", "reaches_to"],
+      // With both ends of the window, demands outside it are skipped without reading their rows.
+      ["product_id", "store_id", "reaches_to", "buffered_starts_at"],
       ["store_id", "reaches_to"],
       ["asset_id", "reaches_to"],
       ["source_type", "source_id"],
