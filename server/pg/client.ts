@@ -6,9 +6,8 @@ import { SqlError, UnknownError } from "effect/sql/SqlError"
 import * as Statement from "effect/sql/Statement"
 import pg from "pg"
 import type { RawResult } from "../../sync/sqlite/statement.ts"
-import { isStalePlan, makePlanNames, pgError, type PlanNames } from "./error.ts"
-import type { Restore, Session, SessionLimits } from "./session.ts"
-import { bind, connectionConfig, queryOnce, takeSession } from "./session.ts"
+import { bind, connectionConfig, isStalePlan, makePlanNames, pgError, type PlanNames } from "./connection.ts"
+import { queriesOn, type Restore, type Session, takeSession } from "./session.ts"
 
 interface PgOptions {
   /** Connection URL with `pg`'s query parameters (sslmode …): `postgres://user:password@host:port/database`. */
@@ -50,7 +49,7 @@ export const make = Effect.fnUntraced(function* (
   options: PgOptions
 ): Effect.fn.Return<SqlClient.SqlClient, SqlError, Scope.Scope> {
   const endpoint = { url: options.url, connection_timeout_ms: options.connection_timeout_ms ?? 10_000 }
-  const limits: SessionLimits = {
+  const limits = {
     lock_timeout_ms: options.lock_timeout_ms ?? 8_000,
     statement_timeout_ms: options.statement_timeout_ms ?? 60_000,
     idle_in_transaction_timeout_ms: IDLE_IN_TRANSACTION_TIMEOUT_MS
@@ -102,30 +101,37 @@ export const make = Effect.fnUntraced(function* (
     Reactivity.Reactivity,
     Reactivity.make
   )
+  const { once, shared } = queriesOn(statements, endpoint)
   return Object.assign(
     client,
     directOver(
       client,
-      runTogether((queries) => queryOnce(statements, endpoint, queries), plans)
+      runTogether(once, plans),
+      runTogether(([query]) => (query === undefined ? Effect.succeed([]) : shared(query)), plans)
     )
   )
 })
 
 /** Runs statements without spans and templates. `once`: outside transactions, where stale plans are run again. */
-const directOver = (client: SqlClient.SqlClient, once: ReturnType<typeof runTogether>) => {
-  const onceOrAgain = (given: ReadonlyArray<BoundSql>): Together =>
+const directOver = (
+  client: SqlClient.SqlClient,
+  once: ReturnType<typeof runTogether>,
+  shared: ReturnType<typeof runTogether>
+) => {
+  const onceOrAgain = (given: ReadonlyArray<BoundSql>, run = once): Together =>
     Effect.catchIf(
-      once(given),
+      run(given),
       (error) => isStalePlan(error.reason.cause),
       () => Effect.forEach(given, ({ text, values }) => client.unsafe(text, values))
     )
   const connectionOf = ({ context }: Fiber.Fiber<unknown, unknown>): Connection | undefined =>
     Context.getOrUndefined(context, client.transactionService)?.[0]
   return {
-    direct: (text: string, values: ReadonlyArray<unknown>, fiber: Fiber.Fiber<unknown, unknown>) => {
+    direct: (text: string, values: ReadonlyArray<unknown>, fiber: Fiber.Fiber<unknown, unknown>, is_short: boolean) => {
       const connection = connectionOf(fiber)
       if (connection !== undefined) return connection.execute(text, values, undefined)
-      return values.length === 0 ? undefined : Effect.map(onceOrAgain([{ text, values }]), ([rows = []]) => rows)
+      if (values.length === 0) return undefined
+      return Effect.map(onceOrAgain([{ text, values }], is_short ? shared : once), ([rows = []]) => rows)
     },
     together: (given: ReadonlyArray<BoundSql>, fiber: Fiber.Fiber<unknown, unknown>) => {
       const connection = connectionOf(fiber)

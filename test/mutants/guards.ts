@@ -109,7 +109,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "the server answers before Postgres has written the commit",
-    file: "server/pg/session.ts",
+    file: "server/pg/connection.ts",
     within: "connectionConfig",
     in_text: true,
     find: '"-c TimeZone=UTC ',

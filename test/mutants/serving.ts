@@ -14,7 +14,7 @@ export const serving_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "waits for locks have no limit",
-    file: "server/pg/session.ts",
+    file: "server/pg/connection.ts",
     within: "connectionConfig",
     in_text: true,
     find: "-c lock_timeout=${limits.lock_timeout_ms}",

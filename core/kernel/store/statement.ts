@@ -13,11 +13,15 @@ export type Dialect = "sqlite" | "pg"
 
 /** A client that runs statements without spans and templates, in a fraction of the time. */
 interface DirectClient {
-  /** Rows of a statement, run in the fiber's transaction if there is one; undefined if it has to wait for others. */
+  /**
+   * Rows of a statement, run in the fiber's transaction if there is one; undefined if it has to wait for others. Short
+   * ones may share a connection with those of other fibers.
+   */
   readonly direct: (
     text: string,
     values: ReadonlyArray<unknown>,
-    fiber: Fiber.Fiber<unknown, unknown>
+    fiber: Fiber.Fiber<unknown, unknown>,
+    is_short: boolean
   ) => ReturnType<SqlConnection.Connection["execute"]> | undefined
   /** The same for several statements, in one round trip. */
   readonly together: (statements: ReadonlyArray<BoundSql>, fiber: Fiber.Fiber<unknown, unknown>) => AllRows | undefined
@@ -29,13 +33,14 @@ type AllRows = Effect.Effect<
 >
 /** Runs any statement, or several that only read: directly where the client can and no spans are made. */
 export const runnerOf = (sql: SqlClient.SqlClient & Partial<DirectClient>) => ({
-  run: <Row extends object>(
+  run: <Row extends object = { [column: string]: unknown }>(
     text: string,
-    values: ReadonlyArray<unknown> = []
+    values: ReadonlyArray<unknown> = [],
+    is_short = false
   ): Effect.Effect<ReadonlyArray<Row>, SqlError.SqlError> =>
     Effect.withFiber(
       (fiber) =>
-        (fiber.getRef(References.TracerEnabled) ? undefined : sql.direct?.(text, values, fiber)) ??
+        (fiber.getRef(References.TracerEnabled) ? undefined : sql.direct?.(text, values, fiber, is_short)) ??
         sql.unsafe<Row>(text, values)
     ),
   readAll: (statements: ReadonlyArray<BoundSql>): AllRows =>

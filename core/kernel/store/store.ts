@@ -167,7 +167,7 @@ export class Store extends Context.Service<Store, StoreShape>()("flightcase/core
   static readonly exists = (table: Table, where: Where) => Store.use((store) => store.exists(table, where))
 }
 
-type Run = StoreShape["run"]
+type Run = ReturnType<typeof runnerOf>["run"]
 /** Reads one row, rows by key, and rows by condition. */
 const makeReads = (dialect: Dialect, run: Run) => {
   const decoders = new WeakMap<Table, ReturnType<typeof rowDecoder>>()
@@ -211,7 +211,7 @@ const makeReads = (dialect: Dialect, run: Run) => {
     withKnownRows((known) => {
       const row = knownRow(known, table, key)
       if (row !== undefined) return Effect.succeed(row)
-      return Effect.map(run(selectByKey(table), [key]), ([read]) => {
+      return Effect.map(run(selectByKey(table), [key], true), ([read]) => {
         if (read === undefined) return undefined
         const decoded = decode(table, read)
         if (known !== undefined && keepsReads(table, dialect)) keep(known, table, key, decoded)

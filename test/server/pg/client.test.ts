@@ -1,12 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
 import * as SqlClient from "effect/sql/SqlClient"
 import type { SqlErrorReason } from "effect/sql/SqlError"
 import * as Stream from "effect/Stream"
+import pg from "pg"
+import { vi } from "vitest"
+import { integer, plainTable } from "../../../core/kernel/index.ts"
 import * as Pg from "../../../server/pg/client.ts"
 import { listen } from "../../../server/pg/session.ts"
 import { freshDatabase } from "../../postgres.ts"
@@ -244,6 +248,40 @@ describe("the Postgres client, managing connections,", () => {
       // The plans of `select *` are stale now.
       yield* sql.unsafe("alter table t add column more integer")
       assert.deepStrictEqual((yield* both)[0], [{ id: 1, n: 0, more: null }])
+    })
+  )
+
+  it.live("sends rows that several fibers read by key together, and fails or interrupts each by itself", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* twoRows
+      const numbers = plainTable("t", "id", { id: integer(), n: integer() })
+      const read = (id: number, table = numbers) => untraced(makeStore(sql).get(table, id))
+      const unknown = Effect.exit(read(1, plainTable("unknown", "id", numbers.columns)))
+      const query = vi.spyOn(pg.Client.prototype, "query")
+      try {
+        for (let round = 0; round < 3; round++) {
+          const all = yield* Effect.all([read(1), unknown, read(2), read(3)], { concurrency: "unbounded" })
+          assert.deepStrictEqual([all[0], all[2], all[3]], [{ id: 1, n: 0 }, { id: 2, n: 0 }, undefined])
+          assert.isTrue(Exit.isFailure(all[1]))
+          const [first, interrupted, last] = yield* Effect.all([
+            Effect.forkChild(read(1)),
+            Effect.forkChild(read(2)),
+            Effect.forkChild(read(2))
+          ])
+          yield* Effect.yieldNow
+          yield* Fiber.interrupt(interrupted)
+          assert.deepStrictEqual(
+            [yield* Fiber.join(first), yield* Fiber.join(last)],
+            [
+              { id: 1, n: 0 },
+              { id: 2, n: 0 }
+            ]
+          )
+        }
+        assert.strictEqual(new Set(query.mock.contexts).size, 1)
+      } finally {
+        query.mockRestore()
+      }
     })
   )
 

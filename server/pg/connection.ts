@@ -1,5 +1,110 @@
+/** How connections to Postgres are made: settings, values on the wire, names of plans, and errors. */
 import pg from "pg"
 import * as SqlError from "effect/sql/SqlError"
+
+type Parser = (text: string) => unknown
+
+/** Parses an integer: a number, or a bigint where a number would lose digits. */
+const integer: Parser = (text) => {
+  const number = Number(text)
+  return Number.isSafeInteger(number) ? number : BigInt(text)
+}
+
+const asText: Parser = (text) => text
+
+const TIMESTAMP = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.(\d+))?(?:\+00)?$/
+
+/**
+ * Converts `2026-11-21 03:47:00.5+00`, Postgres's output in a UTC session, to `2026-11-21T03:47:00.500Z`; microseconds
+ * are cut.
+ */
+const instant: Parser = (text) => {
+  const parts = TIMESTAMP.exec(text)
+  // "infinity" and years beyond 9999 have no canonical form.
+  if (parts === null) return text
+  return `${parts[1]}T${parts[2]}.${(parts[3] ?? "").padEnd(3, "0").slice(0, 3)}Z`
+}
+
+// A literal, as the driver's list of types has no arrays.
+const TEXT_ARRAY: number = 1009
+
+const arrayOf = (parser: Parser): Parser => {
+  const deeply = (entry: unknown): unknown =>
+    Array.isArray(entry) ? entry.map(deeply) : typeof entry === "string" ? parser(entry) : entry
+  return (text) => deeply(pg.types.getTypeParser(TEXT_ARRAY)(text))
+}
+
+const { builtins } = pg.types
+
+/** Parsers by type oid. Other types are parsed by `pg`: booleans, smaller integers, floats, json and jsonb. */
+const PARSERS = new Map<number, Parser>([
+  [builtins.INT8, integer],
+  [builtins.NUMERIC, asText],
+  [builtins.DATE, asText],
+  [builtins.TIMESTAMPTZ, instant],
+  [builtins.TIMESTAMP, asText],
+  [builtins.INTERVAL, asText],
+  [1016, arrayOf(integer)], // int8[]
+  [1231, arrayOf(asText)], // numeric[]
+  [1182, arrayOf(asText)], // date[]
+  [1185, arrayOf(instant)], // timestamptz[]
+  [1115, arrayOf(asText)] // timestamp[]
+])
+
+/** Type parsers for `pg`'s option `types`, so that its global parsers stay unchanged. */
+const types: pg.CustomTypesConfig = {
+  getTypeParser: (oid, format) =>
+    (format !== "binary" ? PARSERS.get(oid) : undefined) ?? pg.types.getTypeParser(oid, format)
+}
+
+/**
+ * Converts a parameter for Postgres. Objects and Dates are rejected, as on SQLite: `pg` would write Dates in local time
+ * and objects as JSON. Arrays become Postgres arrays.
+ */
+export const bind = (value: unknown): unknown => {
+  if (typeof value === "number" && !Number.isFinite(value)) throw new TypeError(`Postgres cannot bind ${value}`)
+  if (typeof value !== "object" || value === null || value instanceof Uint8Array) return value
+  if (Array.isArray(value)) return value.map(bind)
+  throw new TypeError(`Postgres cannot bind a ${value instanceof Date ? "Date" : "object"}`)
+}
+
+interface PgEndpoint {
+  readonly url: string
+  readonly connection_timeout_ms: number
+}
+
+/** Timeouts enforced by Postgres, so that no statement holds a connection or locks forever. 0 is no limit. */
+interface SessionLimits {
+  readonly lock_timeout_ms: number
+  readonly statement_timeout_ms: number
+  readonly idle_in_transaction_timeout_ms: number
+}
+
+/**
+ * Settings of every connection: UTC and ISO dates, as the parsers expect, override those of the server and role.
+ * Options in the URL may override the timeouts, but not these.
+ */
+export const connectionConfig = (
+  { url, connection_timeout_ms }: PgEndpoint,
+  limits?: SessionLimits
+): pg.ClientConfig => {
+  const limiting =
+    limits === undefined
+      ? ""
+      : `-c lock_timeout=${limits.lock_timeout_ms} -c statement_timeout=${limits.statement_timeout_ms} ` +
+        `-c idle_in_transaction_session_timeout=${limits.idle_in_transaction_timeout_ms} `
+  const settings = "-c TimeZone=UTC -c DateStyle=ISO -c IntervalStyle=iso_8601"
+  const parsed = URL.canParse(url) ? new URL(url) : undefined
+  const own = parsed?.searchParams.get("options")
+  parsed?.searchParams.delete("options")
+  return {
+    connectionString: own == null || parsed === undefined ? url : parsed.href,
+    options: limiting + (own == null ? settings : `${own} ${settings}`),
+    connectionTimeoutMillis: connection_timeout_ms,
+    keepAlive: true,
+    types
+  }
+}
 
 /** Names of prepared statements by text, so that Postgres parses and plans a frequent query once per connection. */
 export interface PlanNames {
