@@ -107,18 +107,20 @@ const onSizedFile = async (): Promise<Sized> => {
     }
   }
 }
-/** Copies of the journal under streams of their own, until it has a million events. */
+/** Doubles the journal until it has a million events, each copy under streams and commands of its own. */
 const copies = (position: number): ReadonlyArray<string> => {
-  const count = Math.ceil(events / position) - 1
-  const rest = "version, type, data, command_id, actor_id, replica_id, recorded_at"
-  return [
-    ...Array.from(
-      { length: count },
-      (_, at) =>
-        `insert into journal (position, stream, ${rest}) select position + ${(at + 1) * position}, stream || '-${at + 1}', ${rest} from journal where position <= ${position}`
-    ),
-    `update journal_head set position = ${position * (count + 1)} where id = 1`
-  ]
+  const statements: Array<string> = []
+  const columns = "stream, command_id, version, type, data, actor_id, replica_id, recorded_at"
+  let length = position
+  while (length < events) {
+    const own = columns.replace("stream, command_id", `stream || '-${length}', command_id || '-${length}'`)
+    const count = Math.min(length, events - length)
+    statements.push(
+      `insert into journal (position, ${columns}) select position + ${length}, ${own} from journal where position <= ${count}`
+    )
+    length += count
+  }
+  return [...statements, `update journal_head set position = ${length} where id = 1`]
 }
 
 const fromFresh = async (engine: Engine): Promise<ReadonlyArray<number>> => {
