@@ -15,7 +15,7 @@ import { onSqlite } from "./stage.ts"
 
 const batch_size = 100
 const lines = 40
-const rounds = 3
+const rounds = 2
 const quiet_seconds = 8
 
 const megabytesOf = (pid: number): number => {

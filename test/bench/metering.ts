@@ -14,7 +14,7 @@ import { durable, furnish, tokensFor } from "./stage.ts"
 import { startPostgres } from "../postgres-server.ts"
 
 // Many short rounds: what else the machine does then falls on both alike.
-const rounds = 31
+const rounds = 21
 const warming = 4
 const connections = 16
 
