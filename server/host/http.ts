@@ -291,7 +291,10 @@ const bodyOf = (request: IncomingMessage, max: number): Promise<Uint8Array | "to
       resolve(length > max ? "too long" : parts.length === 1 ? firstOf(parts) : Buffer.concat(parts))
     )
     request.on("error", reject)
-    request.on("close", () => reject(new Error("the client hung up")))
+    request.on("close", () => {
+      // Each request closes; an error costs a stack trace.
+      if (!request.readableEnded) reject(new Error("the client hung up"))
+    })
   })
 }
 
