@@ -4,8 +4,8 @@ import { Context, Effect, Exit, Layer, Logger, ManagedRuntime, type Metric, Refe
 import { SqlClient, SqlError } from "effect/sql"
 import { catalogue as core } from "../../core/catalogue.ts"
 import { serverRuntime } from "../../core/kernel/runtime/server-runtime.ts"
-import { catalogueOf, CommandRuntime, make as makeStore, Store } from "../../core/kernel/index.ts"
-import type { Catalogue, Failure } from "../../core/kernel/index.ts"
+import { catalogueOf, CommandRuntime, CommitNotice, make as makeStore, Store } from "../../core/kernel/index.ts"
+import type { Catalogue, Failure, NewEvent, StoredEvent } from "../../core/kernel/index.ts"
 import { ensureSchema } from "../../core/kernel/runtime/schema.ts"
 import * as Sqlite from "../../sync/sqlite/client.ts"
 import { endSharedCommit, sharedCommits } from "../../sync/sqlite/shared-commits.ts"
@@ -85,6 +85,8 @@ export interface ServerApp {
 const channel = "flightcase_journal"
 /** Types of events after which cached users, roles, tokens and settings are read again. */
 const changes_settings = /^(user|role|setting|token)/
+const changesSettings = (events: ReadonlyArray<NewEvent>): boolean =>
+  events.some(({ type }) => changes_settings.test(type))
 
 /** Values set while the server opens, listens and stops. */
 interface ServerState {
@@ -111,7 +113,7 @@ type Commits = ReturnType<typeof makeCommits>
 const serverContextOf = (
   options: ServerOptions,
   state: ServerState,
-  { committed, onCommit, rowsWritten }: Commits,
+  { onCommit, replaced, rowsWritten }: Commits,
   own: Pick<ServerContext["Service"], "blobs" | "log" | "renderer">
 ) =>
   ServerContext.of({
@@ -122,7 +124,7 @@ const serverContextOf = (
     jobs: jobsOnceOpen(() => state.jobs),
     health: Effect.suspend(() => state.health?.look ?? Effect.succeed({ status: "unavailable" as const })),
     public_url: () => options.public_url ?? state.listening_at ?? "http://127.0.0.1:4480",
-    journalReplaced: () => committed(true),
+    journalReplaced: replaced,
     onCommit,
     rowsWritten,
     isStopping: () => state.stopping
@@ -138,6 +140,9 @@ const commandRuntimeLayer = (
   const slices: ReadonlyArray<ServerSlice> = catalogue.slices
   const plain = serverRuntime({ catalogue, commandId: randomUUIDv7, secrets: secretBox(key, "settings") })
   const recordedHooks = slices.flatMap((slice) => slice.recorded ?? [])
+  const callHooks = Effect.fnUntraced(function* (stored: ReadonlyArray<StoredEvent>) {
+    for (const hook of recordedHooks) yield* hook(stored)
+  })
   const queueWhatFollows = whatFollows(
     slices.flatMap((slice) => slice.processes ?? []),
     server.jobs
@@ -154,19 +159,15 @@ const commandRuntimeLayer = (
         append: Effect.fnUntraced(function* (events, recording) {
           const stored = yield* inner.append(events, recording)
           if (stored.length === 0) return stored
-          for (const hook of recordedHooks)
-            yield* Effect.provideService(
-              Effect.provideService(hook(stored), ServerContext, server),
-              CommandRuntime,
-              self
-            )
+          yield* Effect.provideContext(callHooks(stored), hosting)
           yield* queueWhatFollows(stored)
-          const settingsChanged = stored.some((event) => changes_settings.test(event.type))
+          const settingsChanged = changesSettings(stored)
           if (settingsChanged) yield* endSharedCommit
           yield* (yield* Store).sql.afterCommit(Effect.sync(() => committed(settingsChanged)))
           return stored
         })
       })
+      const hosting = Context.make(ServerContext, server).pipe(Context.add(CommandRuntime, self))
       return self
     })
   ).pipe(Layer.provide(plain))
@@ -184,6 +185,7 @@ const layerOf = (
     limits,
     ...catalogue.slices.flatMap((slice: ServerSlice) => slice.services?.(server) ?? []),
     Context.make(References.TracerEnabled, false), // Otherwise each statement makes a span, collected or not.
+    Context.make(CommitNotice, (events) => ({ channel, payload: commits.payloadOf(changesSettings(events)) })),
     ...(options.services === undefined ? [] : [options.services])
   ]
   return Layer.mergeAll(

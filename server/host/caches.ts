@@ -6,9 +6,9 @@ import { storedSettings } from "../../core/kernel/runtime/server-runtime.ts"
 import { endSharedCommit } from "../../sync/sqlite/shared-commits.ts"
 import { makeAuthentication } from "../access/tokens/authenticate.ts"
 
-// Notifies other servers on a Postgres of commits. Sent after the commit, so that no writer waits; one notice covers
-// all commits made while the previous one was sent. A lost notice only delays others, whose caches live less than a
-// second.
+// Notifies other servers on a Postgres. Commits of events notify themselves (`commitNotice`). Other changes are notified
+// after their commit; one notice covers all made while the previous one was sent. A lost notice only delays others,
+// whose caches live less than a second.
 
 interface PeerNotifier {
   readonly notify: (settingsChanged: boolean) => void
@@ -18,6 +18,8 @@ interface PeerNotifier {
 
 /** Payloads of notices. Other releases on the same database send and read them too. */
 const wire = { journal: "", settings: "standing" } as const
+/** Payload of a notice of new events, or of changed users, roles, tokens or settings. */
+const payloadOf = (settingsChanged: boolean): string => (settingsChanged ? wire.settings : wire.journal)
 const decodePayload = Schema.decodeUnknownOption(Schema.Literals([wire.journal, wire.settings]))
 
 /**
@@ -41,7 +43,7 @@ export const makePeerNotifier = (send: (payload: string) => Promise<void>): Peer
   }
   return {
     notify: (settingsChanged) => {
-      waiting = settingsChanged || waiting === wire.settings ? wire.settings : wire.journal
+      waiting = payloadOf(settingsChanged || waiting === wire.settings)
       sending ??= sendAll()
     },
     sent: () => sending ?? Promise.resolve()
@@ -225,7 +227,7 @@ const watched = (store: StoreShape, changing: WeakSet<object>, changed: () => vo
 export const makeCommits = (catalogue: Catalogue, peers: PeerNotifier | undefined, recorded: () => void) => {
   const settings_cache = makeSettingsCache(catalogue)
   const authentication = makeAuthentication()
-  const kept = makeReferenceCache(() => committed(true))
+  const kept = makeReferenceCache(() => replaced())
   const listeners = new Set<() => void>()
   const forget = (): void => {
     settings_cache.forget()
@@ -235,11 +237,16 @@ export const makeCommits = (catalogue: Catalogue, peers: PeerNotifier | undefine
   const tellListeners = (): void => {
     for (const listener of [...listeners]) listener()
   }
+  /** After a commit of events, which notified other servers itself. */
   const committed = (settingsChanged: boolean): void => {
     recorded()
     if (settingsChanged) forget()
     tellListeners()
-    peers?.notify(settingsChanged)
+  }
+  /** After a change of cached rows, or of everything. */
+  const replaced = (): void => {
+    committed(true)
+    peers?.notify(true)
   }
   const rowsWritten = (): void => {
     tellListeners()
@@ -249,5 +256,16 @@ export const makeCommits = (catalogue: Catalogue, peers: PeerNotifier | undefine
     listeners.add(listener)
     return () => listeners.delete(listener)
   }
-  return { settings_cache, authentication, kept, forget, tellListeners, committed, rowsWritten, onCommit }
+  return {
+    settings_cache,
+    authentication,
+    kept,
+    forget,
+    tellListeners,
+    committed,
+    replaced,
+    rowsWritten,
+    onCommit,
+    payloadOf
+  }
 }

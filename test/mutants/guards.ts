@@ -46,22 +46,19 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: servers_test, test: "apply to settings within a second", engine: "sqlite" }]
   },
   {
-    name: "other servers are not notified of changes",
+    name: "other servers are not notified of changed rows that they cache",
     file: "server/host/caches.ts",
     within: "makeCommits",
-    find: "peers?.notify(settingsChanged)",
+    find: "peers?.notify(true)",
     replace: "void peers",
-    killed_by: [
-      { file: servers_test, test: "refuse requests at one server with %s at the other" },
-      { file: servers_test, test: "show the new name of a cached row renamed at the other server" }
-    ]
+    killed_by: [{ file: servers_test, test: "show the new name of a cached row renamed at the other server" }]
   },
   {
     name: "other servers are notified of changes, but not of permissions",
     file: "server/host/caches.ts",
-    within: "makePeerNotifier",
-    find: "waiting = settingsChanged ||",
-    replace: "waiting = settingsChanged === undefined ||",
+    within: "payloadOf",
+    find: "settingsChanged ? wire.settings",
+    replace: "settingsChanged === undefined ? wire.settings",
     killed_by: [{ file: servers_test, test: "refuse requests at one server with %s at the other" }]
   },
   {

@@ -157,6 +157,32 @@ describe("two servers on one Postgres, with frozen clocks so that no cache expir
     await here(`/api/v1/product_groups/${parent}`, { method: "PUT", json: { name: "Leads" } })
     expect(await eventually(parentName, "Leads")).toBe("Leads")
   })
+  it("are notified by each commit of events itself, once, and by no refused command", async () => {
+    const client = new pg.Client(database.url)
+    await client.connect()
+    const heard: Array<string> = []
+    client.on("notification", ({ payload }) => heard.push(payload ?? ""))
+    await client.query("listen flightcase_journal")
+    const after = async (target: string, sent: Sent) => {
+      const { status } = await here(target, sent)
+      // What a commit sends arrives before the answer to any later statement.
+      await client.query("select 1")
+      return [status, ...heard.splice(0)]
+    }
+    try {
+      expect(await after("/api/v1/products", { json: { name: "Truss" } })).toEqual([201, ""])
+      const { id } = (await here("/api/v1/products?q[name_eq]=Truss")).body.products[0]
+      const path = `/api/v1/products/${id}`
+      expect(await after(path, { method: "PUT", json: { name: "Truss 2 m" } })).toEqual([200, ""])
+      expect(await after(path, { method: "PUT", json: { name: "" } })).toEqual([422])
+      const rows = Array.from({ length: 20 }, (_, at) => ({ name: `Lamp ${at}` }))
+      expect(await after("/api/v1/products/import", { json: { rows } })).toEqual([200, ""])
+      const settings = { name: "A third house" }
+      expect(await after("/api/v1/settings/company", { method: "PUT", json: { settings } })).toEqual([200, "standing"])
+    } finally {
+      await client.end()
+    }
+  })
 })
 
 /** Changes the database without a notice, as if it were lost. */

@@ -2,7 +2,7 @@
  * The journal: every event, in commit order. Positions come from one counter row, which is updated last in a
  * transaction, so that readers who follow positions miss nothing.
  */
-import { Effect, Schema } from "effect"
+import { Context, Effect, Schema } from "effect"
 import type { EventType, NewEvent, Projection, Scrub, Scrubs, StoredEvent } from "./event-type.ts"
 import { eventType, projectEvent } from "./event-type.ts"
 import { redactedValue } from "../tables/visibility.ts"
@@ -11,7 +11,7 @@ import { insert, type Key, plainTable, type RowChange, type Table, update } from
 import { itemAt } from "../../values/text.ts"
 import { integer, isJsonObject, type Json, json, type JsonObject, sameJson } from "../fields/field.ts"
 import { text, timestamp } from "../fields/field.ts"
-import { bindings } from "../store/statement.ts"
+import { type Bindings, bindings } from "../store/statement.ts"
 import { Store, type StoreShape } from "../store/store.ts"
 import type { SqlError } from "effect/sql"
 
@@ -176,6 +176,19 @@ export interface EventMetadata {
   readonly recorded_at: string
 }
 
+/**
+ * Notification that the commit of these events sends (Postgres): it reaches others with the events, and needs no
+ * statement or flush of its own.
+ */
+export const CommitNotice = Context.Reference<
+  ((events: ReadonlyArray<NewEvent>) => { readonly channel: string; readonly payload: string }) | undefined
+>("flightcase/core/CommitNotice", { defaultValue: () => undefined })
+/** SQL of the notification, to follow the columns that a statement returns; empty without one. */
+const noticeOf = Effect.fnUntraced(function* (events: ReadonlyArray<NewEvent>, bind: Bindings["bind"]) {
+  const notice = (yield* CommitNotice)?.(events)
+  return notice === undefined ? "" : `, pg_notify(${bind(notice.channel)}, ${bind(notice.payload)})`
+})
+
 /** Current versions of the streams; 0 for a new one. */
 const versionsOf = (
   store: StoreShape,
@@ -276,7 +289,7 @@ const appendInOneStatement = Effect.fnUntraced(function* (
   const head = is_pg
     ? `head as (update journal_head set position = position + ${bind(count)} where id = 1 returning position), `
     : ""
-  const before = is_pg ? `head.position - ${count}` : bind(yield* advanceHead(store, count))
+  const before = is_pg ? `head.position - ${count}` : bind(yield* advanceHead(store, events))
   const common = [
     [command_id, "text"],
     [actor_id, "bigint"],
@@ -289,7 +302,7 @@ const appendInOneStatement = Effect.fnUntraced(function* (
       `insert into journal (position, stream, version, type, data, command_id, actor_id, replica_id, recorded_at) ` +
       `select ${before} + given.ord, given.stream, coalesce(${version}, 0) + given.nth, given.type, given.data, ` +
       `${common.map(([value, type]) => typed(value, type)).join(", ")} ` +
-      `from ${is_pg ? "head, " : ""}given returning position, version`,
+      `from ${is_pg ? "head, " : ""}given returning position, version${is_pg ? yield* noticeOf(events, bind) : ""}`,
     values
   )
   const placed = [...rows].sort((a, b) => a.position - b.position)
@@ -304,14 +317,16 @@ const appendInOneStatement = Effect.fnUntraced(function* (
   }))
 })
 /** Takes the next positions; returns the one before them. */
-const advanceHead = (store: StoreShape, count: number): Effect.Effect<number, SqlError.SqlError> =>
-  Effect.map(
-    store.run<{ position: number }>(
-      `update journal_head set position = position + ${store.dialect === "pg" ? "$1" : "?"} where id = 1 returning position`,
-      [count]
-    ),
-    (heads) => Number(itemAt(heads, 0).position) - count
+const advanceHead = Effect.fnUntraced(function* (store: StoreShape, events: ReadonlyArray<NewEvent>) {
+  const { bind, values } = bindings(store.dialect)
+  const more = bind(events.length)
+  const notice = store.dialect === "pg" ? yield* noticeOf(events, bind) : ""
+  const heads = yield* store.run<{ position: number }>(
+    `update journal_head set position = position + ${more} where id = 1 returning position${notice}`,
+    values
   )
+  return Number(itemAt(heads, 0).position) - events.length
+})
 const appendInSteps = Effect.fnUntraced(function* (
   store: StoreShape,
   events: ReadonlyArray<NewEvent>,
@@ -321,7 +336,7 @@ const appendInSteps = Effect.fnUntraced(function* (
     store,
     events.map((event) => event.stream)
   )
-  const before = yield* advanceHead(store, events.length)
+  const before = yield* advanceHead(store, events)
   const stored = events.map((event, index): StoredEvent => {
     const version = (versions.get(event.stream) ?? 0) + 1
     versions.set(event.stream, version)
