@@ -54,16 +54,14 @@ export const touchesOf = (
   event: ToldEvent,
   recorded_at: string
 ): ReadonlyArray<RowTouch> =>
-  foldStored(catalogue, event, { recorded_at, actor_id: null, position: 0 }).flatMap(
-    (change: RowChange): ReadonlyArray<RowTouch> => {
-      const { table } = change
-      // Rows without an id are indexes of other rows and not shown; settings are.
-      if (table.key !== "id" && table !== settings_table) return []
-      if (change.op === "insert") return [{ table, key: keyOf(table, change.row), op: "insert", columns: change.row }]
-      if (change.op === "update") return [{ table, key: change.key, op: "update", columns: change.set }]
-      return change.op === "delete" ? [{ table, key: change.key, op: "delete", columns: {} }] : []
-    }
-  )
+  foldStored(catalogue, event, { recorded_at }).flatMap((change: RowChange): ReadonlyArray<RowTouch> => {
+    const { table } = change
+    // Rows without an id are indexes of other rows and not shown; settings are.
+    if (table.key !== "id" && table !== settings_table) return []
+    if (change.op === "insert") return [{ table, key: keyOf(table, change.row), op: "insert", columns: change.row }]
+    if (change.op === "update") return [{ table, key: change.key, op: "update", columns: change.set }]
+    return change.op === "delete" ? [{ table, key: change.key, op: "delete", columns: {} }] : []
+  })
 
 const system_columns: ReadonlySet<string> = new Set(["id", "uuid", "created_at", "updated_at"])
 /** Whether changes of this column are shown to users; false for internal columns. */

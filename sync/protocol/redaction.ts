@@ -195,8 +195,8 @@ export const redactionFor = (catalogue: Catalogue, person: Viewer, replica_id: n
   }
   /** The redacted event; "nothing" if none of it is visible, undefined if all of it is. */
   const cutEvent = (event: Parameters<Redaction["see"]>[0]): VisibleEvent | "nothing" | undefined => {
-    const { type, data, recorded_at = "", actor_id = null, position = 0 } = event
-    const changes = foldStored(catalogue, event, { recorded_at, actor_id, position })
+    const { type, data, recorded_at = "" } = event
+    const changes = foldStored(catalogue, event, { recorded_at })
     const subject = entities.get(subjectOf(type))
     // Events that change no table of devices: verdicts are sent, and those about a table the reader sees completely.
     if (changes.length === 0)

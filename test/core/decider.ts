@@ -95,11 +95,11 @@ const factsOf = (
   context: Partial<DecideContext>
 ): Facts => {
   const rows: Rows = new Map()
-  for (const [at, one] of before.entries()) {
+  for (const one of before) {
     const changes: ReadonlyArray<RowChange> =
       "table" in one
         ? [{ op: "insert", table: one.table, row: one.row }]
-        : foldStored(catalogue, one, { recorded_at: given_at, actor_id: owner.user_id, position: at + 1 })
+        : foldStored(catalogue, one, { recorded_at: given_at })
     if (changes.length === 0) throw new Error(`given, but folded into nothing: ${JSON.stringify(one)}`)
     for (const change of changes) carryOut(rows, change)
   }

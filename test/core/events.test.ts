@@ -90,8 +90,6 @@ describe("a declared event", () => {
       () => Schema.Struct({ watts: Schema.Int }),
       (data) => [data as never]
     )
-    expect(follower.fold({ id: 7, watts: 60 }, { recorded_at: "", actor_id: null, position: 0 })).toEqual([
-      { watts: 60 }
-    ])
+    expect(follower.fold({ id: 7, watts: 60 }, { recorded_at: "" })).toEqual([{ watts: 60 }])
   })
 })

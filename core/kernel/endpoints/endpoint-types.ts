@@ -366,11 +366,8 @@ interface CommandRuntimeShape {
   readonly releaseIds: (table: string, ids: ReadonlyArray<number>) => Effect.Effect<void, SqlError.SqlError, Store>
   /** The next number of a document sequence, without gaps; null on replicas, which assign no numbers. */
   readonly nextNumber: (sequence: string) => Effect.Effect<number | null, SqlError.SqlError, Store>
-  /** Projects events into the tables. */
-  readonly project: (
-    events: ReadonlyArray<NewEvent>,
-    metadata: EventMetadata
-  ) => Effect.Effect<void, SqlError.SqlError, Store>
+  /** Applies the row changes of events that {@link append} then records. */
+  readonly project: (changes: ReadonlyArray<RowChange>) => Effect.Effect<void, SqlError.SqlError, Store>
   /** Appends projected events to the journal; call it last, as on Postgres all others wait from here to the commit. */
   readonly append: (
     events: ReadonlyArray<NewEvent>,

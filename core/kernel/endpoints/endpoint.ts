@@ -31,6 +31,7 @@ import { type AnswerShown, type BodyShown, type Fields, type JsonObject, typed }
 import { wholeNumber } from "../tables/field-schema.ts"
 import type { Failure, Store, StoreRead } from "../store/store.ts"
 import type { Table } from "../tables/table.ts"
+import { changesOf } from "../events/event-type.ts"
 import type { AnyEventType, NewEvent, Projection, ProjectionContext, Projector } from "../events/event-type.ts"
 import { decodeData } from "../events/event-type.ts"
 import { type EventMetadata, rowsToldEvent } from "../events/journal.ts"
@@ -193,7 +194,7 @@ export { CommandRuntime, type SecretBox } from "./endpoint-types.ts"
 /** Projects events into the tables and appends them to the journal. */
 export const appendEvents = Effect.fnUntraced(function* (events: ReadonlyArray<NewEvent>, metadata: EventMetadata) {
   const runtime = yield* CommandRuntime
-  yield* runtime.project(events, metadata)
+  yield* runtime.project(changesOf(runtime.catalogue.projection, events, metadata.recorded_at))
   return yield* runtime.append(events, metadata)
 })
 

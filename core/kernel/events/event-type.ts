@@ -130,8 +130,6 @@ export interface StoredEvent extends NewEvent {
 /** Context of a projection, besides the event's data. */
 export interface ProjectionContext {
   readonly recorded_at: string
-  readonly actor_id: number | null
-  readonly position: number
 }
 /** One event's effect on the tables, as data. Pure: no reads, no clock; events carry absolute results. */
 export type Projector = (data: JsonObject, meta: ProjectionContext) => ReadonlyArray<RowChange>
@@ -174,6 +172,15 @@ export const projectEvent = (
   event: { readonly type: string; readonly data: JsonObject },
   meta: ProjectionContext
 ): ReadonlyArray<RowChange> => projection[event.type]?.(event.data, meta) ?? []
+/** Row changes of events about to be recorded. */
+export const changesOf = (
+  projection: Projection,
+  events: ReadonlyArray<NewEvent>,
+  recorded_at: string
+): ReadonlyArray<RowChange> => {
+  const meta = { recorded_at }
+  return events.flatMap((one) => projectEvent(projection, one, meta))
+}
 
 export interface ActivityValues {
   readonly old_values: JsonObject | null

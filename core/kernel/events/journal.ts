@@ -3,8 +3,7 @@
  * transaction, so that readers who follow positions miss nothing.
  */
 import { Context, Effect, Schema } from "effect"
-import type { EventType, NewEvent, Projection, Scrub, Scrubs, StoredEvent } from "./event-type.ts"
-import { eventType, projectEvent } from "./event-type.ts"
+import { type EventType, eventType, type NewEvent, type Scrub, type Scrubs, type StoredEvent } from "./event-type.ts"
 import { redactedValue } from "../tables/visibility.ts"
 import { jsonObject, type Stored } from "../tables/field-schema.ts"
 import { insert, type Key, plainTable, type RowChange, type Table, update } from "../tables/table.ts"
@@ -209,14 +208,6 @@ const versionsOf = (
   )
 }
 
-/** Projects events that have no position yet into the tables. */
-export const projectNew = Effect.fnUntraced(function* (
-  projection: Projection,
-  events: ReadonlyArray<NewEvent>,
-  metadata: EventMetadata
-) {
-  yield* Store.apply(events.flatMap((event) => projectEvent(projection, event, { ...metadata, position: 0 })))
-})
 /** Appends projected events, and scrubs the personal data they remove from earlier events. */
 export const appendAndScrub = Effect.fnUntraced(function* (
   scrubs: Scrubs,

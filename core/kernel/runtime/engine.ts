@@ -8,12 +8,12 @@ import { instantOf } from "../../values/time.ts"
 import { type Catalogue, CommandRuntime, type Endpoint, type Request } from "../endpoints/endpoint.ts"
 import { decideWithIds, makeIdAllocator, withAutoNumbers } from "./decide.ts"
 import type { Answer, CommandEndpoint } from "../endpoints/endpoint-types.ts"
-import { type StoredEvent, streamOf } from "../events/event-type.ts"
+import { changesOf, type StoredEvent, streamOf } from "../events/event-type.ts"
 import { readFields } from "../fields/input.ts"
 import { isJsonObject, type JsonObject } from "../fields/field.ts"
 import { lockFirst, lockNames, LocksWanted } from "./locks.ts"
 import { type EndpointCall, prepare } from "./prepare.ts"
-import { cascadeDeletions, changesOf, lockReferencedRows } from "./reference-checks.ts"
+import { cascadeDeletions, lockReferencedRows } from "./reference-checks.ts"
 import { sayingIgnored } from "../endpoints/ignored.ts"
 import { invalidField, notFound, Rejection, type Viewer } from "../fields/rejection.ts"
 import { constraintRejection, isRetryable } from "../store/database-errors.ts"
@@ -153,8 +153,9 @@ const decideAndRecord = Effect.fnUntraced(function* (
     replica_id: command_metadata.replica_id ?? null,
     recorded_at: now
   }
-  yield* runtime.project(happened, metadata)
-  yield* lockReferencedRows(runtime.catalogue, [...changes, ...changesOf(projection, cleared, now)], now)
+  const all_changes = [...changes, ...changesOf(projection, cleared, now)]
+  yield* runtime.project(all_changes)
+  yield* lockReferencedRows(runtime.catalogue, all_changes, now)
   const answer = yield* sayingIgnored(endpoint, call.request, yield* endpoint.respond(decision.result, input))
   return {
     answer,

@@ -1,7 +1,7 @@
 /** References in commands: 422 for rows in use, events that clear lists, and locks on referenced rows. */
 import { Effect } from "effect"
 import { SqlError } from "effect/sql"
-import { event, type NewEvent, projectEvent, type Projection, streamOfRow } from "../events/event-type.ts"
+import { event, type NewEvent, streamOfRow } from "../events/event-type.ts"
 import type { ColumnValues, Json } from "../fields/field.ts"
 import type { Reference, References } from "../events/references.ts"
 import { clearedColumns, followersOnce, onDeleteEffect, referenceCleared } from "../events/references.ts"
@@ -27,13 +27,6 @@ interface Declared {
   readonly references: References
   readonly table: (name: string) => Table
 }
-/** Row changes of events about to be recorded. */
-export const changesOf = (
-  projection: Projection,
-  events: ReadonlyArray<NewEvent>,
-  recorded_at: string
-): ReadonlyArray<RowChange> =>
-  events.flatMap((one) => projectEvent(projection, one, { recorded_at, actor_id: null, position: 0 }))
 /**
  * Checks every reference to rows that these changes delete: 422 under the deleted row's entity, naming the holder, if
  * it is in use; otherwise returns the events that clear references to it. Reads nothing without deletions.

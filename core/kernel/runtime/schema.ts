@@ -5,7 +5,7 @@
  */
 import { itemAt } from "../../values/text.ts"
 import { Data, Effect, Hash, Result } from "effect"
-import { type NewEvent, projectEvent } from "../events/event-type.ts"
+import { changesOf, type NewEvent } from "../events/event-type.ts"
 import { constraintRejection } from "../store/database-errors.ts"
 import { createTable } from "../store/statement.ts"
 import { allocateIds, ensureSequences, hasOwnIds, id_sequences, nextIds, number_sequences } from "./ids.ts"
@@ -78,7 +78,7 @@ const applySeedAdditions = Effect.fnUntraced(function* (catalogue: Catalogue, at
       const given = yield* Effect.result(
         store.transaction(
           Effect.gen(function* () {
-            yield* store.apply(projectEvent(catalogue.projection, event, { ...metadata, position: 0 }))
+            yield* store.apply(changesOf(catalogue.projection, [event], at))
             yield* append(store, [event], metadata)
           })
         )
@@ -354,9 +354,7 @@ export const seed = Effect.fnUntraced(function* (catalogue: Catalogue, at: strin
         for (const { command_id, events: built } of initialSeeds(catalogue, at, more)) {
           const events = yield* built
           const metadata = { command_id, actor_id: null, replica_id: null, recorded_at: at }
-          yield* store.apply(
-            events.flatMap((event) => projectEvent(catalogue.projection, event, { ...metadata, position: 0 }))
-          )
+          yield* store.apply(changesOf(catalogue.projection, events, at))
           if (events.length > 0) yield* append(store, events, metadata)
         }
       }

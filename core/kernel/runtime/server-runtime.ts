@@ -4,7 +4,7 @@
  */
 import { Effect, Layer } from "effect"
 import { allocateIds, nextDocumentNumber, releaseIds } from "./ids.ts"
-import { appendAndScrub, projectNew } from "../events/journal.ts"
+import { appendAndScrub } from "../events/journal.ts"
 import { settings_table, settingsFrom } from "../events/settings.ts"
 import { type Catalogue, CommandRuntime, type SecretBox } from "../endpoints/endpoint.ts"
 import { Store } from "../store/store.ts"
@@ -42,7 +42,7 @@ export const serverRuntime = ({ catalogue, commandId, secrets }: ServerRuntimeOp
       allocateIds: allocateIds,
       releaseIds: releaseIds,
       nextNumber: (sequence) => Effect.flatMap(Store, (store) => nextDocumentNumber(store, sequence)),
-      project: (events, metadata) => projectNew(catalogue.projection, events, metadata),
+      project: Store.apply,
       append: (events, metadata) => appendAndScrub(catalogue.scrubs, events, metadata),
       settings: storedSettings(catalogue),
       ...(secrets === undefined ? {} : { secrets })

@@ -17,7 +17,7 @@ import {
 } from "../../../core/documents/schema.ts"
 import { appendEvents, CommandRuntime, lockStreams, Rejection, Store } from "../../../core/kernel/index.ts"
 import type { Failure, NewEvent } from "../../../core/kernel/index.ts"
-import { changesOf } from "../../../core/kernel/runtime/reference-checks.ts"
+import { changesOf } from "../../../core/kernel/events/event-type.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { keepContent } from "../../files/downloads.ts"
 import { type BlobMissing, BlobStoreFailure, type StoredBlob } from "../../ports/blob-store.ts"

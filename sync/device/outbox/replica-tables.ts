@@ -5,7 +5,7 @@
  */
 import { firstOf } from "../../../core/values/text.ts"
 import { Effect, Schema } from "effect"
-import { inPowersOfTwo, journal, jsonObject, projectEvent, Store, wholeNumber } from "../../../core/kernel/index.ts"
+import { inPowersOfTwo, journal, jsonObject, Store, wholeNumber } from "../../../core/kernel/index.ts"
 import type { Catalogue, EventMetadata, Failure, JsonObject, Key, NewEvent } from "../../../core/kernel/index.ts"
 import type { AnyRow, RowChange, StoredEvent, StoreShape } from "../../../core/kernel/index.ts"
 import { scrub, settledCommand, storedEvent } from "../../protocol/snapshot.ts"
@@ -127,17 +127,11 @@ export interface Image {
 }
 const images_bound_max = 64
 
-/** Projects events and stores images of the rows before each change, in order; returns the images. */
-export const projectProvisionally = Effect.fnUntraced(function* (
-  catalogue: Catalogue,
-  events: ReadonlyArray<NewEvent>,
-  recording: EventMetadata
-) {
+/** Applies changes and stores images of the rows before each, in order; returns the images. */
+export const projectProvisionally = Effect.fnUntraced(function* (changes: ReadonlyArray<RowChange>) {
   const store = yield* Store
   const images: Array<Image> = []
-  for (const change of events.flatMap((event) =>
-    projectEvent(catalogue.projection, event, { ...recording, position: 0 })
-  )) {
+  for (const change of changes) {
     for (const image of yield* store.imagesBefore(change)) images.push({ ...image, table: change.table.name })
     yield* store.apply([change])
   }

@@ -194,8 +194,8 @@ export const localRuntime = ({
           used.set(table, (used.get(table) ?? 0) - ids.length)
         }),
       nextNumber: () => Effect.succeed(null),
-      project: (events, recording) =>
-        Effect.map(projectProvisionally(catalogue, events, recording), (changed) => {
+      project: (changes) =>
+        Effect.map(projectProvisionally(changes), (changed) => {
           images = changed
         }),
       append: recordProvisionally,
