@@ -30,7 +30,7 @@ import { listen } from "../pg/session.ts"
 import { type HttpRequest, type HttpResponse, makePipeline } from "./pipeline.ts"
 import type { ServerSlice } from "../ports/server-slice.ts"
 import { type StorageFailure, storageFailureOf } from "../ports/storage-fault.ts"
-import { makeCommits, makePeerNotifier, mayChangeSettings } from "./caches.ts"
+import { makeCommits, makePeerNotifier, mayChangeSettings, sendNotice } from "./caches.ts"
 import { bootstrap, postgresIsKnown } from "./bootstrap.ts"
 
 export interface ServerOptions {
@@ -97,16 +97,7 @@ interface ServerState {
 }
 type RunNow = (effect: Effect.Effect<void, never, Store>) => Promise<void>
 const peersOf = ({ database }: ServerOptions, run: RunNow) =>
-  database.kind !== "pg"
-    ? undefined
-    : makePeerNotifier((payload) =>
-        run(
-          Store.run("select pg_notify($1, $2)", [channel, payload]).pipe(
-            Effect.asVoid,
-            Effect.catchCause((cause) => Effect.logWarning("other servers not told", cause))
-          )
-        )
-      )
+  database.kind === "pg" ? makePeerNotifier((payload) => run(sendNotice(channel, payload))) : undefined
 
 type Commits = ReturnType<typeof makeCommits>
 

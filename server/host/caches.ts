@@ -1,14 +1,14 @@
 /** Caches of a server: settings and reference rows, used for less than a second and never after its own changes. */
-import type { Catalogue, Failure, Key, RowOf, Settings, Sql, Store, StoreShape } from "../../core/kernel/index.ts"
-import { keyOf, type Table } from "../../core/kernel/index.ts"
+import type { Catalogue, Failure, Key, RowOf, Settings, Sql, StoreShape } from "../../core/kernel/index.ts"
+import { keyOf, Store, type Table } from "../../core/kernel/index.ts"
 import { Clock, Effect, Option, Schema } from "effect"
 import { storedSettings } from "../../core/kernel/runtime/server-runtime.ts"
 import { endSharedCommit } from "../../sync/sqlite/shared-commits.ts"
 import { makeAuthentication } from "../access/tokens/authenticate.ts"
 
-// Notifies other servers on a Postgres. Commits of events notify themselves (`commitNotice`). Other changes are notified
-// after their commit; one notice covers all made while the previous one was sent. A lost notice only delays others,
-// whose caches live less than a second.
+// Notifies other servers on a Postgres. The statement that appends events does so itself (`CommitNotice`); other changes
+// are notified after their commit, in one notice for all that were made while the previous one was sent. A lost notice
+// only delays others, whose caches live less than a second.
 
 interface PeerNotifier {
   readonly notify: (settingsChanged: boolean) => void
@@ -28,6 +28,17 @@ const decodePayload = Schema.decodeUnknownOption(Schema.Literals([wire.journal, 
  */
 export const mayChangeSettings = (payload: string): boolean =>
   Option.getOrElse(decodePayload(payload), () => wire.settings) === wire.settings
+
+/** Sends a notice. It is not stored, so that its transaction need not wait for the disk. */
+export const sendNotice = (channel: string, payload: string): Effect.Effect<void, never, Store> =>
+  Store.run(
+    "with quick as materialized (select set_config('synchronous_commit', 'off', true)) " +
+      "select pg_notify($1, $2) from quick",
+    [channel, payload]
+  ).pipe(
+    Effect.asVoid,
+    Effect.catchCause((cause) => Effect.logWarning("other servers not told", cause))
+  )
 
 /** `send` must not reject. */
 export const makePeerNotifier = (send: (payload: string) => Promise<void>): PeerNotifier => {

@@ -48,7 +48,7 @@ const statementsOf = async (request: () => Promise<unknown>): Promise<ReadonlyAr
   const { on } = sent.find(({ text }) => /\bproducts\b/.test(text))!
   const of_request = sent.filter(
     (one) =>
-      one.on === on && !/asked \(kind\)|rate_windows|request_logs|usage_hours|month_units|^select pg_notify/.test(one.text)
+      one.on === on && !/asked \(kind\)|rate_windows|request_logs|usage_hours|month_units|^with quick/.test(one.text)
   )
   return [...Map.groupBy(of_request, ({ turn }) => turn).values()].map((together) =>
     together.map(({ text }) => /^\s*\S+(?: [^\s(]+)?/.exec(text)?.[0] ?? text).join("; ")
