@@ -10,7 +10,7 @@ import { catalogue } from "../../core/catalogue.ts"
 import { attachments } from "../../core/office/attachments/attachables.ts"
 import { Rejection, Store } from "../../core/kernel/index.ts"
 import type { CommandRuntime, Failure, Request, Viewer } from "../../core/kernel/index.ts"
-import { roles, users, viewerOf } from "../../core/people/users/permissions.ts"
+import { roles, type UserRow, users, viewerOf } from "../../core/people/users/permissions.ts"
 import { decodeEnrolment } from "../protocol/answers.ts"
 import { BundleError, newSeed, publicKeyOf } from "../protocol/bundle-format.ts"
 import { layer as sqliteLayer } from "../sqlite/client.ts"
@@ -43,12 +43,9 @@ import type { Progress } from "./exchange/sync.ts"
 
 /** A UUID v7: a 48-bit timestamp in milliseconds, so that ids sort by time, then random bits. */
 const uuidv7 = (now = Date.now()): string => {
-  const bytes = Buffer.from(crypto.getRandomValues(new Uint8Array(16)).buffer)
-  bytes.writeUIntBE(now, 0, 6)
-  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x70, 6)
-  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8)
-  const hex = bytes.toString("hex")
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+  const time = now.toString(16).padStart(12, "0")
+  // Version 4 has the same variant; Node makes many of them at a time.
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${crypto.randomUUID().slice(15)}`
 }
 
 export { BundleError, DeviceFailure, hasProfile, readProfile, SyncBusy, Unreachable, uuidv7 }
@@ -300,7 +297,7 @@ const deviceOver = (parts: DeviceParts): Device => {
 const askOver =
   ({ folder, outbox, profile, replica, run }: DeviceParts): Device["ask"] =>
   async ({ files: sources, ...request }, options) => {
-    const before = request.method === "GET" ? undefined : outbox.lastN()
+    const before = outbox.lastAppended()
     const ask = async (whole: Request): Promise<QueryResult> => {
       const answer = await run(asAnswer(replica.ask(whole, options?.plan ?? false)))
       if (answer.events === undefined) return answer
@@ -324,10 +321,8 @@ const askOver =
       }
     } catch (error) {
       if (error instanceof Rejection) return refusalAnswer(error)
-      const n = before === undefined ? 0 : outbox.lastN()
-      throw before !== undefined && n > before && error instanceof Error
-        ? Object.assign(error, { recorded_n: n })
-        : error
+      const n = outbox.lastAppended()
+      throw n > before && error instanceof Error ? Object.assign(error, { recorded_n: n }) : error
     }
   }
 
@@ -387,13 +382,21 @@ const statusOver = async ({ outbox, replica, run }: DeviceParts, profile: Profil
 }
 
 /** The device's user, as stored in the replica. Fails before the first fill. */
-const viewerHere = (profile: Profile): Effect.Effect<Viewer, Failure, Store> =>
-  Effect.gen(function* () {
+const viewerHere = (profile: Profile): Effect.Effect<Viewer, Failure, Store> => {
+  let last:
+    | { readonly user: UserRow; readonly all: Parameters<typeof viewerOf>[1]; readonly viewer: Viewer }
+    | undefined
+  return Effect.gen(function* () {
     const user = yield* Store.get(users, profile.user_id)
     if (user === undefined)
       return yield* new Rejection({
         kind: "unavailable",
         message: "The replica is not filled yet; run flightcase sync."
       })
-    return viewerOf(user, yield* Store.find(roles, {}), { id: 0, abilities: profile.abilities })
+    const all = yield* Store.find(roles, {})
+    // The same rows, if they were kept from the last command.
+    if (last?.user !== user || last.all !== all)
+      last = { user, all, viewer: viewerOf(user, all, { id: 0, abilities: profile.abilities }) }
+    return last.viewer
   })
+}

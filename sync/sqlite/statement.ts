@@ -38,7 +38,8 @@ export const makeStatements = (db: DatabaseSync): Statements => {
     const known = cache.get(sql)
     if (known !== undefined) return known
     const fresh = prepare(db, sql)
-    if (cache.size >= STATEMENTS_KEPT) cache.delete(cache.keys().next().value as string)
+    const [oldest] = cache.keys()
+    if (oldest !== undefined && cache.size >= STATEMENTS_KEPT) cache.delete(oldest)
     cache.set(sql, fresh)
     return fresh
   }

@@ -5,7 +5,7 @@
 import { Effect, Layer } from "effect"
 import { allocateIds, nextDocumentNumber, releaseIds } from "./ids.ts"
 import { appendAndScrub } from "../events/journal.ts"
-import { settings_table, settingsFrom } from "../events/settings.ts"
+import { type Settings, settings_table, settingsFrom } from "../events/settings.ts"
 import { type Catalogue, CommandRuntime, type SecretBox } from "../endpoints/endpoint.ts"
 import { Store } from "../store/store.ts"
 
@@ -18,19 +18,28 @@ interface ServerRuntimeOptions {
 }
 
 /** The settings: stored values over the defaults. A group of slices that are not loaded yet loads them when read. */
-export const storedSettings = (catalogue: Catalogue) =>
-  Effect.gen(function* () {
-    const rows = yield* Store.find(settings_table, {})
-    const { loaded } = catalogue
-    const known = settingsFrom(loaded.settings, rows)
-    if (loaded === catalogue) return known
-    return new Proxy(known, {
-      get: (groups, name) =>
-        typeof name === "symbol" || name in groups
-          ? Reflect.get(groups, name)
-          : Reflect.get(settingsFrom(catalogue.settings, rows), name)
-    })
+export const storedSettings = (catalogue: Catalogue) => {
+  // The same rows, if a device kept them from its last command.
+  const made = new WeakMap<object, Settings>()
+  return Effect.map(Store.find(settings_table, {}), (rows) => {
+    const before = made.get(rows)
+    if (before !== undefined) return before
+    const settings = settingsOf(catalogue, rows)
+    made.set(rows, settings)
+    return settings
   })
+}
+const settingsOf = (catalogue: Catalogue, rows: Parameters<typeof settingsFrom>[1]): Settings => {
+  const { loaded } = catalogue
+  const known = settingsFrom(loaded.settings, rows)
+  if (loaded === catalogue) return known
+  return new Proxy(known, {
+    get: (groups, name) =>
+      typeof name === "symbol" || name in groups
+        ? Reflect.get(groups, name)
+        : Reflect.get(settingsFrom(catalogue.settings, rows), name)
+  })
+}
 
 export const serverRuntime = ({ catalogue, commandId, secrets }: ServerRuntimeOptions): Layer.Layer<CommandRuntime> =>
   Layer.succeed(

@@ -31,18 +31,23 @@ type AllRows = Effect.Effect<
   ReadonlyArray<Effect.Success<ReturnType<SqlConnection.Connection["execute"]>>>,
   SqlError.SqlError
 >
-/** Runs any statement, or several that only read: directly where the client can and no spans are made. */
-export const runnerOf = (sql: SqlClient.SqlClient & Partial<DirectClient>) => ({
+/**
+ * Runs any statement, or several that only read: directly where the client can and no spans are made. Calls `before`
+ * ahead of each that may write.
+ */
+export const runnerOf = (sql: SqlClient.SqlClient & Partial<DirectClient>, before: (text: string) => void) => ({
   run: <Row extends object = { [column: string]: unknown }>(
     text: string,
     values: ReadonlyArray<unknown> = [],
     is_short = false
   ): Effect.Effect<ReadonlyArray<Row>, SqlError.SqlError> =>
-    Effect.withFiber(
-      (fiber) =>
+    Effect.withFiber((fiber) => {
+      before(text)
+      return (
         (fiber.getRef(References.TracerEnabled) ? undefined : sql.direct?.(text, values, fiber, is_short)) ??
         sql.unsafe<Row>(text, values)
-    ),
+      )
+    }),
   readAll: (statements: ReadonlyArray<BoundSql>): AllRows =>
     Effect.withFiber(
       (fiber) =>

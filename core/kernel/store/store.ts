@@ -61,6 +61,8 @@ export interface StoreShape {
   readonly imagesBefore: (
     change: RowChange
   ) => Sql<ReadonlyArray<{ readonly key: Key; readonly row: AnyRow | undefined }>>
+  /** Number of statements run that write, and of the last one that may have changed a table; others' do not count. */
+  readonly writes: { readonly count: () => number; readonly last: (table: Table) => number }
   /** Connection of the current transaction; undefined outside one. */
   readonly openTransaction: Effect.Effect<object | undefined>
   readonly transaction: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | SqlError.SqlError, R>
@@ -88,9 +90,7 @@ export const rememberingRows = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.E
 /** For writes of rows that the rest of the transaction does not read by key. */
 export const unremembered = Effect.provideService(KnownRows, undefined)
 const keep = (known: KnownRows, table: Table, key: Key, row: object): void => {
-  const rows = known.get(table)
-  if (rows === undefined) known.set(table, new Map([[key, row]]))
-  else rows.set(key, row)
+  known.set(table, (known.get(table) ?? new Map<Key, object>()).set(key, row))
 }
 const knownRow = <T extends Table>(known: KnownRows | undefined, table: T, key: Key): RowOf<T> | undefined =>
   known?.get(table)?.get(key) as RowOf<T> | undefined
@@ -98,14 +98,20 @@ const knownRow = <T extends Table>(known: KnownRows | undefined, table: T, key: 
 const keepsReads = (table: Table, dialect: Dialect): boolean => dialect === "sqlite" && "deleted_at" in table.columns
 /** Rows of one `getMany` to keep at most. */
 const kept_rows_max = 1_000
-const writing = /\b(?:insert|update|delete)\b/i
-const written_table = /^\s*(?:insert into|update|delete from)\s+"?(\w+)/i
+const written_table = /^\s*(?:insert(?: or \w+)? into|update(?: or \w+)?|delete from)\s+"?(\w+)/i
+const written_tables = new RegExp(written_table.source.slice("^\\s*".length), "gi")
+/** Names of the tables that a statement writes; undefined if it may write any. */
+const tablesWrittenBy = (text: string): ReadonlyArray<string> | undefined => {
+  if (/^\s*select\b/i.test(text)) return []
+  const [, name] = written_table.exec(text) ?? []
+  if (name !== undefined) return [name]
+  return /^\s*with\b/i.test(text) ? [...text.matchAll(written_tables)].flatMap(([, one]) => one ?? []) : undefined
+}
 /** Forgets what a statement may change. */
 const forgetChanged = (known: KnownRows, text: string): void => {
-  const [, name] = written_table.exec(text) ?? []
-  if (name !== undefined) {
-    for (const table of known.keys()) if (table.name === name) known.delete(table)
-  } else if (!/^\s*(?:select|with)\b/i.test(text) || writing.test(text)) known.clear()
+  const written = tablesWrittenBy(text)
+  if (written === undefined) return known.clear()
+  for (const name of written) for (const table of known.keys()) if (table.name === name) known.delete(table)
 }
 
 export class Store extends Context.Service<Store, StoreShape>()("flightcase/core/Store") {
@@ -168,14 +174,21 @@ export class Store extends Context.Service<Store, StoreShape>()("flightcase/core
 }
 
 type Run = ReturnType<typeof runnerOf>["run"]
+const perTable = <A>(make: (table: Table) => A): ((table: Table) => A) => {
+  const known = new WeakMap<Table, A>()
+  return (table) => {
+    const before = known.get(table)
+    if (before !== undefined) return before
+    const made = make(table)
+    known.set(table, made)
+    return made
+  }
+}
 /** Reads one row, rows by key, and rows by condition. */
 const makeReads = (dialect: Dialect, run: Run) => {
-  const decoders = new WeakMap<Table, ReturnType<typeof rowDecoder>>()
-  const decode = <T extends Table>(table: T, row: { [column: string]: unknown }): RowOf<T> => {
-    let decoder = decoders.get(table)
-    if (decoder === undefined) decoders.set(table, (decoder = rowDecoder(table, dialect)))
-    return decoder(row) as RowOf<T>
-  }
+  const decoderOf = perTable((table) => rowDecoder(table, dialect))
+  const decode = <T extends Table>(table: T, row: { [column: string]: unknown }): RowOf<T> =>
+    decoderOf(table)(row) as RowOf<T>
   const select = <T extends Table>(
     table: T,
     columns: string,
@@ -196,17 +209,10 @@ const makeReads = (dialect: Dialect, run: Run) => {
   }
   const find: StoreShape["find"] = (table, where, options) => select(table, columnList(table), where, options)
   // Cached text, so that drivers find the prepared statement.
-  const selects = new WeakMap<Table, string>()
-  const selectByKey = (table: Table): string => {
-    let text = selects.get(table)
-    if (text === undefined) {
-      selects.set(
-        table,
-        (text = `select ${columnList(table)} from ${quote(table.name)} where ${quote(table.key)} = ${dialect === "pg" ? "$1" : "?"}`)
-      )
-    }
-    return text
-  }
+  const selectByKey = perTable(
+    (table) =>
+      `select ${columnList(table)} from ${quote(table.name)} where ${quote(table.key)} = ${dialect === "pg" ? "$1" : "?"}`
+  )
   const get = <T extends Table>(table: T, key: Key): Sql<RowOf<T> | undefined> =>
     withKnownRows((known) => {
       const row = knownRow(known, table, key)
@@ -258,12 +264,7 @@ const knownOrRead = <T extends Table>(
 
 /** Applies row changes; rows written one at a time are kept for `get` (`rememberingRows`). */
 const makeWrites = (dialect: Dialect, run: Run, decode: StoreShape["decode"]) => {
-  const inserters = new WeakMap<Table, ReturnType<typeof makeInserter>>()
-  const inserterOf = (table: Table): ReturnType<typeof makeInserter> => {
-    let inserter = inserters.get(table)
-    if (inserter === undefined) inserters.set(table, (inserter = makeInserter(table, dialect)))
-    return inserter
-  }
+  const inserterOf = perTable((table) => makeInserter(table, dialect))
   /** Writes one row and keeps the result, so that `get` need not read it. */
   const sendOne = (table: Table, key: Key, { text, values }: BoundSql): Sql<void> =>
     withKnownRows((known) =>
@@ -307,7 +308,11 @@ const makeWrites = (dialect: Dialect, run: Run, decode: StoreShape["decode"]) =>
 
 export const make = (sql: Parameters<typeof runnerOf>[0], keeps_counts = false): StoreShape => {
   const dialect: Dialect = sql.onDialectOrElse({ pg: () => "pg" as const, orElse: () => "sqlite" as const })
-  const { readAll, run } = runnerOf(sql)
+  let writes = 0
+  const last_writes = new Map<string | undefined, number>()
+  const { readAll, run } = runnerOf(sql, (text) => {
+    for (const name of tablesWrittenBy(text) ?? [undefined]) last_writes.set(name, ++writes)
+  })
   const { decode, find, get, select, selectMany } = makeReads(dialect, run)
   const apply = makeWrites(dialect, run, decode)
   // A savepoint begins with the rows known before it; what it reads and writes is kept only if it is not rolled back.
@@ -354,6 +359,10 @@ export const make = (sql: Parameters<typeof runnerOf>[0], keeps_counts = false):
     decode,
     apply,
     imagesBefore,
+    writes: {
+      count: () => writes,
+      last: ({ name }) => Math.max(last_writes.get(name) ?? 0, last_writes.get(undefined) ?? 0)
+    },
     first: (table, where, options) => Effect.map(find(table, where, { ...options, limit: 1 }), (rows) => rows[0]),
     exists: (table, where) => Effect.map(find(table, where, { limit: 1 }), (rows) => rows.length > 0),
     transaction,

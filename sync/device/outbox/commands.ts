@@ -12,6 +12,8 @@ export interface OutboxCommands {
    * commands it depends on.
    */
   readonly append: (command: Omit<WireCommand, "n" | "needs">, about?: CommandContext) => WireCommand
+  /** Number of the last command appended by this process; 0 if none. */
+  readonly lastAppended: () => number
   /** Stores additional ids that a command needed when it was decided again. */
   readonly extendIds: (n: number, ids: WireCommand["ids"]) => void
   /** Commands not yet settled, in order. */
@@ -106,13 +108,15 @@ const recordingOver = (
   tables: OutboxTables,
   { takeIds }: Pick<Leasing, "takeIds">,
   { saveCreatedRows, trackDependencies, seenOf }: OutboxDependencies
-): Pick<OutboxCommands, "append" | "extendIds"> => {
+): Pick<OutboxCommands, "append" | "lastAppended" | "extendIds"> => {
   const { all, prepared, sign, transaction } = tables
+  let last_appended = 0
   const { guardOf, undoesOf } = relationsOf(tables)
   const resolveOne = resolvingOver(tables)
   return {
-    append: (command, about = {}) =>
-      transaction(() => {
+    lastAppended: () => last_appended,
+    append: (command, about = {}) => {
+      const appended = transaction((): WireCommand => {
         const last = firstOf(
           all(`select coalesce((select max(n) from commands), 0) as n, coalesce((${highest_settled}), 0) as settled`)
         )
@@ -157,7 +161,10 @@ const recordingOver = (
           ...(Object.keys(rows_seen).length === 0 ? {} : { rows_seen }),
           ...(unless_changed === undefined ? {} : { unless_changed })
         }
-      }),
+      })
+      last_appended = appended.n
+      return appended
+    },
     extendIds: (n, ids) =>
       transaction(() => {
         prepared("update commands set ids = ? where n = ?").run(JSON.stringify(ids), n)

@@ -77,7 +77,10 @@ export const rowPreconditions = Effect.fnUntraced(function* (
     ])
     const streams = rows.map((row) => streamOf(table.entity, Number(row.id)))
     const creations = new Map(
-      (yield* Store.find(journal, { stream: streams, version: 1 })).map((event) => [event.stream, event])
+      (yield* Store.pick(journal, ["stream", "command_id"], { stream: streams, version: 1 })).map((event) => [
+        event.stream,
+        event
+      ])
     )
     for (const [at, row] of rows.entries()) {
       const { id, created_at } = row

@@ -208,14 +208,20 @@ export const saveLastRun = Effect.fnUntraced(function* (n: number) {
   )
 })
 
-/** How far the replica has come: in the journal, and in the numbers of commands. */
+/** How far the replica has come: in the journal, in the numbers of commands, and in commits of other processes. */
 const readProgress = Effect.gen(function* () {
-  const rows = yield* Store.run<{ key: string; value: string }>(
-    "select key, value from replica_meta where key in ('position', 'run_n', 'acknowledged_n')"
+  const rows = yield* Store.run<{ key: string; value: string | number }>(
+    "select key, value from replica_meta where key in ('position', 'run_n', 'acknowledged_n') " +
+      "union all select 'data_version', data_version from pragma_data_version"
   )
   const numberOf = (name: string): number => Number(rows.find(({ key }) => key === name)?.value ?? 0)
   const run_n = numberOf("run_n")
-  return { position: numberOf("position"), run_n, highest_n: Math.max(run_n, numberOf("acknowledged_n")) }
+  return {
+    data_version: numberOf("data_version"),
+    position: numberOf("position"),
+    run_n,
+    highest_n: Math.max(run_n, numberOf("acknowledged_n"))
+  }
 })
 
 /**
@@ -228,11 +234,12 @@ export const missingNow = Effect.fnUntraced(function* (outbox: Pick<Outbox, "las
 export const missingBetween = (known: number, last: number): MissingCommands | undefined =>
   known > last ? { from: last + 1, to: known } : undefined
 
-/** Dies with a DeviceFailure if the outbox has lost commands; returns how far the replica has come. */
+/** Dies with a DeviceFailure if the outbox has lost commands; returns how far the replica and the outbox have come. */
 export const refuseWhileMissing = Effect.fnUntraced(function* (outbox: Pick<Outbox, "lastN">) {
   const progress = yield* readProgress
-  const missing = missingBetween(progress.highest_n, outbox.lastN())
-  return missing === undefined ? progress : yield* Effect.die(missingFailure(missing))
+  const last_n = outbox.lastN()
+  const missing = missingBetween(progress.highest_n, last_n)
+  return missing === undefined ? { ...progress, last_n } : yield* Effect.die(missingFailure(missing))
 })
 /** Continues without the lost commands: reverts their changes, and numbers continue after the outbox's last. */
 export const acceptMissing = Effect.fnUntraced(function* (catalogue: Catalogue, outbox: Pick<Outbox, "lastN">) {

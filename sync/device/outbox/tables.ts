@@ -1,6 +1,6 @@
 /** The outbox's tables and access to them, with statements prepared once and transactions. */
 import { firstOf } from "../../../core/values/text.ts"
-import { createHash } from "node:crypto"
+import { hash } from "node:crypto"
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from "node:sqlite"
 import { DecodeFailure } from "../../protocol/wire.ts"
 import { DeviceFailure, isDamage, outboxDamaged } from "./device-failure.ts"
@@ -20,9 +20,7 @@ interface ChecksummedParts {
 }
 
 export const checksumOf = ({ n, id, name, payload, ids, issued_at }: ChecksummedParts): string =>
-  createHash("sha256")
-    .update(JSON.stringify([Number(n), id, name, payload, ids, issued_at]))
-    .digest("hex")
+  hash("sha256", JSON.stringify([Number(n), id, name, payload, ids, issued_at]), "hex")
 /** Whether a row matches its checksum. Rows without one, of earlier releases, count as intact. */
 export const isIntact = (row: ChecksummedParts & { readonly checksum: unknown }): boolean =>
   row.checksum === null || row.checksum === undefined || row.checksum === checksumOf(row)

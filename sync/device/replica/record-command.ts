@@ -7,14 +7,21 @@ import { baseCurrency, bodyOf, CommandRuntime, currencyColumn, isJsonObject } fr
 import { readFields, Rejection, rememberingRows, render, sameJson, statusOf } from "../../../core/kernel/index.ts"
 import { operationOf, Store, unremembered, viewContext, wholeNumberOf } from "../../../core/kernel/index.ts"
 import type { AnyRow, Catalogue, Endpoint, EndpointCall, Failure } from "../../../core/kernel/index.ts"
-import type { Json, JsonObject, Outcome, Settings, Table } from "../../../core/kernel/index.ts"
+import type { Json, JsonObject, Outcome, Settings, Table, Viewer } from "../../../core/kernel/index.ts"
 import { type Image, refuseWhileMissing, saveLastRun } from "../outbox/replica-tables.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import type { WireCommand } from "../../protocol/wire.ts"
 import { redactionFor } from "../../protocol/redaction.ts"
 import { redactionOfOutbox } from "../outbox/redact-outbox.ts"
 import type { CommandContext } from "../outbox/rows.ts"
-import { type QueryResult, relaxedDurability, type ReplicaParts, type Rerecording, runDue } from "./replica-parts.ts"
+import {
+  keptReads,
+  type QueryResult,
+  relaxedDurability,
+  type ReplicaParts,
+  type Rerecording,
+  runDue
+} from "./replica-parts.ts"
 import { referencesOfCommand, rowPreconditions, rowReference } from "../outbox/references.ts"
 
 // Undo data: the rows a command changed on the replica, as of before.
@@ -177,19 +184,27 @@ const decidePatch = Effect.fnUntraced(function* (
     : { decided: call, outcome: yield* decide(call, id, recorded, continues) }
 })
 
+/** A call whose user is not read yet. */
+type UnreadCall = Omit<EndpointCall, "viewer">
 /**
  * Decides and records a command. With `plan` nothing is recorded, and the answer has the events. `again`: how to record
  * a command that replaces others.
  */
 export const recordCommand = (
   parts: ReplicaParts,
-  call: EndpointCall,
+  call: UnreadCall,
   plan: boolean,
   again?: Rerecording
 ): Effect.Effect<QueryResult, Failure, Store | CommandRuntime> =>
-  Effect.flatMap(Store, (store) =>
-    relaxedDurability(store.rolledBack(rememberingRows(recordInside(parts, call, plan, again)), () => !plan))
-  )
+  Effect.gen(function* () {
+    const store = yield* Store
+    // Within a larger transaction nothing is kept: what it wrote before may be rolled back.
+    const kept = (yield* store.openTransaction) === undefined ? keptReads(store) : undefined
+    const work = rememberingRows(recordInside(parts, call, plan, again, kept))
+    return yield* relaxedDurability(
+      store.rolledBack(kept === undefined ? work : Effect.provideService(work, Store, kept.store), () => !plan)
+    )
+  })
 
 /** A call, or a function that builds it from the ids created by earlier calls of the series. */
 export type CallAfter = (made: ReadonlyArray<WireCommand["ids"]>) => EndpointCall | Rejection
@@ -209,8 +224,7 @@ const planInside = Effect.fnUntraced(function* (
   calls: ReadonlyArray<CallAfter>,
   first_ids: ReadonlyArray<WireCommand["ids"]>
 ): CommandRuntime.Reads<ReadonlyArray<QueryResult>> {
-  const { run_n } = yield* refuseWhileMissing(parts.outbox)
-  yield* runDue(parts, run_n)
+  yield* runDue(parts, yield* refuseWhileMissing(parts.outbox))
   const answers: Array<QueryResult> = []
   const made: Array<WireCommand["ids"]> = []
   for (const [at, callAfter] of calls.entries()) {
@@ -235,6 +249,18 @@ const planInside = Effect.fnUntraced(function* (
   return answers
 })
 
+/** How a command's effects are redacted for its user; the last user's is kept. */
+const redactions = new WeakMap<ReplicaParts, { readonly viewer: Viewer; readonly recorded: RedactRecorded }>()
+const redactionOf = (parts: ReplicaParts, viewer: Viewer): RedactRecorded => {
+  const last = redactions.get(parts)
+  if (last?.viewer === viewer) return last.recorded
+  const { catalogue, replica_id } = parts
+  const { recorded } = redactionOfOutbox(catalogue, redactionFor(catalogue, viewer, replica_id))
+  redactions.set(parts, { viewer, recorded })
+  return recorded
+}
+type RedactRecorded = ReturnType<typeof redactionOfOutbox>["recorded"]
+
 /** The replica's rows in a command's path, by `table/id`. */
 const rowsOfPath = Effect.fnUntraced(function* (endpoint: Endpoint, params: WireCommand["payload"]["params"]) {
   const rows: { [row: string]: JsonObject } = {}
@@ -248,14 +274,18 @@ const rowsOfPath = Effect.fnUntraced(function* (endpoint: Endpoint, params: Wire
 
 const recordInside = Effect.fnUntraced(function* (
   parts: ReplicaParts,
-  call: EndpointCall,
+  unread: UnreadCall,
   plan: boolean,
-  again: Rerecording | undefined
+  again: Rerecording | undefined,
+  kept: ReturnType<typeof keptReads> | undefined
 ): CommandRuntime.Reads<QueryResult> {
-  const { at, catalogue, outbox, replica_id } = parts
-  const { position: base, run_n } = yield* refuseWhileMissing(outbox)
+  const { at, catalogue, outbox } = parts
+  const progress = yield* refuseWhileMissing(outbox)
+  const { position: base } = progress
+  kept?.begin(progress.data_version)
+  const call = { ...unread, viewer: yield* parts.viewer }
   // Without this command's rows: each of the commands due would copy them.
-  yield* unremembered(runDue(parts, run_n))
+  yield* unremembered(runDue(parts, progress))
   const id = parts.commandId()
   const rows = yield* rowsOfPath(call.endpoint, call.params)
   const { decided, outcome } = yield* decidePatch(parts, call, id, again ?? {})
@@ -271,7 +301,7 @@ const recordInside = Effect.fnUntraced(function* (
     ...(files === undefined ? {} : { files })
   }
   const references = referencesOfCommand(call.endpoint, payload)
-  const recordedHere = redactionOfOutbox(catalogue, redactionFor(catalogue, call.viewer, replica_id)).recorded
+  const recordedHere = redactionOf(parts, call.viewer)
   const done = changedRows(parts.images())
   const about: CommandContext = {
     base,
@@ -287,13 +317,13 @@ const recordInside = Effect.fnUntraced(function* (
       ? {}
       : { done: { ...recordedHere({ events: eventsOf(outcome), rows: done.rows }), made: done.made } })
   }
-  const kept = yield* Effect.sync(() =>
+  const { n } = yield* Effect.sync(() =>
     outbox.append(
       { id, name: call.endpoint.name, payload, ids: outcome.ids, issued_at: again?.issued_at ?? first.recorded_at },
       about
     )
   )
   at("in the outbox")
-  yield* saveLastRun(kept.n)
-  return { ...outcome.answer, command: { n: kept.n, id } }
+  yield* saveLastRun(n)
+  return { ...outcome.answer, command: { n, id } }
 })

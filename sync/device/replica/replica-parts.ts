@@ -1,8 +1,10 @@
 /** The replica's dependencies and operations, and types shared by its parts. */
 import { Effect, Layer } from "effect"
-import { bodyOf, CommandRuntime, decideInSavepoint, Rejection, statusOf, Store } from "../../../core/kernel/index.ts"
-import type { Answer, Catalogue, CommandMetadata, EndpointCall, Failure } from "../../../core/kernel/index.ts"
-import type { JsonObject, Outcome, Request, StoredEvent, Viewer } from "../../../core/kernel/index.ts"
+import { bodyOf, CommandRuntime, decideInSavepoint, Rejection, settings_table } from "../../../core/kernel/index.ts"
+import { statusOf, Store } from "../../../core/kernel/index.ts"
+import type { Answer, Catalogue, CommandMetadata, EndpointCall, Failure, Sql } from "../../../core/kernel/index.ts"
+import type { JsonObject, Outcome, Request, StoredEvent, StoreShape, Table } from "../../../core/kernel/index.ts"
+import type { Viewer } from "../../../core/kernel/index.ts"
 import type { FillState, Image } from "../outbox/replica-tables.ts"
 import { projectProvisionally, readMeta, recordProvisionally, saveLastRun } from "../outbox/replica-tables.ts"
 import { Durability } from "../../sqlite/client.ts"
@@ -156,6 +158,58 @@ export interface Replica {
  */
 export const relaxedDurability = Effect.provideService(Durability, "normal")
 
+// Reads that every command repeats: of its user, of the settings, definitions and reference tables. They are kept until
+// a write here, or another process's commit, may have changed them.
+
+const isKept = (table: Table): boolean => table.reference || table.changes_reader || table === settings_table
+const reads_kept_max = 500
+
+interface KeptReads {
+  /** The store with such reads kept. Only within a transaction, once `begin` was called in it. */
+  readonly store: StoreShape
+  /** `data_version`: SQLite's number of the file's state, which changes with commits of others. */
+  readonly begin: (data_version: number) => void
+}
+const makeKeptReads = (store: StoreShape): KeptReads => {
+  const { writes } = store
+  let version: number | undefined
+  let begun = 0
+  const kept = new Map<string, { readonly at: number; readonly result: unknown }>()
+  const once = <A>(table: Table, text: string, read: Sql<A>): Sql<A> => {
+    if (!isKept(table)) return read
+    return Effect.suspend(() => {
+      const name = `${table.name} ${text}`
+      const known = kept.get(name)
+      if (known !== undefined && writes.last(table) <= known.at) return Effect.succeed(known.result as A)
+      return Effect.map(read, (result) => {
+        // Not what this transaction wrote, as it may be rolled back.
+        if (writes.last(table) <= begun && kept.size < reads_kept_max) kept.set(name, { at: begun, result })
+        return result
+      })
+    })
+  }
+  return {
+    store: {
+      ...store,
+      get: (table, key) => once(table, `row ${key}`, store.get(table, key)),
+      getMany: (table, keys, how) => once(table, `rows ${JSON.stringify(keys)}`, store.getMany(table, keys, how)),
+      find: (table, where, options) =>
+        once(table, `where ${JSON.stringify([where, options])}`, store.find(table, where, options))
+    },
+    begin: (data_version) => {
+      if (data_version !== version || kept.size >= reads_kept_max) kept.clear()
+      version = data_version
+      begun = writes.count()
+    }
+  }
+}
+const kept_reads = new WeakMap<StoreShape, KeptReads>()
+export const keptReads = (store: StoreShape): KeptReads => {
+  const known = kept_reads.get(store) ?? makeKeptReads(store)
+  kept_reads.set(store, known)
+  return known
+}
+
 // How commands are decided on a replica: with ids from the outbox's leases, without document numbers, provisionally.
 
 /** Rejection if a table's leased ids are used up. */
@@ -282,10 +336,13 @@ const lastRun = Effect.gen(function* () {
 export const hasDueCommands = Effect.fnUntraced(function* (outbox: Outbox) {
   return outbox.lastPending() > (yield* lastRun)
 })
-/** `run_n`: number of the last command run here, if it was read. */
-export const runDue = Effect.fnUntraced(function* (parts: ReplicaParts, run_n?: number) {
-  const last = run_n ?? (yield* lastRun)
-  if (parts.outbox.lastPending() <= last) return
+/** `read`: numbers of the last command run here and of the outbox's last one, if they were read. */
+export const runDue = Effect.fnUntraced(function* (
+  parts: ReplicaParts,
+  read?: { readonly run_n: number; readonly last_n: number }
+) {
+  const last = read?.run_n ?? (yield* lastRun)
+  if ((read !== undefined && read.last_n <= last) || parts.outbox.lastPending() <= last) return
   yield* redecide(
     parts,
     (yield* unsettled(parts.outbox)).filter((command) => command.n > last)

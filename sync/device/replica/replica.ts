@@ -198,18 +198,21 @@ const ask = Effect.fnUntraced(function* (
   const { catalogue, outbox } = parts
   const found = match(catalogue, request.method, request.path)
   if (found instanceof Rejection) return yield* found
+  const { endpoint, params } = found
+  const is_read = endpoint.kind === "query"
+  const refusal = endpoint.server_only
+    ? onlyTheServer(endpoint)
+    : is_read
+      ? undefined
+      : requestLimitRejection(request.body)
+  if (!is_read && refusal === undefined) return yield* recordCommand(parts, { ...found, request }, plan, again)
   const viewer = yield* parts.viewer
-  if (found.endpoint.server_only) return yield* onlyTheServer(found.endpoint)
-  if (found.endpoint.kind === "query") {
-    // After an interrupted pull, own writes wait to be decided again; reads must include them.
-    if (yield* hasDueCommands(outbox)) yield* relaxedDurability(Store.transaction(runDue(parts)))
-    yield* requireHistory(found.endpoint, request, found.params)
-    yield* requireReferencedRows(catalogue, found.endpoint, request, viewer)
-    return yield* answerRead(catalogue, request, viewer)
-  }
-  const too_large = requestLimitRejection(request.body)
-  if (too_large !== undefined) return yield* too_large
-  return yield* recordCommand(parts, { ...found, request, viewer }, plan, again)
+  if (refusal !== undefined) return yield* refusal
+  // After an interrupted pull, own writes wait to be decided again; reads must include them.
+  if (yield* hasDueCommands(outbox)) yield* relaxedDurability(Store.transaction(runDue(parts)))
+  yield* requireHistory(endpoint, request, params)
+  yield* requireReferencedRows(catalogue, endpoint, request, viewer)
+  return yield* answerRead(catalogue, request, viewer)
 })
 
 const onlyTheServer = ({ summary }: Endpoint): Rejection =>
