@@ -39,12 +39,9 @@ import { openSession, type SessionParts, SyncBusy, whileLocked } from "./exchang
 import { contentOf, isWaiting, keepAgain, keepFiles, pruneFiles, waitingFiles, waitingPath } from "./exchange/files.ts"
 import type { Progress } from "./exchange/sync.ts"
 
-// Ids of commands.
-
-/** A UUID v7: a 48-bit timestamp in milliseconds, so that ids sort by time, then random bits. */
+/** A UUID v7: a 48-bit timestamp in milliseconds, so that ids sort by time, then the random bits of a version 4. */
 const uuidv7 = (now = Date.now()): string => {
   const time = now.toString(16).padStart(12, "0")
-  // Version 4 has the same variant; Node makes many of them at a time.
   return `${time.slice(0, 8)}-${time.slice(8)}-7${crypto.randomUUID().slice(15)}`
 }
 

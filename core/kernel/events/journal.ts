@@ -10,8 +10,8 @@ import { insert, type Key, plainTable, type RowChange, type Table, update } from
 import { itemAt } from "../../values/text.ts"
 import { integer, isJsonObject, type Json, json, type JsonObject, sameJson } from "../fields/field.ts"
 import { text, timestamp } from "../fields/field.ts"
-import { type Bindings, bindings } from "../store/statement.ts"
-import { Store, type StoreShape } from "../store/store.ts"
+import { type Bindings, bindings, chunked } from "../store/statement.ts"
+import { Store, type StoreRead, type StoreShape } from "../store/store.ts"
 import type { SqlError } from "effect/sql"
 
 // An event as redacted for a reader: the changes visible to them, column by column. It replaces the event in their
@@ -262,12 +262,34 @@ export const append = (
     ? appendInOneStatement(store, events, metadata)
     : appendInSteps(store, events, metadata)
 
+/**
+ * Appends events of a device's command after all others of its journal, from `base` on; positions of the server's
+ * journal are below it.
+ */
+export const appendProvisional = (
+  events: ReadonlyArray<NewEvent>,
+  metadata: EventMetadata,
+  base: number
+): StoreRead<ReadonlyArray<StoredEvent>> =>
+  Effect.flatMap(Store, (store) =>
+    Effect.map(
+      Effect.forEach(chunked(events, one_statement_max), (some) =>
+        appendInOneStatement(store, some, metadata, `(select max(${base}, coalesce(max(position), 0)) from journal)`)
+      ),
+      (parts) => parts.flat()
+    )
+  )
+
 const one_statement_max = 16
-/** Inserts events with their versions in one statement, which also advances the head on Postgres. */
+/**
+ * Inserts events with their versions in one statement, which also advances the head on Postgres. `last`: the position
+ * to append after, if the head is not to be advanced.
+ */
 const appendInOneStatement = Effect.fnUntraced(function* (
   store: StoreShape,
   events: ReadonlyArray<NewEvent>,
-  { command_id, actor_id, replica_id, recorded_at }: EventMetadata
+  { command_id, actor_id, replica_id, recorded_at }: EventMetadata,
+  last?: string
 ) {
   const { values, bind } = bindings(store.dialect)
   const is_pg = store.dialect === "pg"
@@ -280,7 +302,7 @@ const appendInOneStatement = Effect.fnUntraced(function* (
   const head = is_pg
     ? `head as (update journal_head set position = position + ${bind(count)} where id = 1 returning position), `
     : ""
-  const before = is_pg ? `head.position - ${count}` : bind(yield* advanceHead(store, events))
+  const before = last ?? (is_pg ? `head.position - ${count}` : bind(yield* advanceHead(store, events)))
   const common = [
     [command_id, "text"],
     [actor_id, "bigint"],

@@ -5,9 +5,9 @@
  */
 import { firstOf } from "../../../core/values/text.ts"
 import { Effect, Schema } from "effect"
-import { inPowersOfTwo, journal, jsonObject, Store, wholeNumber } from "../../../core/kernel/index.ts"
+import { inPowersOfTwo, jsonObject, Store, wholeNumber } from "../../../core/kernel/index.ts"
 import type { Catalogue, EventMetadata, Failure, JsonObject, Key, NewEvent } from "../../../core/kernel/index.ts"
-import type { AnyRow, RowChange, StoredEvent, StoreShape } from "../../../core/kernel/index.ts"
+import type { AnyRow, StoreShape } from "../../../core/kernel/index.ts"
 import { scrub, settledCommand, storedEvent } from "../../protocol/snapshot.ts"
 import { DecodeFailure, decoderOf, jsonText, optionalDecoderOf, wireError } from "../../protocol/wire.ts"
 import { DeviceFailure, ReplicaTextFailure } from "./device-failure.ts"
@@ -145,29 +145,6 @@ export const projectProvisionally = Effect.fnUntraced(function* (changes: Readon
       ])
     )
   return images
-})
-/** Appends projected events to the journal, after the confirmed ones. */
-export const recordProvisionally = Effect.fnUntraced(function* (
-  events: ReadonlyArray<NewEvent>,
-  recording: EventMetadata
-) {
-  const store = yield* Store
-  if (events.length === 0) return []
-  const streams = [...new Set(events.map(({ stream }) => stream))]
-  const rows = yield* store.run<{ stream: string; version: number | null; position: number | null }>(
-    "select value as stream, (select max(version) from journal where stream = given.value) as version, " +
-      "(select max(position) from journal where position >= ?) as position from json_each(?) as given",
-    [provisional_base, JSON.stringify(streams)]
-  )
-  const versions = new Map(rows.map(({ stream, version }) => [stream, version ?? 0]))
-  const first = (rows[0]?.position ?? provisional_base) + 1
-  const stored = events.map((event, index): StoredEvent => {
-    const version = (versions.get(event.stream) ?? 0) + 1
-    versions.set(event.stream, version)
-    return { ...event, ...recording, version, position: first + index }
-  })
-  yield* store.apply(stored.map((row): RowChange => ({ op: "insert", table: journal, row: { ...row } })))
-  return stored
 })
 
 /** Restores every changed row from its image and deletes the provisional events. */

@@ -14,14 +14,8 @@ import type { WireCommand } from "../../protocol/wire.ts"
 import { redactionFor } from "../../protocol/redaction.ts"
 import { redactionOfOutbox } from "../outbox/redact-outbox.ts"
 import type { CommandContext } from "../outbox/rows.ts"
-import {
-  keptReads,
-  type QueryResult,
-  relaxedDurability,
-  type ReplicaParts,
-  type Rerecording,
-  runDue
-} from "./replica-parts.ts"
+import { keptReads, relaxedDurability, runDue } from "./replica-parts.ts"
+import type { QueryResult, ReplicaParts, Rerecording } from "./replica-parts.ts"
 import { referencesOfCommand, rowPreconditions, rowReference } from "../outbox/references.ts"
 
 // Undo data: the rows a command changed on the replica, as of before.

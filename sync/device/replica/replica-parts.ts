@@ -1,12 +1,12 @@
 /** The replica's dependencies and operations, and types shared by its parts. */
 import { Effect, Layer } from "effect"
-import { bodyOf, CommandRuntime, decideInSavepoint, Rejection, settings_table } from "../../../core/kernel/index.ts"
-import { statusOf, Store } from "../../../core/kernel/index.ts"
+import { appendProvisional, bodyOf, CommandRuntime, decideInSavepoint, Rejection } from "../../../core/kernel/index.ts"
+import { settings_table, statusOf, Store } from "../../../core/kernel/index.ts"
 import type { Answer, Catalogue, CommandMetadata, EndpointCall, Failure, Sql } from "../../../core/kernel/index.ts"
 import type { JsonObject, Outcome, Request, StoredEvent, StoreShape, Table } from "../../../core/kernel/index.ts"
 import type { Viewer } from "../../../core/kernel/index.ts"
 import type { FillState, Image } from "../outbox/replica-tables.ts"
-import { projectProvisionally, readMeta, recordProvisionally, saveLastRun } from "../outbox/replica-tables.ts"
+import { projectProvisionally, provisional_base, readMeta, saveLastRun } from "../outbox/replica-tables.ts"
 import { Durability } from "../../sqlite/client.ts"
 import type { SettledCommand } from "../../protocol/merge.ts"
 import type { SnapshotPage, SnapshotPlan } from "../../protocol/snapshot.ts"
@@ -252,7 +252,7 @@ export const localRuntime = ({
         Effect.map(projectProvisionally(changes), (changed) => {
           images = changed
         }),
-      append: recordProvisionally,
+      append: (events, recording) => appendProvisional(events, recording, provisional_base),
       settings: storedSettings(catalogue),
       ...(public_url === undefined ? {} : { public_url })
     })
