@@ -28,7 +28,7 @@ import { referencesOfBody } from "./outbox/references.ts"
 import type { Outbox } from "./outbox/outbox.ts"
 import { eventOfShapeRow } from "../protocol/snapshot.ts"
 import type { QueryResult, Replica } from "./replica/replica.ts"
-import { type Progress, type SyncReport, verdictsOfReusedIds } from "./exchange/sync.ts"
+import { type Progress, type SyncReport, verdictsOfReusedIds, type takeNews } from "./exchange/sync.ts"
 import type { SourceFiles } from "./exchange/files.ts"
 import type { Finding } from "./recovery.ts"
 import type { MissingCommands } from "./outbox/replica-tables.ts"
@@ -325,6 +325,8 @@ export interface Device {
    * received by then is kept.
    */
   readonly fetch: (patience_millis: number) => Promise<boolean>
+  /** Applies events of a live answer (`waitForNews`) instead of a sync; undefined if a sync is needed for them. */
+  readonly take: (news: Parameters<typeof takeNews>[1]) => ReturnType<typeof takeNews>
   /** The replica's position in the server's shape, and the time of its last complete pull. */
   readonly place: () => Promise<{
     readonly offset: string

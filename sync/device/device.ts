@@ -182,7 +182,7 @@ const exchangeOver = (
   session: ReturnType<typeof openSession>,
   conflicts: () => Promise<Conflicts>,
   files: ReturnType<typeof waitingFiles>
-): Pick<Device, "sync" | "bundleOut" | "bundleIn" | "fetch" | "doctor"> => {
+): Pick<Device, "sync" | "take" | "bundleOut" | "bundleIn" | "fetch" | "doctor"> => {
   const { folder, outbox, replica, run } = parts
   const syncParts = () => ({ profile: session.profile(), outbox, replica, run, remote: session.remote, files })
   return {
@@ -216,6 +216,11 @@ const exchangeOver = (
         return imported
       })
     },
+    take: (news) =>
+      whileLocked(folder, 0, async () => {
+        await requireComplete(parts)
+        return (await import("./exchange/sync.ts")).takeNews(syncParts(), news)
+      }),
     fetch: async (patience_millis) => {
       await requireComplete(parts)
       const { fetchNews } = await import("./exchange/sync.ts")
@@ -253,14 +258,7 @@ const deviceOver = (parts: DeviceParts): Device => {
       return result
     },
     waitingFile: (sha256) => (isWaiting(folder, sha256) ? waitingPath(folder, sha256) : undefined),
-    attachment: (id) =>
-      run(
-        Store.get(attachments, id).pipe(
-          Effect.map((row) =>
-            row === undefined ? undefined : { sha256: row.sha256, original_name: row.original_name }
-          )
-        )
-      ),
+    attachment: (id) => run(Store.get(attachments, id)),
     alternatives: async (id) => (await conflicts()).alternatives(id),
     told: (all) => toldReports(outbox, all),
     named: async (reports) => (await conflicts()).named(reports),

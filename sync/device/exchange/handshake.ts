@@ -5,7 +5,7 @@
 import { schema_version } from "../../../core/kernel/runtime/schema.ts"
 import type { PublicKey } from "../../protocol/bundle-format.ts"
 import { commands_per_push_max } from "../../protocol/wire.ts"
-import type { ServerMemory } from "./sync.ts"
+import type { reclaimForgottenLeases } from "./sync.ts"
 import { DeviceFailure, type Profile } from "../outbox/folder.ts"
 import type { Outbox } from "../outbox/outbox.ts"
 import { decodeGreeting } from "../../protocol/answers.ts"
@@ -26,7 +26,7 @@ interface HandshakeResult {
   /** The device's name at the server, which may have been changed there. */
   readonly device: string | undefined
   /** The server's record of the device's id blocks and commands. */
-  readonly server_memory: ServerMemory | undefined
+  readonly server_memory: Parameters<typeof reclaimForgottenLeases>[1] | undefined
 }
 interface HandshakeParts {
   readonly profile: Profile

@@ -12,7 +12,7 @@ import { referencesOfBody } from "../outbox/references.ts"
 import { type Outbox, withdrawn_name } from "../outbox/outbox.ts"
 import type { Profile } from "../outbox/folder.ts"
 import { readAnswer, type Remote, remoteAt, RemoteError, Unreachable } from "./remote.ts"
-import type { Replica } from "../replica/replica.ts"
+import type { PulledEvents, Replica } from "../replica/replica.ts"
 import { decodeLease } from "../../protocol/answers.ts"
 
 /** Files on this device that wait for the commands referencing them. */
@@ -58,7 +58,7 @@ const bytes_per_push = 1_048_576
 const beginnings_max = 5
 
 export const syncOnce = async (parts: SyncParts): Promise<SyncReport> => {
-  const { outbox, replica, run } = parts
+  const { outbox } = parts
   const before = outbox.counts()
   // Pulls even if the server refuses the push, whose error is thrown afterwards.
   const pushed = await attempt(() => push(parts))
@@ -72,17 +72,41 @@ export const syncOnce = async (parts: SyncParts): Promise<SyncReport> => {
   } else if (pushed.error !== undefined) throw pushed.error
   parts.files?.prune()
   await topUpLeases(parts)
+  return reportSince(parts, before, { sent: pushed.value ?? 0, pulled_events })
+}
+const reportSince = async (
+  { outbox, replica, run }: SyncParts,
+  before: ReturnType<Outbox["counts"]>,
+  done: Pick<SyncReport, "sent" | "pulled_events">
+): Promise<SyncReport> => {
   const after = outbox.counts()
   const gained = (state: string): number => Math.max(0, (after[state] ?? 0) - (before[state] ?? 0))
   return {
-    sent: pushed.value ?? 0,
+    ...done,
     accepted: gained("accepted"),
     rejected: gained("rejected"),
     pending: after["pending"] ?? 0,
-    pulled_events,
     position: (await run(replica.position)).position,
     conflicts: after["rejected"] ?? 0
   }
+}
+
+/**
+ * Applies the events with which the server ended a wait for news. Undefined if the replica has moved since the wait
+ * began: the next sync fetches them. `quiet`: whether nothing else is left for a sync to do soon.
+ */
+export const takeNews = async (
+  parts: SyncParts,
+  { after, ...pulled }: PulledEvents & { readonly after: string }
+): Promise<(SyncReport & { readonly quiet: boolean }) | undefined> => {
+  const { outbox, replica, run } = parts
+  const { anew, handle, offset } = await run(replica.position)
+  if (anew || handle !== pulled.handle || offset !== after || (await run(replica.fill.now)) !== undefined) return
+  const before = outbox.counts()
+  const { applied } = await run(replica.apply(pulled))
+  const report = await reportSince(parts, before, { sent: 0, pulled_events: applied })
+  const held = outbox.counts()["held"] ?? 0
+  return { ...report, quiet: report.accepted + report.rejected + report.pending + held === 0 }
 }
 
 const attempt = async <A>(body: () => Promise<A>): Promise<{ readonly value?: A; readonly error?: unknown }> => {
@@ -260,7 +284,7 @@ const noneIfUnknown = (error: unknown): undefined => {
 const claims_per_request = 500
 
 /** The server's record of a device: number of its id blocks, and its last decided command. */
-export interface ServerMemory {
+interface ServerMemory {
   readonly blocks: number
   readonly last_n: number
 }

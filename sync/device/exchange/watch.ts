@@ -1,6 +1,8 @@
 /** Syncs until stopped: when the outbox grows, when the server has changes, and after the network returns. */
-import { httpClientAt, Unreachable } from "../../http-client.ts"
-import type { SyncReport } from "./sync.ts"
+import { isJsonObject, type Json } from "../../../core/kernel/index.ts"
+import { type HttpAnswer, httpClientAt, jsonOf, Unreachable } from "../../http-client.ts"
+import { eventOfShapeRow } from "../../protocol/snapshot.ts"
+import type { SyncReport, takeNews } from "./sync.ts"
 
 interface WatchRefusal {
   readonly id: string
@@ -34,10 +36,13 @@ export type WatchEvent =
   | { readonly event: "upgraded" }
   | { readonly event: "stopped" }
 
+type News = Parameters<typeof takeNews>[1]
 interface WatchParts {
   readonly sync: () => Promise<SyncReport & { readonly warnings: ReadonlyArray<string> }>
-  /** Resolves when the server may have changes; rejects if it is unreachable. */
-  readonly news: (signal: AbortSignal) => Promise<void>
+  /** Resolves when the server may have changes, with those that came; rejects if it is unreachable. */
+  readonly news: (signal: AbortSignal) => Promise<News | undefined>
+  /** Applies changes that came; undefined if a sync is needed for them. */
+  readonly take: (news: News) => ReturnType<typeof takeNews>
   /** Number of the newest pending command; 0 if none. Called often. */
   readonly lastPending: () => number
   /**
@@ -63,6 +68,8 @@ const backoff_max_millis = 60_000
 const slept_millis = 10_000
 const busy_wait_millis = 500
 const idle_pause_millis = 1_000
+/** Longest time of applying news without a sync, by which the server learns how far the device is. */
+const unsynced_millis = 60_000
 /** Longest wait for another release to be written to disk. */
 const replacing_millis = 60_000
 
@@ -78,6 +85,8 @@ export const watch = async (parts: WatchParts): Promise<"stopped" | "upgraded"> 
   const known = new Set((await parts.conflicts()).map(({ id }) => id))
   const warned = new Set<string>()
   let tries = 0
+  let arrived: News | undefined
+  let sync_due: number | undefined
   tell({ event: "started", conflicts: known.size })
   const warn = (message: string): void => {
     if (warned.has(message)) return
@@ -102,20 +111,25 @@ export const watch = async (parts: WatchParts): Promise<"stopped" | "upgraded"> 
       return "upgraded"
     }
     const seen = parts.lastPending()
-    let woken: Woken
+    const news = arrived
+    arrived = undefined
     try {
-      const report = await parts.sync()
+      const taken = news === undefined ? undefined : await parts.take(news).catch(() => undefined)
+      const { warnings, ...report } = taken === undefined ? await parts.sync() : { ...taken, warnings: [] }
       if (tries > 0) tell({ event: "online" })
       tries = 0
       const { sent, accepted, rejected, pulled_events, pending, position } = report
-      if (accepted + rejected + pulled_events > 0)
-        tell({ event: "synced", sent, accepted, rejected, pulled_events, pending, position })
-      for (const warning of report.warnings) warn(warning)
+      const is_empty = accepted + rejected + pulled_events === 0
+      if (!is_empty) tell({ event: "synced", sent, accepted, rejected, pulled_events, pending, position })
+      for (const warning of warnings) warn(warning)
       await tellConflicts()
-      woken = await untilSomething(parts, { seen, news: true })
+      if (taken?.quiet === false) continue
+      sync_due = taken === undefined ? undefined : (sync_due ?? performance.now() + unsynced_millis)
+      const wait = sync_due === undefined ? {} : { wait_millis: Math.max(0, sync_due - performance.now()) }
+      const ended = await untilSomething(parts, { seen, news: true, ...wait })
+      arrived = ended.news
       // Pauses after a wake-up without changes for this reader.
-      if (woken === "news" && accepted + rejected + pulled_events === 0)
-        await untilSomething(parts, { seen, wait_millis: idle_pause_millis })
+      if (ended.woken === "news" && is_empty) await untilSomething(parts, { seen, wait_millis: idle_pause_millis })
     } catch (error) {
       if (await canTryAgain(parts, error)) continue
       const passing = passingText(error)
@@ -124,17 +138,14 @@ export const watch = async (parts: WatchParts): Promise<"stopped" | "upgraded"> 
         if (statusOf(error) !== 426) throw error
         warn(messageOf(error))
         await tellConflicts()
-        woken = await untilSomething(parts, { seen, news: true })
+        arrived = (await untilSomething(parts, { seen, news: true })).news
       } else {
         const wait_millis = backoffMillis(tries, chance)
         if (tries === 0) tell({ event: "offline", message: passing, retry_seconds: Math.ceil(wait_millis / 1_000) })
         tries++
-        woken = await untilSomething(parts, { wait_millis })
-        if (woken === "woke") tries = 1
+        if ((await untilSomething(parts, { wait_millis })).woken === "woke") tries = 1
       }
     }
-    // The next sync detects the unreachable server, and waits longer each time.
-    if (woken === "unreachable") continue
   }
 }
 
@@ -142,7 +153,7 @@ export const watch = async (parts: WatchParts): Promise<"stopped" | "upgraded"> 
 const canTryAgain = async (parts: WatchParts, error: unknown): Promise<boolean> => {
   const is_busy = isNamed(error, "SyncBusy")
   if (!is_busy && !isMissingPart(error)) return false
-  const woken = await untilSomething(parts, { wait_millis: is_busy ? busy_wait_millis : replacing_millis })
+  const { woken } = await untilSomething(parts, { wait_millis: is_busy ? busy_wait_millis : replacing_millis })
   return is_busy || woken !== "time"
 }
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
@@ -171,7 +182,11 @@ interface Until {
   readonly news?: boolean
   readonly wait_millis?: number
 }
-const untilSomething = (parts: WatchParts, { seen, news = false, wait_millis }: Until): Promise<Woken> =>
+/** The next sync detects an unreachable server, and waits longer each time. */
+const untilSomething = (
+  parts: WatchParts,
+  { seen, news = false, wait_millis }: Until
+): Promise<{ readonly woken: Woken; readonly news?: News | undefined }> =>
   new Promise((resolve) => {
     const clock = parts.clock ?? Date.now
     const tick_millis = parts.tick_millis ?? 300
@@ -180,14 +195,14 @@ const untilSomething = (parts: WatchParts, { seen, news = false, wait_millis }: 
     const until = wait_millis === undefined ? undefined : performance.now() + wait_millis
     let over = false
     let unwatch: (() => void) | undefined
-    const end = (why: Woken): void => {
+    const end = (woken: Woken, arrived?: News): void => {
       if (over) return
       over = true
       clearInterval(ticking)
       unwatch?.()
       parts.stop.removeEventListener("abort", stopped)
       listening.abort()
-      resolve(why)
+      resolve({ woken, news: arrived })
     }
     const stopped = (): void => end("stop")
     const look = (): void => {
@@ -211,7 +226,7 @@ const untilSomething = (parts: WatchParts, { seen, news = false, wait_millis }: 
     if (parts.stop.aborted) return end("stop")
     if (news)
       parts.news(listening.signal).then(
-        () => end("news"),
+        (arrived) => end("news", arrived),
         () => end("unreachable")
       )
   })
@@ -226,11 +241,14 @@ interface TailCursor {
 /** Timeout of a live request, longer than the 20 seconds for which the server holds it open. */
 const live_timeout_millis = 45_000
 
-/** Long-polls the shape until it has data after this offset, which the following sync fetches. */
+/**
+ * Long-polls the shape until it has data after this offset. Returns the data if it goes up to the journal's end;
+ * otherwise the next sync fetches it.
+ */
 export const waitForNews = async (
   { url, token, replica_id, offset, handle }: TailCursor,
   signal: AbortSignal
-): Promise<void> => {
+): Promise<News | undefined> => {
   if (handle === undefined || offset === "-1") return
   const client = httpClientAt({ url, token, timeout_millis: live_timeout_millis })
   for (let cursor = ""; ;) {
@@ -246,8 +264,26 @@ export const waitForNews = async (
     if (response.status >= 500 || response.status === 429)
       throw new Unreachable(client.url, new Error(`answered ${response.status}`))
     // All answers but "nothing new" end the wait: changes, a new history, an invalid token.
-    if (response.status !== 200 || positionIn(response.headers.get("electric-offset")) !== positionIn(offset)) return
+    if (response.status !== 200 || positionIn(response.headers.get("electric-offset")) !== positionIn(offset))
+      return newsIn(response, { after: offset, handle })
     cursor = response.headers.get("electric-cursor") ?? ""
+  }
+}
+/** The events of an answer; undefined if it is no complete one for this handle, or cannot be read: a sync says why. */
+const newsIn = (answer: HttpAnswer, { after, handle }: Pick<News, "after" | "handle">): News | undefined => {
+  const { headers, status } = answer
+  const offset = headers.get("electric-offset")
+  const is_complete = status === 200 && headers.has("electric-up-to-date") && headers.get("electric-handle") === handle
+  if (!is_complete || offset === null) return undefined
+  try {
+    const messages = jsonOf(answer)
+    if (!Array.isArray(messages)) return undefined
+    const events = messages
+      .flatMap((one: Json) => (isJsonObject(one) && one["value"] !== undefined ? [eventOfShapeRow(one["value"])] : []))
+      .sort((one, other) => one.position - other.position)
+    return { after, events, offset, handle, up_to_date: true }
+  } catch {
+    return undefined
   }
 }
 const positionIn = (offset: string | null): string => offset?.split("_")[0] ?? ""

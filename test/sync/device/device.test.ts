@@ -5,6 +5,7 @@ import { DatabaseSync } from "node:sqlite"
 import { describe, expect, it } from "vitest"
 import { enrolDevice, Unreachable } from "../../../sync/device/device.ts"
 import { engines } from "../../app.ts"
+import { waitForNews } from "../../../sync/device/exchange/watch.ts"
 import { serverOfEachTest, token } from "../opening.ts"
 
 describe.each(engines)("a device, server on %s", (engine) => {
@@ -44,6 +45,41 @@ describe.each(engines)("a device, server on %s", (engine) => {
     expect(amended.status).toBe(201)
     expect(await device.sync()).toMatchObject({ accepted: 1, rejected: 0, conflicts: 0 })
     await server.sameOn(device)
+  })
+  it("takes the events of the answer that ends its wait for news, unless it has moved since", async () => {
+    const product = `/products/${await server.serialised()}`
+    const device = await server.enrol()
+    const news = async () => {
+      const { offset, handle } = await device.place()
+      const waiting = waitForNews({ ...device.profile, offset, handle }, new AbortController().signal)
+      await server.must("PUT", product, { name: `After ${offset}` })
+      return { came: (await waiting)!, name: `After ${offset}` }
+    }
+    const first = await news()
+    expect(await device.take(first.came)).toMatchObject({ pulled_events: 1, pending: 0, quiet: true })
+    expect(await device.show(product)).toMatchObject({ name: first.name })
+    expect(await device.take(first.came)).toBeUndefined()
+    const second = await news()
+    await device.sync()
+    expect(await device.take(second.came)).toBeUndefined()
+    await server.sameOn(device)
+
+    // With a command pending, a sync has to follow.
+    await device.must("PUT", product, { description: "Unsent" })
+    const third = await news()
+    expect(await device.take(third.came)).toMatchObject({ pulled_events: 1, pending: 1, quiet: false })
+    expect(await device.show(product)).toMatchObject({ name: third.name, description: "Unsent" })
+    expect(await device.sync()).toMatchObject({ accepted: 1, rejected: 0 })
+    await server.sameOn(device)
+  })
+  it("leaves news to a sync if the server does not accept its handle, offset or token", async () => {
+    const device = await server.enrol()
+    const { offset, handle } = await device.place()
+    const signal = new AbortController().signal
+    expect(await waitForNews({ ...device.profile, offset, handle: `${handle}1` }, signal)).toBeUndefined()
+    const [position] = offset.split("_")
+    expect(await waitForNews({ ...device.profile, offset: `${position}_1`, handle }, signal)).toBeUndefined()
+    expect(await waitForNews({ ...device.profile, token: "none", offset, handle }, signal)).toBeUndefined()
   })
   it("refuses a second enrolment into its folder, and replaces an unfinished one", async () => {
     const device = await server.enrol("one")

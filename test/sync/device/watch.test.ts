@@ -32,6 +32,8 @@ const watched = async (
     upgraded: false,
     onNews: undefined,
     news: "quiet",
+    arrives: undefined,
+    take: () => undefined,
     stop: () => stop.abort()
   }
   let at = 0
@@ -55,13 +57,14 @@ const watched = async (
         if (answer instanceof Error) throw answer
         return answer
       },
+      take: async (taken) => world.take(taken),
       news: (signal) =>
         new Promise((resolve, reject) => {
           signal.addEventListener("abort", () => reject(new Error("aborted")))
           // Once all results are used, the first wait ends it.
           if (world.onNews !== undefined) world.onNews()
           else if (at >= syncs.length) stop.abort()
-          if (world.news === "some") resolve()
+          if (world.news === "some") resolve(world.arrives)
           if (world.news === "gone") reject(new Unreachable("http://server", undefined))
         })
     })
@@ -76,7 +79,10 @@ interface WatchFixture {
   conflicts: WatchRefusals
   upgraded: boolean
   news: "some" | "gone" | "quiet"
+  /** What comes with news; nothing if the next sync has to fetch it. */
+  arrives: Parameters<WatchParts["take"]>[0] | undefined
   onNews: (() => void) | undefined
+  take: (taken: Parameters<WatchParts["take"]>[0]) => Awaited<ReturnType<WatchParts["take"]>>
   readonly stop: () => void
 }
 const names = (told: ReadonlyArray<WatchEvent>): ReadonlyArray<string> => told.map(({ event }) => event)
@@ -97,6 +103,44 @@ describe("sync --watch", () => {
       { event: "synced", sent: 0, accepted: 0, rejected: 0, pulled_events: 1, pending: 0, position: 11 },
       { event: "stopped" }
     ])
+  })
+
+  it("applies news that came with its answer, and syncs only if more is left to do or it cannot apply them", async () => {
+    const arrived = { after: "7_1", handle: "h", offset: "8_1", up_to_date: true, events: [] }
+    const report = { ...nothing, pulled_events: 1, position: 8 }
+    const taken = async (answers: ReadonlyArray<Awaited<ReturnType<WatchParts["take"]>>>) => {
+      let takes = 0
+      let syncs = 0
+      const synced = (world: WatchFixture): WatchOutcome => {
+        syncs++
+        world.news = "some"
+        world.arrives = arrived
+        world.take = (taken) => {
+          expect(taken).toBe(arrived)
+          const answer = answers[takes++]
+          if (takes >= answers.length) world.news = "quiet"
+          if (takes >= answers.length) world.onNews = () => world.stop()
+          return answer
+        }
+        return { ...nothing, pulled_events: 2 }
+      }
+      const again = () => {
+        syncs++
+        return nothing
+      }
+      const { told } = await watched([synced, again, () => nothing])
+      return { syncs, told: names(told) }
+    }
+    const quiet = { ...report, quiet: true }
+    expect(await taken([quiet, quiet])).toEqual({
+      syncs: 1,
+      told: ["started", "synced", "synced", "synced", "stopped"]
+    })
+    expect(await taken([{ ...report, quiet: false }])).toEqual({
+      syncs: 2,
+      told: ["started", "synced", "synced", "stopped"]
+    })
+    expect(await taken([undefined])).toEqual({ syncs: 2, told: ["started", "synced", "stopped"] })
   })
 
   it("syncs when a command is recorded, and not again while that is pending", async () => {

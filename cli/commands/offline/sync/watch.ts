@@ -119,6 +119,7 @@ export const keptInSync = async (
       const { offset, handle } = await device.place()
       return waitForNews({ url, token, replica_id, offset, handle }, signal)
     },
+    take: device.take,
     lastPending: device.lastPending,
     recorded: onRecorded(context.folder()),
     conflicts: device.conflicts,
