@@ -87,16 +87,16 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     name: "a command is acknowledged before it is in the outbox",
     file: record_command,
     within: "recordInside",
-    find: "const kept = yield* Effect.sync",
-    replace: "const kept = { n: outbox.lastN() + 1 }; ((late: () => unknown) => setTimeout(late, 500))",
+    find: "const { n } = yield* Effect.sync",
+    replace: "const { n } = { n: outbox.lastN() + 1 }; ((late: () => unknown) => setTimeout(late, 500))",
     killed_by: [{ file: broken_test, test: "has a command in its outbox once it has answered it" }]
   },
   {
     name: "a command and its ids are stored in separate transactions",
     file: outbox_commands,
     within: "recordingOver",
-    find: "append: (command, about = {}) => transaction",
-    replace: "append: (command, about = {}) => ((body) => body())",
+    find: "const appended = transaction(",
+    replace: "const appended = ((body: () => WireCommand) => body())(",
     killed_by: [{ file: outbox_test, test: "keep their ids if a command that uses some cannot be stored completely" }]
   },
   {
@@ -196,9 +196,9 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     name: "the offset is stored before the events up to it are applied",
     file: replica,
     within: "apply",
-    find: "const result = yield* store.transaction",
+    find: "const applied = store.transaction",
     replace:
-      'yield* store.transaction(writeMeta(store, "offset", pulled.offset))\n    const result = yield* store.transaction',
+      'yield* store.transaction(writeMeta(store, "offset", pulled.offset))\n    const applied = store.transaction',
     killed_by: [{ file: broken_test, test: "resumes a pull whose chunk was not stored" }, { seeds: [1, 5] }]
   },
   {
@@ -326,6 +326,34 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
       {
         file: "test/core/kernel/store/store.test.ts",
         test: "are returned as they were before a change",
+        engine: "sqlite"
+      }
+    ]
+  },
+  {
+    name: "reads stay kept after another process changed the replica",
+    file: pending_commands,
+    within: "makeKeptReads",
+    find: "if (data_version !== version || ",
+    replace: "if (",
+    killed_by: [
+      {
+        file: "test/sync/device/replica/kept-reads.test.ts",
+        test: "follows the rights and definitions that a sync or another process brought since the last one",
+        engine: "sqlite"
+      }
+    ]
+  },
+  {
+    name: "reads of rows that a transaction wrote are kept although it is rolled back",
+    file: pending_commands,
+    within: "makeKeptReads",
+    find: "if (writes.last(table) <= begun && kept.size < reads_kept_max) kept.set(name, { at: begun, result })",
+    replace: "kept.set(name, { at: writes.count(), result })",
+    killed_by: [
+      {
+        file: "test/sync/device/replica/kept-reads.test.ts",
+        test: "sees nothing of a planned or refused one",
         engine: "sqlite"
       }
     ]

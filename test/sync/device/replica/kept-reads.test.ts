@@ -1,0 +1,58 @@
+/** Commands decided by what other processes, a sync or a rolled back command have changed since the last one. */
+import { describe, expect, it } from "vitest"
+import { serverOfEachTest } from "../../opening.ts"
+
+describe("a command on a device", () => {
+  const server = serverOfEachTest()
+
+  it("follows the rights and definitions that a sync or another process brought since the last one", async () => {
+    const rights = ["products.view", "products.edit", "products.access"]
+    const ann = await server.person({ permissions: rights })
+    const id = await server.product({ name: "Lamp" })
+    const device = await server.enrol("one", ann.secret)
+    const other = await server.reopen("one")
+    const rename = (name: string) => device.put(`/products/${id}`, { name })
+    for (const name of ["Lamp 1", "Lamp 2"]) expect((await rename(name)).status).toBe(200)
+    for (const [syncing, at] of [
+      [device, 3],
+      [other, 5]
+    ] as const) {
+      await server.create("/custom_fields", { name: `Field ${at}`, module_type: "Product", field_type: 0 })
+      await syncing.sync()
+      const changed = await device.put(`/products/${id}`, { custom_fields: { [`Field ${at}`]: "x" } })
+      expect(changed).toMatchObject({ status: 200, body: { product: { custom_fields: { [`Field ${at}`]: "x" } } } })
+      await syncing.sync()
+      await server.grant(ann, ["products.view", "products.access"])
+      await syncing.sync()
+      expect((await rename(`Lamp ${at}`)).status).toBe(403)
+      await server.grant(ann, rights)
+      await syncing.sync()
+      expect((await rename(`Lamp ${at + 1}`)).status).toBe(200)
+    }
+    expect(await device.sync()).toMatchObject({ rejected: 0, pending: 0 })
+  })
+
+  it("sees nothing of a planned or refused one", async () => {
+    const id = await server.product({ name: "Lamp" })
+    const device = await server.enrol()
+    await device.must("PUT", `/products/${id}`, { name: "Lamp 1" })
+    const group = { method: "POST", path: "/api/v1/product_groups", query: [], body: { name: "Planned" } }
+    const planned = await device.ask(group, { plan: true })
+    expect(planned.status).toBe(201)
+    const made = planned.events![0]!.data["id"]
+    expect((await device.put(`/products/${id}`, { product_group_id: made })).status).toBe(422)
+    const { id: kept } = await device.create("/product_groups", { name: "Kept" })
+    const named = async () => (await device.put(`/products/${id}`, { product_group_id: kept, name: "Lamp 2" })).body
+    expect(await named()).toMatchObject({ product: { product_group_name: "Kept" } })
+    await device.must("PUT", `/product_groups/${kept}`, { name: "Renamed" })
+    const never = { method: "PUT", path: `/api/v1/product_groups/${kept}`, query: [], body: { name: "Never" } }
+    expect(await device.ask(never, { plan: true })).toMatchObject({ body: { product_group: { name: "Never" } } })
+    expect((await device.put(`/product_groups/${kept}`, { name: "" })).status).toBe(422)
+    expect((await device.put(`/products/${id}`, { name: "Lamp 3" })).body).toMatchObject({
+      product: { product_group_name: "Renamed" }
+    })
+    expect((await device.ask(never)).command).toBeDefined()
+    expect(await device.sync()).toMatchObject({ rejected: 0, pending: 0 })
+    await server.sameOn(device)
+  })
+})
