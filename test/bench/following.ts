@@ -34,6 +34,7 @@ const followers = async (server: Running): Promise<Followers> => {
         const { replica_id, token, url } = device.profile
         return waitForNews({ url, token, replica_id, ...(await device.place()) }, signal)
       },
+      take: device.take,
       lastPending: device.lastPending,
       conflicts: device.conflicts,
       tell: (event) => {
