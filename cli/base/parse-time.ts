@@ -1,7 +1,6 @@
 /** Parses dates and times as users type them, in the time zone of the store concerned. */
 import { dateAfter } from "../../core/values/period.ts"
-import { dayText } from "../../core/values/text.ts"
-import { dayOf, instantOfWall, isZone, offsetAt, startOfDay, wallOf } from "../../core/values/time.ts"
+import { dayOf, dayText, instantOfWall, isZone, offsetAt, startOfDay, wallOf } from "../../core/values/time.ts"
 import { type CliError, usageError } from "./exit-codes.ts"
 
 const minute_ms = 60_000

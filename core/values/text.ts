@@ -1,5 +1,4 @@
-/** List items, untrusted text, phrases, and short display text for instants and document numbers. */
-import { dayOf, instantOf, millisOf, wallOf } from "./time.ts"
+/** List items, untrusted text, phrases, and short display text for document numbers. */
 
 // List items that must exist: a missing one is a bug and throws a RangeError.
 
@@ -67,26 +66,6 @@ export const withValues = (phrase: string, values: { readonly [name: string]: st
 export const inLanguage = <A>(spoken: { readonly [language: string]: A; readonly en: A }, language: string): A =>
   spoken[language.split("-")[0] ?? ""] ?? spoken.en
 
-const weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
-const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-
-/** `Fri 4 Dec`. */
-export const dayText = (date: string): string => {
-  const at = new Date(`${date}T00:00:00Z`)
-  return `${weekdays[at.getUTCDay()]} ${at.getUTCDate()} ${months[at.getUTCMonth()]}`
-}
-/** `09:00` on the day itself, `Fri 4 Dec 09:00` on another, by a zone's clock. */
-export const clockText = (instant: string | null, zone: string, date: string): string => {
-  if (instant === null) return ""
-  const millis = millisOf(instant)
-  const time = instantOf(wallOf(millis, zone)).slice(11, 16)
-  const day = dayOf(millis, zone)
-  return day === date ? time : `${dayText(day)} ${time}`
-}
-
-/** `clockText` without the day of the month, for wall displays: `Sun 13:57`. */
-export const wallText = (instant: string | null, zone: string, date: string): string =>
-  clockText(instant, zone, date).replace(/^([A-Z][a-z]{2}) \d+ [A-Z][a-z]{2} /, "$1 ")
 /** A document number without leading zeros: `0000000009` is 9. Numbers with letters are unchanged. */
 export const spokenNumber = (number: string): string => number.replace(/^0+(?=\d+$)/, "")
 /**

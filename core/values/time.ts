@@ -215,3 +215,24 @@ const firstChange = (before: number, after: number, offset: number, zone: string
   }
   return high
 }
+
+const weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+
+/** `Fri 4 Dec`. */
+export const dayText = (date: string): string => {
+  const at = new Date(`${date}T00:00:00Z`)
+  return `${weekdays[at.getUTCDay()]} ${at.getUTCDate()} ${months[at.getUTCMonth()]}`
+}
+/** `09:00` on the day itself, `Fri 4 Dec 09:00` on another, by a zone's clock. */
+export const clockText = (instant: string | null, zone: string, date: string): string => {
+  if (instant === null) return ""
+  const millis = millisOf(instant)
+  const time = instantOf(wallOf(millis, zone)).slice(11, 16)
+  const day = dayOf(millis, zone)
+  return day === date ? time : `${dayText(day)} ${time}`
+}
+
+/** `clockText` without the day of the month, for wall displays: `Sun 13:57`. */
+export const wallText = (instant: string | null, zone: string, date: string): string =>
+  clockText(instant, zone, date).replace(/^([A-Z][a-z]{2}) \d+ [A-Z][a-z]{2} /, "$1 ")

@@ -9,11 +9,11 @@ import { escaped } from "../../../core/pricing/print/html.ts"
 import type { OrderList } from "../../../core/overview/today/words.ts"
 import { leftText, order_list_names, order_lists, replaceText } from "../../../core/overview/today/words.ts"
 import type { Today } from "../../../core/overview/today/today.ts"
-import { dayText, numberText, wallText } from "../../../core/values/text.ts"
+import { numberText } from "../../../core/values/text.ts"
 import { isSameSignature, signatureOf } from "../../ports/secret-box.ts"
 import { Clock, Effect } from "effect"
 import { mayAsk } from "../../../core/kernel/endpoints/may-ask.ts"
-import { instantOf, millisOf } from "../../../core/values/time.ts"
+import { dayText, instantOf, millisOf, wallText } from "../../../core/values/time.ts"
 import { roles, users, viewerOf } from "../../../core/people/users/permissions.ts"
 
 // Signed addresses of boards: as secret as a token that may read the day, and nothing else.
