@@ -3,10 +3,10 @@
  * endpoints for a noun.
  */
 import { exit_codes } from "./base/exit-codes.ts"
-import { isPrinted, onStdoutClosed } from "./output/out.ts"
+import { openOutput } from "./output/out.ts"
 import { runCommandLine } from "./run.ts"
 
-onStdoutClosed(() => process.exit(exit_codes.ok))
+const isPrinted = openOutput(() => process.exit(exit_codes.ok))
 // The first interrupt lets a command close its resources; a second one, or one before the command runs, ends at once.
 let interrupted = false
 process.on("SIGINT", () => {
@@ -15,9 +15,10 @@ process.on("SIGINT", () => {
 })
 
 process.exitCode = await runCommandLine(process.argv.slice(2))
-// Electric's client may leave a timer of up to a minute after following the journal twice, so the process is ended
-// after a delay. This timer is unreferenced: a process with nothing left to do ends at once.
-const linger_millis = 500
-setTimeout(() => {
+// Commands wait for what they begin. Ending here leaves Node's memory to the system, and does not wait for the timer of
+// up to a minute that Electric's client may have. Faults of the output are raised before; what its reader delays, too.
+const endPrinted = (): void => {
   if (isPrinted()) process.exit()
-}, linger_millis).unref()
+  setTimeout(endPrinted, 10).unref()
+}
+setImmediate(endPrinted)

@@ -18,7 +18,7 @@ import {
   profileName,
   tellWritten
 } from "../base/server-choice.ts"
-import { printContent, printErr, printJsonOut, printOut, ringBell } from "../output/out.ts"
+import { printContent, printErr, printJsonOut, printOut, ringBell, terminals } from "../output/out.ts"
 import { type Terminal, terminalOf } from "../output/text.ts"
 
 export interface ApiRequest {
@@ -157,7 +157,7 @@ export const openContext = (options: Globals, env: Environment = process.env, is
     ...place,
     terminal,
     get interactive() {
-      return options.input !== false && process.stdin.isTTY === true && process.stderr.isTTY === true
+      return options.input !== false && terminals.err()?.isTTY === true && process.stdin.isTTY === true
     },
     print: printOut,
     printJson: (value) => printJsonOut(value, 2),

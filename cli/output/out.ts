@@ -3,6 +3,7 @@
  * terminal, are made visible here. In JSON they are escaped, so that data stay exact; a file's content stays exact
  * unless written to a terminal.
  */
+import { fstatSync, writeSync } from "node:fs"
 import type { Json } from "../../core/kernel/index.ts"
 import { printable, printableJson, printableLine } from "../../core/values/text.ts"
 
@@ -25,54 +26,123 @@ export const escapeForTerminal = (text: string): string => {
   )
 }
 
+/** Standard output or standard error. */
+interface Output {
+  readonly write: (content: string | Uint8Array) => void
+  readonly isPrinted: () => boolean
+  /** Its stream; undefined where that was not made, as for a file or pipe. */
+  readonly stream: () => NodeJS.WriteStream | undefined
+  /** Makes the stream, by which all else is written from now on. */
+  readonly asStream: () => NodeJS.WriteStream
+}
+const byStream = (stream: () => NodeJS.WriteStream): Output => ({
+  write: (content) => void stream().write(content),
+  isPrinted: () => stream().writableLength === 0,
+  stream,
+  asStream: stream
+})
+/** Files and pipes are written at once: making a stream for them takes longer than some commands. */
+const atOnce = (fd: 1 | 2, later: Output, onError: (error: unknown) => void): Output => {
+  let next: Output | undefined
+  let failure: "none" | "pending" | "reported" = "none"
+  const asStream = (): NodeJS.WriteStream => (next ??= withErrors(later, onError)).asStream()
+  return {
+    write: (content) => {
+      if (failure !== "none") return
+      if (next !== undefined) return next.write(content)
+      const bytes = Buffer.from(content)
+      let written = 0
+      try {
+        while (written < bytes.length) written += writeSync(fd, bytes, written)
+      } catch (error) {
+        if (error instanceof Error && "code" in error && error.code === "EAGAIN") {
+          // A pipe that another process made non-blocking, and that is full: a stream waits for its reader.
+          return void asStream().write(bytes.subarray(written))
+        }
+        failure = "pending"
+        // As a stream does, after what runs now.
+        process.nextTick(() => {
+          failure = "reported"
+          onError(error)
+        })
+      }
+    },
+    isPrinted: () => failure !== "pending" && (next?.isPrinted() ?? true),
+    stream: () => next?.stream(),
+    asStream
+  }
+}
+const withErrors = (output: Output, onError: (error: unknown) => void): Output => {
+  output.stream()?.on("error", onError)
+  return output
+}
+const isFileOrPipe = (fd: 1 | 2): boolean => {
+  if (process.platform === "win32") return false
+  try {
+    const found = fstatSync(fd)
+    return found.isFile() || found.isFIFO() || found.isSocket()
+  } catch {
+    return false
+  }
+}
+const output = { out: byStream(() => process.stdout), err: byStream(() => process.stderr) }
+/** Streams that may be terminals, and that of a protocol that writes standard output itself. */
+export const terminals = {
+  protocol: (): NodeJS.WriteStream => output.out.asStream(),
+  out: (): NodeJS.WriteStream | undefined => output.out.stream(),
+  err: (): NodeJS.WriteStream | undefined => output.err.stream()
+}
+/**
+ * Prepares the output of a program. Calls `end` when the reader of standard output (head, less) has closed it. The
+ * result says whether all output was written.
+ */
+export const openOutput = (end: () => never): (() => boolean) => {
+  const onError = (error: unknown): void => {
+    if (error instanceof Error && "code" in error && error.code === "EPIPE") end()
+    throw error
+  }
+  output.out = isFileOrPipe(1) ? atOnce(1, output.out, onError) : withErrors(output.out, onError)
+  output.err = isFileOrPipe(2) ? atOnce(2, output.err, () => {}) : withErrors(output.err, () => {})
+  return () => output.out.isPrinted() && output.err.isPrinted()
+}
+
 /** Prints data on standard output. */
 export const printOut = (text: string): void => {
-  process.stdout.write(escapeForTerminal(text))
+  output.out.write(escapeForTerminal(text))
 }
 /** Prints messages on standard error. */
 export const printErr = (text: string): void => {
-  process.stderr.write(escapeForTerminal(text))
+  output.err.write(escapeForTerminal(text))
 }
 /** Prints JSON in one line, or indented in several. */
 export const printJsonOut = (value: Json, indent?: number): void => {
-  process.stdout.write(`${printableJson(JSON.stringify(value, null, indent))}\n`)
+  output.out.write(`${printableJson(JSON.stringify(value, null, indent))}\n`)
 }
 export const printJsonErr = (value: Json): void => {
-  process.stderr.write(`${printableJson(JSON.stringify(value))}\n`)
+  output.err.write(`${printableJson(JSON.stringify(value))}\n`)
 }
 /** Prints a file's content, exactly unless `seen` on a terminal. */
 export const printContent = (content: string | Uint8Array, seen: boolean): void => {
-  process.stdout.write(
+  output.out.write(
     seen ? escapeForTerminal(typeof content === "string" ? content : new TextDecoder().decode(content)) : content
   )
 }
 
-/** Whether all output was written. */
-export const isPrinted = (): boolean => process.stdout.writableLength === 0 && process.stderr.writableLength === 0
-
 /** Replaces the current line on standard error. */
 export const showMoving = (text: string): void => {
-  process.stderr.write(`\r\u001b[K${printableLine(text)}`)
+  output.err.write(`\r\u001b[K${printableLine(text)}`)
 }
 /** Clears the screen, and prints the text at its top. */
 export const showInPlace = (text: string): void => {
-  process.stdout.write(`\u001b[H\u001b[2J${escapeForTerminal(text)}`)
+  output.out.write(`\u001b[H\u001b[2J${escapeForTerminal(text)}`)
 }
 export const clearMoving = (): void => {
-  process.stderr.write("\r\u001b[K")
+  output.err.write("\r\u001b[K")
 }
 /** Rings the terminal's bell. */
 export const ringBell = (): void => {
-  process.stderr.write("\u0007")
+  output.err.write("\u0007")
 }
 
 /** Stream for prompts; callers make their texts printable. */
-export const questions: NodeJS.WriteStream = process.stderr
-/** Calls `end` when the reader of standard output (head, less) has closed it. */
-export const onStdoutClosed = (end: () => never): void => {
-  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code === "EPIPE") end()
-    throw error
-  })
-  process.stderr.on("error", () => {})
-}
+export const questions = (): NodeJS.WriteStream => process.stderr

@@ -3,7 +3,7 @@ import { createPromptModule } from "inquirer"
 import { questions } from "./out.ts"
 import { oneLine } from "./text.ts"
 
-const prompt = createPromptModule({ output: questions })
+const prompt = createPromptModule({ output: questions() })
 
 export interface Choice<T> {
   readonly name: string

@@ -4,7 +4,7 @@ import { formatIn, offsetIn, parseMomentIn } from "../base/parse-time.ts"
 import { instantOf, wallOf } from "../../core/values/time.ts"
 import { printableLine } from "../../core/values/text.ts"
 import type { Environment } from "../base/server-choice.ts"
-import { styleMark } from "./out.ts"
+import { styleMark, terminals } from "./out.ts"
 
 /** Text of a cell: yes or no, a record's name or JSON, a list with commas or, of records, its length; "" for null. */
 export const cellText = (value: Json | undefined): string => {
@@ -119,16 +119,17 @@ export interface Terminal {
 }
 
 export const terminalOf = (env: Environment): Terminal => {
-  const is_tty = process.stdout.isTTY === true || set(env["FLIGHTCASE_TTY"])
+  const out = terminals.out()
+  const is_tty = out?.isTTY === true || set(env["FLIGHTCASE_TTY"])
   return {
     is_tty,
-    progress: process.stderr.isTTY === true && env["TERM"] !== "dumb",
+    progress: terminals.err()?.isTTY === true && env["TERM"] !== "dumb",
     colour: set(env["NO_COLOR"])
       ? false
       : set(env["CLICOLOR_FORCE"]) || set(env["FORCE_COLOR"])
         ? true
-        : process.stdout.isTTY === true && env["TERM"] !== "dumb" && env["CLICOLOR"] !== "0",
-    columns: wholeOr(env["COLUMNS"], process.stdout.columns ?? 100)
+        : out?.isTTY === true && env["TERM"] !== "dumb" && env["CLICOLOR"] !== "0",
+    columns: wholeOr(env["COLUMNS"], out?.columns ?? 100)
   }
 }
 const set = (value: string | undefined): boolean => value !== undefined && value !== "" && value !== "0"

@@ -3,6 +3,7 @@ import type { Command } from "commander"
 import { notLoggedIn } from "../../../base/exit-codes.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { type Flags, verb } from "../../../context/program.ts"
+import { terminals } from "../../../output/out.ts"
 
 const for_assistants = `
 An assistant starts this program itself and talks to it over standard input and output. In its configuration:
@@ -49,7 +50,7 @@ const serve = async (context: CommandContext, _args: ReadonlyArray<string>, flag
   const ended = new Promise<void>((resolve) => {
     for (const event of ["end", "close"]) process.stdin.once(event, resolve)
   })
-  await server.connect(new StdioServerTransport())
+  await server.connect(new StdioServerTransport(process.stdin, terminals.protocol()))
   await ended
   await tools.answered()
   // The last answer is written before the transport is closed.
