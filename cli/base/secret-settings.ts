@@ -3,8 +3,11 @@ import { catalogue } from "../../core/catalogue.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/index.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
 
-const fieldsOf = (group: string) =>
-  Object.hasOwn(catalogue.settings, group) ? Object.entries(catalogue.settings[group] ?? {}) : []
+/** Fields of a group; those of slices that are not loaded yet are looked for last. */
+const fieldsOf = (group: string) => {
+  const { settings } = Object.hasOwn(catalogue.loaded.settings, group) ? catalogue.loaded : catalogue
+  return Object.hasOwn(settings, group) ? Object.entries(settings[group] ?? {}) : []
+}
 
 /** Keys of secrets in the group that a path returns, or in all groups, such as `mail.smtp_url`. */
 export const secretsShownAt = (path: string): ReadonlyArray<string> => {

@@ -26,8 +26,22 @@ const loadCommand = async (program: Command, word: string, argv: ReadonlyArray<s
     return loadCommand(program, plural, argv.with(argv.indexOf(word), plural))
   const by_hand = commands[word]
   if (by_hand !== undefined) (await by_hand.load()).declare(program)
-  if (by_hand !== undefined && by_hand.noun === undefined) return [...argv]
+  const declared = program.commands.find((one) => one.name() === word)
+  if (by_hand !== undefined && (by_hand.noun === undefined || namesNoVerb(declared, word, argv))) return [...argv]
   return addNoun(program, word, by_hand, argv)
+}
+/** Whether a command with arguments of its own gets one that is no verb's name, such as the id in `availability 12`. */
+const namesNoVerb = (command: Command | undefined, word: string, argv: ReadonlyArray<string>): boolean => {
+  if (command === undefined || command.registeredArguments.length === 0) return false
+  const typed = argv.slice(argv.indexOf(word) + 1)
+  const takesValue = (flag: string): boolean =>
+    command.options.some(({ long, required, short }) => required && (long === flag || short === flag))
+  const operands = typed.filter((one, at) => !one.startsWith("-") && !takesValue(typed[at - 1] ?? ""))
+  return (
+    operands.length > 0 &&
+    !operands.some((one) => /^[a-z]/.test(one)) &&
+    !typed.some((one) => /^(-h|--help)$/.test(one))
+  )
 }
 export const all_commands = { firstWords, load: loadCommand }
 
