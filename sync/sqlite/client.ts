@@ -360,10 +360,11 @@ const makePatiently =
   (busy_timeout_ms: number): Patiently =>
   (effect, restore = identity) =>
     Effect.suspend(() => {
-      const started_ms = performance.now()
+      // Read when it first waits: on reading it, Node loads what measures.
+      let started_ms: number | undefined
       const go = (tries: number): typeof effect =>
         Effect.catchIf(effect, isLocked, (error) =>
-          performance.now() - started_ms >= busy_timeout_ms
+          (started_ms ??= performance.now()) + busy_timeout_ms <= performance.now()
             ? Effect.fail(error)
             : Effect.flatMap(restore(pause(tries)), () => go(tries + 1))
         )
