@@ -18,7 +18,7 @@ import { basename, isAbsolute } from "node:path"
 import { fileURLToPath } from "node:url"
 import { brotliCompressSync, constants } from "node:zlib"
 import { rolldown } from "rolldown"
-import { parseSync, Visitor } from "rolldown/utils"
+import { convertParts, exports_assigned_once } from "./parts.mjs"
 import { buildSite } from "./site.mjs"
 
 const root = fileURLToPath(new URL(".", import.meta.url))
@@ -103,41 +103,11 @@ const own_copies = {
       ? { code: readFileSync(id.slice(0, -4), "utf8"), moduleType: id.endsWith(".ts?own") ? "ts" : "js" }
       : null
 }
-/** Paths of modules of which any command calls about half of the functions; of a slice's, it calls a tenth. */
-const of_mechanism =
-  /^(node_modules\/effect|core\/(kernel|orders\/availability)|sync\/(device|sqlite)|cli\/(context|derived|frame|output))\//
-/**
- * Puts the functions of these modules in parentheses. V8 compiles such functions with their file, so that Node's
- * compile cache keeps them; all others are parsed and compiled again by each command that calls them.
- */
-const compiled_with_file = {
-  name: "compiled-with-file",
-  transform(code, id) {
-    if (!of_mechanism.test(id.replace(root, "")) || id.endsWith("?own")) return null
-    const methods = new Set()
-    const ends = []
-    const wrap = (node) => {
-      if (!methods.has(node)) ends.push([node.start, "("], [node.end, ")"])
-    }
-    new Visitor({
-      MethodDefinition: ({ value }) => methods.add(value),
-      Property: ({ kind, method, value }) => {
-        if (method || kind !== "init") methods.add(value)
-      },
-      ArrowFunctionExpression: wrap,
-      FunctionExpression: wrap
-    }).visit(parseSync(id, code).program)
-    const wrapped = ends
-      .toSorted(([one], [other]) => other - one)
-      .reduce((text, [at, bracket]) => text.slice(0, at) + bracket + text.slice(at), code)
-    return { code: wrapped, map: null }
-  }
-}
 const isExternal = (id) => /^node:|^pg-native$/.test(id)
 
 /**
  * Loads `core/slices.ts` when the catalogue first needs it, although `core/catalogue.ts` imports it at once. Properties
- * of the catalogue are read by functions that are not async, so this takes Node's `require`, which loads modules too.
+ * of the catalogue are read by functions that are not async; `parts.mjs` makes this import one that does not wait.
  */
 const loaded_later = {
   name: "loaded-later",
@@ -149,18 +119,11 @@ const loaded_later = {
             .replace("catalogueOf(slices)", 'catalogueOf(import("./slices.ts").slices)'),
           map: null
         }
-      : null,
-  renderChunk: (code) => ({
-    code: code.replaceAll(
-      /import\((["'`]\.\/[^"'`]*["'`])\)\.slices/g,
-      `${ofNode("node:module")}.createRequire(import.meta.url)($1).slices`
-    ),
-    map: null
-  })
+      : null
 }
 
 // Modules of Node taken when a function of theirs is called: each loads dozens of others, and most commands call none.
-const taken_later = ["node:child_process", "node:crypto"]
+const taken_later = ["node:child_process", "node:crypto", "node:timers/promises"]
 const ofNode = (name) => `globalThis.process.getBuiltinModule("${name}")`
 const takenFrom = (name, one) => {
   const [imported, local = imported] = one.trim().split(/\s+as\s+/)
@@ -250,8 +213,8 @@ const bundle = await rolldown({
     without_cron,
     own_copies,
     loaded_later,
-    compiled_with_file,
     without_facades,
+    exports_assigned_once,
     {
       name: "parts",
       buildEnd() {
@@ -291,6 +254,7 @@ const { output } = await bundle.write({
   chunkFileNames: "parts/[name]-[hash].js"
 })
 await bundle.close()
+convertParts(`${root}out`, readFileSync(`${root}load.mjs`, "utf8"))
 
 // Texts of help and completion, which otherwise load the commands, as they do if this fails for lack of Node 24.
 try {

@@ -3,6 +3,13 @@ import { exit_codes } from "./base/exit-codes.ts"
 import { firstWord } from "./base/first-word.ts"
 import { printOut } from "./output/out.ts"
 
+declare global {
+  interface ImportMeta {
+    /** Names the command that runs, for what is kept of its compiled code; absent where sources run. */
+    readonly ran?: (command: string) => void
+  }
+}
+
 const version = async (): Promise<string> => {
   const { readFileSync } = await import("node:fs")
   const text = readFileSync(new URL("../package.json", import.meta.url), "utf8")
@@ -18,6 +25,7 @@ const run = async (argv: ReadonlyArray<string>): Promise<number> => {
   }
   if (word === "help") return run([...argv.slice(at + 1).filter((one) => !one.startsWith("-")), "--help"])
   if (word === undefined || word === "completion" || argv.includes("--help") || argv.includes("-h")) {
+    import.meta.ran?.("help")
     const { answeredByBuild } = await import("./frame/built-commands.ts")
     const code = await answeredByBuild(new URL("words/", import.meta.url), word, argv, at)
     if (code !== undefined) return code

@@ -36,6 +36,7 @@ export const exitCodeOf = (program: Command): number => endings.get(program) ?? 
 export const withAction = (command: Command, act: CommandAction): Command =>
   withGlobals(command).action(async (...given: ReadonlyArray<unknown>) => {
     const self = given.at(-1) as Command
+    import.meta.ran?.(nameOf(self))
     const above = (self.parent === null ? {} : rootOf(self).opts()) as Globals
     const context = openContext({ ...above, ...explicit(self) })
     const leave = (code: number) => (): void => {
@@ -57,6 +58,9 @@ export const withAction = (command: Command, act: CommandAction): Command =>
       await context.close()
     }
   })
+/** Words of a command, without the program's name. */
+const nameOf = (command: Command): string =>
+  command.parent === null ? "" : `${nameOf(command.parent)} ${command.name()}`.trim()
 const rootOf = (command: Command): Command => (command.parent === null ? command : rootOf(command.parent))
 /** Global flags given after the verb, except where the command has its own flag of that name. */
 const explicit = (command: Command): Globals =>

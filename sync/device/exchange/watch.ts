@@ -167,10 +167,7 @@ const passingText = (error: unknown): string | undefined => {
 }
 /** Whether a part of this program that was not loaded yet is gone, as while another release is being written. */
 const isMissingPart = (error: unknown): boolean =>
-  error instanceof Error &&
-  (error instanceof SyntaxError
-    ? error.message.includes("provide an export")
-    : "code" in error && error.code === "ERR_MODULE_NOT_FOUND")
+  error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND"
 const isNamed = (error: unknown, name: string): error is Error => error instanceof Error && error.name === name
 const statusOf = (error: unknown): number | undefined =>
   isNamed(error, "RemoteError") && "status" in error && typeof error.status === "number" ? error.status : undefined
