@@ -101,8 +101,16 @@ export const builtFrom = async (
   return { index: { overview: overview(words), first_words: words }, commands }
 }
 
-/** Declares a command from its data. */
-export const declareBuilt = (parent: Command, built: BuiltCommand): void => {
+const isTyped = ({ aliases = [], name }: BuiltCommand, typed: ReadonlySet<string>): boolean =>
+  [name, ...aliases].some((one) => typed.has(one))
+/** A command as its line in help of the command above, which says whether it has options. */
+const lineOf = ({ commands = [], options = [], takes_globals, ...built }: BuiltCommand): BuiltCommand => ({
+  ...built,
+  commands: commands.slice(0, 1).map(({ name }) => ({ name })),
+  options: takes_globals === true ? [{ flags: "--json" }] : options.slice(0, 1)
+})
+/** Declares a command from its data; with `typed` words only what help of them shows. */
+export const declareBuilt = (parent: Command, built: BuiltCommand, typed?: ReadonlySet<string>): void => {
   const command = parent.createCommand(built.name).copyInheritedSettings(parent).enablePositionalOptions()
   command
     .aliases(built.aliases ?? [])
@@ -118,7 +126,8 @@ export const declareBuilt = (parent: Command, built: BuiltCommand): void => {
   }
   if (built.takes_globals === true) withGlobals(command)
   if (built.lists_help !== true) command.helpCommand(false)
-  for (const inner of built.commands ?? []) declareBuilt(command, inner)
+  for (const inner of built.commands ?? [])
+    declareBuilt(command, typed === undefined || isTyped(inner, typed) ? inner : lineOf(inner), typed)
   parent.addCommand(command)
 }
 const withMore = <T extends Option | Argument>(made: T, { choices, values, ...more }: BuiltValue): T => {
@@ -139,9 +148,10 @@ const index = (folder: URL): BuiltIndex | undefined => {
   const text = read(folder, "index")
   return text === undefined ? undefined : JSON.parse(text)
 }
-const declareWord = (folder: URL, program: Command, word: string): boolean => {
+/** Declares the command of a word from its file; false if it has none. */
+const declareWord = (folder: URL, program: Command, word: string, typed?: ReadonlySet<string>): boolean => {
   const text = /^[a-z-]+$/.test(word) ? read(folder, `command-${word}`) : undefined
-  if (text !== undefined) declareBuilt(program, JSON.parse(text))
+  if (text !== undefined) declareBuilt(program, JSON.parse(text), typed)
   return text !== undefined
 }
 
@@ -150,7 +160,7 @@ const printHelp = async (folder: URL, word: string, argv: ReadonlyArray<string>)
   const program = makeProgram()
   let text = ""
   program.configureOutput({ writeOut: (part) => void (text += part), writeErr: () => {} })
-  if (!declareWord(folder, program, word)) return false
+  if (!declareWord(folder, program, word, new Set(argv))) return false
   const { flag_texts } = await import("../derived/flag-texts.ts")
   for (const command of program.commands) flag_texts.addTexts(command)
   try {

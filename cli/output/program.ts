@@ -1,7 +1,7 @@
 /** The commander program with global flags on every verb. Completion and `--help` load it without commands. */
 import { type Argument, Command, Help, Option, type ParseOptionsResult } from "commander"
 import { usageError } from "../base/exit-codes.ts"
-import { printErr, printOut } from "./out.ts"
+import { printErr, printOut, terminals } from "./out.ts"
 
 /** Heading of global flags in help. */
 const global_flags = "Global flags:"
@@ -67,7 +67,16 @@ export const makeProgram = (): Command =>
   withGlobals(new StrictCommand("flightcase"))
     .enablePositionalOptions()
     .exitOverride()
-    .configureOutput({ writeOut: printOut, writeErr: printErr, outputError: () => {} })
+    .configureOutput({
+      writeOut: printOut,
+      writeErr: printErr,
+      outputError: () => {},
+      getOutHelpWidth: () => terminals.out()?.columns ?? 80,
+      getErrHelpWidth: () => terminals.err()?.columns ?? 80,
+      // Help has no colours; asking for them would make the streams.
+      getOutHasColors: () => false,
+      getErrHasColors: () => false
+    })
     .configureHelp({
       showGlobalOptions: false,
       subcommandTerm: (command) => withoutTwin(Help.prototype.subcommandTerm(command)),
