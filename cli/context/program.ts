@@ -73,7 +73,7 @@ const explicit = (command: Command): Globals =>
 /** Help of an argument or flag, or what makes it of the declaration. */
 type Parameter = string | ((typed: string) => Option | Argument)
 /** Arguments (`<order>`, `[code...]`) and flags (`--to <time>`) by their declaration, in the order of help. */
-export type Parameters = { readonly [typed: `${"<" | "[" | "-"}${string}`]: Parameter }
+type Parameters = { readonly [typed: `${"<" | "[" | "-"}${string}`]: Parameter }
 interface Verb extends Parameters {
   /** Description in help. */
   readonly about: string

@@ -237,7 +237,7 @@ const windowed = (
   return Object.keys(errors).length === 0 ? Result.succeed(undefined) : Result.fail(invalid(errors))
 }
 
-export interface CancelFacts {
+interface CancelFacts {
   readonly items: ReadonlyArray<Pick<PurchaseOrderItemRow, "received_quantity">>
 }
 export const cancelPurchaseOrder = (

@@ -16,7 +16,7 @@ import { instantOf } from "../../../core/values/time.ts"
 import { roles, users } from "../../../core/people/users/permissions.ts"
 import { ServerContext, timedWork, userById } from "../../ports/server-context.ts"
 import { againEndpoints } from "./api-again.ts"
-import type { AttemptOptions, Dispatcher } from "./sending.ts"
+import type { AttemptOptions, AttemptTold, Dispatcher } from "./sending.ts"
 import { makeFanOut, makeSubscriptions, makeTeller, WebhookTeller } from "./fan-out.ts"
 import type { Guard, Lookup } from "./guard.ts"
 import { webhookKinds } from "./kinds.ts"
@@ -225,15 +225,7 @@ export const webhooksSlice = ({ attempted, lookup, timeout_millis }: WebhooksOpt
           Effect.andThen(
             Effect.sync(() => {
               counts.attempted(told.outcome.error)
-              log.at("debug", "webhook", {
-                webhook_id: told.webhook_id,
-                event: told.delivery.event,
-                event_id: told.delivery.event_id,
-                attempt: told.attempt,
-                status: told.outcome.status,
-                error: told.outcome.error,
-                duration_ms: Math.round(told.duration_ms)
-              })
+              logAttempt(log, told)
             }),
             attempted?.(told) ?? Effect.void
           ),
@@ -247,6 +239,19 @@ export const webhooksSlice = ({ attempted, lookup, timeout_millis }: WebhooksOpt
     })
   }
 }
+const logAttempt = (
+  log: ServerContext["Service"]["log"],
+  { attempt, delivery, duration_ms, outcome, webhook_id }: AttemptTold
+): void =>
+  log.at("debug", "webhook", {
+    webhook_id,
+    event: delivery.event,
+    event_id: delivery.event_id,
+    attempt,
+    status: outcome.status,
+    error: outcome.error,
+    duration_ms: Math.round(duration_ms)
+  })
 
 /** Target host of a webhook in an authorised call. */
 const targetIn = ({ endpoint, request: { body }, viewer }: ServerCall) => {

@@ -172,6 +172,19 @@ const planned = (facts: ExtensionFacts, context: DecideContext): Result.Result<P
     return { plan: yield* planExtension(split, parts.sent.values, ids), split, splits }
   })
 
+/** Prices of the parts for their new dates, at the rates of the lines they were split from. */
+const withPartPrices = (
+  state: DecisionState,
+  opportunity: Opportunity,
+  plan: ExtensionPlan,
+  splits: ReadonlyArray<Split>
+): Result.Result<Opportunity, Rejection> =>
+  Result.gen(function* () {
+    let after = opportunity
+    for (const { part } of splits) after = yield* withPartAt(state, after, part, plan.lines.get(part.id) ?? {})
+    return after
+  })
+
 const asPlanned = (opportunity: Opportunity, { lines, set }: ExtensionPlan): Opportunity => ({
   ...opportunity,
   header: { ...opportunity.header, ...set },
@@ -192,11 +205,7 @@ export const extendHire = (facts: ExtensionFacts, reason: string | null, context
     const { header } = opportunity
     yield* requireTransition(header, "edit")
     const { plan, split, splits } = yield* planned(facts, context)
-    const changed = yield* Result.gen(function* () {
-      let after = asPlanned(split, plan)
-      for (const { part } of splits) after = yield* withPartAt(state, after, part, plan.lines.get(part.id) ?? {})
-      return after
-    })
+    const changed = yield* withPartPrices(state, asPlanned(split, plan), plan, splits)
     const own_price = new Set(splits.flatMap(({ before, part }) => [before.id, part.id]))
     const repriced = liveLines(changed)
       .filter(({ id, item_type }) => item_type !== "group" && !own_price.has(id) && isRepriced(id, plan, opportunity))
