@@ -48,7 +48,7 @@ describe.each(engines)("invoices over HTTP on %s", (engine) => {
   describe("the amounts and numbers of invoices (rules/billing 1)", () => {
     const issue = (id: number) => books.post(`/invoices/${id}/issue`, {})
 
-    it("a draft keeps its currency after that was disabled and its rate deleted", async () => {
+    it("a draft keeps a currency that was disabled or lost its rate, which new invoices cannot use", async () => {
       const draft = await books.draft({ currency: "JPY", items: [{ name: "Stage", unit_price: "1001" }] })
       const { exchange_rates } = await books.get("/exchange_rates?per_page=100")
       const rate = exchange_rates.find((one) => one.target_currency_code === "JPY")!
@@ -64,7 +64,7 @@ describe.each(engines)("invoices over HTTP on %s", (engine) => {
       expect(without.status).toBe(422)
       expect(JSON.stringify(without.body.errors)).toMatch(/exchange rate/i)
     })
-    it("a deposit with a row deducted at another tax rate is deducted at its net total", async () => {
+    it("a deposit with a negative row at another tax rate is deducted by its own total", async () => {
       const job = await books.job([{ unit_price: "1000.00" }])
       const deposit = await books.issued({
         type: "deposit",

@@ -214,7 +214,7 @@ describe("a retry of the client", () => {
     await expect(call).rejects.toThrow("Enough.")
     expect(asked.length).toBe(1)
   })
-  it("is not made after a timeout without retries, which fails as a ConnectionError", async () => {
+  it("is not made after a timeout if retries is 0, and the call fails with a ConnectionError", async () => {
     const hangs = ({ signal }: Asked): Promise<Response> =>
       new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)))
     const { asked, client } = answeredBy(hangs)

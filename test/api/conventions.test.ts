@@ -27,7 +27,7 @@ describe.each(engines)("conventions on %s", (engine) => {
     made("/members", { name, membership_type, ...more })
 
   describe("errors", () => {
-    it("errors are JSON, whether the Accept header is missing or asks for HTML", async () => {
+    it("are JSON, whether the Accept header is missing or asks for HTML", async () => {
       for (const headers of [{}, { accept: "text/html" }]) {
         const got = await post("/members", {}, { headers })
         expect(got.status).toBe(422)
@@ -58,7 +58,6 @@ describe.each(engines)("conventions on %s", (engine) => {
     })
   })
 
-  // Text of the feed at an address with a token.
   describe("calendar feeds", () => {
     it("a feed is sent as text/calendar, with an inline disposition", async () => {
       const got = await api("/calendar_feeds/export")

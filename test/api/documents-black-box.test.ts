@@ -256,7 +256,7 @@ describe.each(engines)("documents over HTTP on %s", (engine) => {
       const words = await read(document_type, { documentable_id: id })
       expect([words.includes("VOID"), words.includes("DRAFT")]).toEqual([true, false])
     })
-    it("of a purchase order can be generated only with the permission to see costs", async () => {
+    it("is generated for a purchase order only with the permission to see costs", async () => {
       const made = async (...held: ReadonlyArray<string>) => {
         const token = await yard.tokenOf(["documents.create", "purchase_orders.view", ...held], ["*"])
         const body = { ...sourceOf(sources, "purchase_order"), document_type: "purchase_order" }
@@ -378,7 +378,7 @@ describe.each(engines)("documents over HTTP on %s", (engine) => {
       const page = await open(await tokenOf((await press.drawn(type)).id))
       expect([page.status, page.text.includes(says)]).toEqual([200, true])
     })
-    it("answers 410 without asking for its PIN once expired, works again with a later expiry, and answers 404 once revoked", async () => {
+    it("answers 410 once expired, even to a wrong PIN, works again with a later expiry, and answers 404 once revoked", async () => {
       const token = await tokenOf(id, { pin: "1234", expires_at: "2026-06-20T00:00:00Z" })
       yard.setClock("2026-06-21T00:00:00.000Z")
       expect([(await open(token)).status, (await open(token, "?pin=9999")).status]).toEqual([410, 410])

@@ -125,7 +125,7 @@ describe.each(engines)("parameters and fields of requests on %s", (engine) => {
     ])
     expect((await put("company", { city: "York" }, "strict")).body).not.toHaveProperty("meta")
   })
-  it("a misspelt list parameter is refused with the nearest name in strict mode", async () => {
+  it("misspelt, unknown and repeated list parameters are refused in strict mode, with the nearest names", async () => {
     const got = await server.ask(
       "/api/v1/opportunities?q[statsu_eq]=1&sort=subjetc&include=membre&bogus=1&per_page=5&q[subject_eq]=a&q[subject_eq]=b",
       { headers: { prefer: "handling=strict" } }

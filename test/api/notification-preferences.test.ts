@@ -327,7 +327,7 @@ describe.each(engines)("notification preferences over HTTP on %s", (engine) => {
       broadcast: true
     })
   })
-  it("keep each channel's change when eight requests change the company's at once", async () => {
+  it("keep each channel's change when eight requests change the company's settings at once", async () => {
     const sent = await Promise.all(
       ["database", "email", "broadcast", "database", "email", "broadcast", "email", "database"].map((channel) =>
         api("PUT", house, { settings: [{ notification_type: "user.invited", channels: { [channel]: true } }] })

@@ -71,7 +71,7 @@ describe("sixteen concurrent clients on pg", () => {
     expect(after.costs).toHaveLength(clients)
     await versionsAreWhole()
   })
-  it("change one opportunity's status once", async () => {
+  it("quote and order one opportunity once, and number its versions without a gap", async () => {
     const { id } = await house.opportunity({ subject: "Contested", ...june })
     await call("POST", `${opp}/${id}/items`, { name: "Line", unit_price: "10.00" })
     const quoted = await Promise.all(

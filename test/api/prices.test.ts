@@ -241,7 +241,7 @@ describe.each(engines)("prices on %s", (engine) => {
         "1.00"
       )
     })
-    it("are locked from conversion to an order until its revert, though its deal price can be removed", async () => {
+    it("are locked while it is an order, but its deal price can be removed", async () => {
       const { id } = await job(one_day)
       await line(id, { unit_price: "10.00" })
       await w.create(`/opportunities/${id}/deal_price`, { deal_total: "8.00" })

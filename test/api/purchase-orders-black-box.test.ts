@@ -97,28 +97,31 @@ describe.each(engines)("purchase orders over HTTP on %s", (engine) => {
       ],
       ["cancel", "POST", async () => `${await sent()}/cancel`, "write", "edit", 200, () => ({})]
     ]
-    it.each(cases.map((one) => ({ name: one[0], one })))("are both needed to $name", async ({ one }) => {
-      const [, method, at, able, permission, status, json] = one
-      const [ability, right] = [`purchase_orders:${able}`, `purchase_orders.${permission}`]
-      const path = await at()
-      const body = await json?.(path)
-      const asked = async (held: ReadonlyArray<string>, can: ReadonlyArray<string>) =>
-        yard.ask(method, path, body, { token: await yard.tokenOf(held, can) })
-      const others = rights.filter((name) => name !== right)
-      expect((await asked([...others, "costs.view"], ["*"])).status).toBe(403)
-      const unable = await asked(
-        rights,
-        abilities.filter((name) => name !== ability)
-      )
-      expect(unable.status).toBe(403)
-      const done = await asked([right], [ability])
-      expect(done.status, done.text.slice(0, 300)).toBe(status)
-      if (status === 204) return
-      const order = done.body.purchase_order ?? done.body.purchase_orders[0]
-      for (const key of order_costs) expect([key, key in order]).toEqual([key, false])
-      expect(order).toMatchObject({ currency_code: "GBP", supplier_id: yard.supplier })
-      expect((await yard.ask(method, path, body, { token: null })).status).toBe(401)
-    })
+    it.each(cases.map((one) => ({ name: one[0], one })))(
+      "are both needed to $name, and costs are hidden without costs.view",
+      async ({ one }) => {
+        const [, method, at, able, permission, status, json] = one
+        const [ability, right] = [`purchase_orders:${able}`, `purchase_orders.${permission}`]
+        const path = await at()
+        const body = await json?.(path)
+        const asked = async (held: ReadonlyArray<string>, can: ReadonlyArray<string>) =>
+          yard.ask(method, path, body, { token: await yard.tokenOf(held, can) })
+        const others = rights.filter((name) => name !== right)
+        expect((await asked([...others, "costs.view"], ["*"])).status).toBe(403)
+        const unable = await asked(
+          rights,
+          abilities.filter((name) => name !== ability)
+        )
+        expect(unable.status).toBe(403)
+        const done = await asked([right], [ability])
+        expect(done.status, done.text.slice(0, 300)).toBe(status)
+        if (status === 204) return
+        const order = done.body.purchase_order ?? done.body.purchase_orders[0]
+        for (const key of order_costs) expect([key, key in order]).toEqual([key, false])
+        expect(order).toMatchObject({ currency_code: "GBP", supplier_id: yard.supplier })
+        expect((await yard.ask(method, path, body, { token: null })).status).toBe(401)
+      }
+    )
     it.each<[string, ReadonlyArray<number>]>([
       ["Warehouse", [200, 403, 200]],
       ["Operations Manager", [200, 201, 200]],

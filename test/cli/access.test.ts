@@ -110,7 +110,7 @@ it("a login with a new code replaces the token, and keeps pending commands", asy
   expect((await done("vehicles list --remote")).out).toContain("Van 7")
 })
 
-it("login requires a code or a token, and refuses both together", async () => {
+it("login takes a code or a token, resets need a known user, and --no-send mails no invitation", async () => {
   const laptop = machine("nobody")
   expect(await laptop.type(["login", place.url])).toMatchObject({ code: 2, err: expect.stringContaining("--code") })
   expect((await laptop.type(["login", place.url, "--code", "x", "--token", "y"])).code).toBe(2)

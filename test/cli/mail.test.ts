@@ -54,7 +54,7 @@ it("mail test --wait prints the result of the delivery", async () => {
     )
   })
 })
-it("mail test refuses invalid addresses, and needs the server", async () => {
+it("mail test refuses invalid addresses and waits, and needs the server", async () => {
   expect(await type("mail test ann")).toMatchObject({
     code: 5,
     err: expect.stringContaining("The to field must be a valid e-mail address")

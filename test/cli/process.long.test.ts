@@ -135,7 +135,7 @@ describe("an import", () => {
     expect(product).toMatchObject(shown)
   })
 
-  it("imports the whole sample price list, and changes nothing the second time", async () => {
+  it("creates the whole sample price list and its rates, and changes nothing the second time", async () => {
     const file = fixture("price-list.csv")
     const first = await run(place, ["import", "products", file, "--create-stores", "--json"])
     expect(first.err).toContain("Made the store Northern Depot")

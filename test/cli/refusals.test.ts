@@ -19,7 +19,7 @@ beforeAll(async () => {
   await done("quote convert 1")
 }, 120_000)
 
-it("a refusal for a shortage offers working commands for fewer, other dates and the waiting list", async () => {
+it("a refusal for a shortage offers commands for a smaller quantity, other dates and the waiting list", async () => {
   const refused = await asSam("quote convert 2")
   expect(refused.code).toBe(6)
   expect(refused.err).toContain("shortages: Stock is short: PAR 64 by 3.")

@@ -54,7 +54,7 @@ describe("flightcase/client", () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  it("has types that compile with and without a browser's, and reject unknown fields and filters", async () => {
+  it("has types that compile with and without the DOM's, and reject wrong types, filters and missing arguments", async () => {
     writeFileSync(
       join(folder, "plain.ts"),
       `import { createClient, type Invoice, type Member } from "flightcase/client"
@@ -83,7 +83,7 @@ client.products.show()
     expect(await check("plain", ["plain.ts"], { lib: ["es2022"], types: [] })).toEqual({ code: 0, out: "" })
     expect(await check("browser", ["plain.ts"], { lib: ["es2022", "dom"], types: [] })).toEqual({ code: 0, out: "" })
   })
-  it("type-checks the guide's ten recipes in strict mode", async () => {
+  it("has types with which the guide's ten recipes compile in strict mode", async () => {
     expect(recipes.length).toBe(10)
     const files = recipes.map((_, at) => `recipe-${at + 1}.ts`)
     expect(await check("node", files, { lib: ["es2024"], types: ["node"] })).toEqual({ code: 0, out: "" })

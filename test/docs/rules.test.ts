@@ -166,7 +166,7 @@ describe("the architecture", () => {
     expect(namesIn(text).length).toBeGreaterThan(150)
     expect(sectionsOf(text).flatMap(lostNamesIn)).toEqual([])
   })
-  it("is checked for names of files elsewhere and of folders that are gone", () => {
+  it("is checked for files outside the folders that a section names, and for missing paths", () => {
     const section = "`core/billing/` has `write.ts`, `usage-api.ts`, `billed/` and `numbering/series.ts`."
     expect(lostNamesIn(section)).toEqual(["usage-api.ts", "billed/", "numbering/series.ts"])
   })

@@ -9,7 +9,7 @@ import { engines } from "../app.ts"
 import { freshDatabase } from "../postgres.ts"
 import { commandLine, startServer, token } from "./processes.ts"
 
-it.each(engines)("an invited person logs in with the code of their mail, server on %s", async (engine) => {
+it.each(engines)("an invited user logs in with the mailed code, which works once, on %s", async (engine) => {
   const folder = mkdtempSync(join(tmpdir(), "flightcase-invited-"))
   const database = engine === "pg" ? await freshDatabase() : undefined
   const data = join(folder, "server")

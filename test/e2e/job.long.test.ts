@@ -65,7 +65,7 @@ describe.each(share(engines))("the first rental job on %s", (engine) => {
     expect((await ask("GET", "/api/v1/system/health")).body.health.journal_position).toBe(before)
   })
 
-  it("logs in, then quotes, prices, packs and exports with the server stopped", async () => {
+  it("logs in, then prices, quotes, allocates and exports a calendar with the server stopped", async () => {
     const ask = asOwner(server.url)
     const { body } = await ask(
       "GET",

@@ -73,7 +73,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe("the built command line", () => {
-  it("is checked against lists of modules that all exist in the sources", () => {
+  it("has all listed modules among its sources", () => {
     const root = fileURLToPath(new URL("../../", import.meta.url))
     expect([...server_work, ...seldom].filter((name) => !existsSync(join(root, name)))).toEqual([])
   })
@@ -110,7 +110,7 @@ describe("the built command line", () => {
     [["orders", "items", "create", "--help"]],
     [["completion", "words", "products", ""]],
     [["completion", "words", "products", "create", "--stock-method", ""]]
-  ])("responds from data prepared by the build, without loading the core: %s", async (words) => {
+  ])("responds from data prepared by the build, loading nothing of the core but values: %s", async (words) => {
     const { bytes, sources } = await loadedBy(...words)
     expect(sources).toContain("cli/frame/built-commands.ts")
     expect(sources.filter((source) => !/^(cli|core\/values)\/|commander/.test(source))).toEqual([])

@@ -45,11 +45,14 @@ describe("the executable", () => {
 })
 
 describe.skipIf(!hasProgram("systemd-analyze"))("the systemd units", () => {
-  it.each(["flightcase", "flightcase-backup"])("%s.service is rated at most 1.5 of 10 by systemd-analyze", (name) => {
-    const unit = join(root, `deploy/systemd/${name}.service`)
-    const report = execFileSync("systemd-analyze", ["security", "--offline=true", unit], { encoding: "utf8" })
-    expect(Number(/Overall exposure level for \S+: (\S+)/.exec(report)?.[1])).toBeLessThan(1.5)
-  })
+  it.each(["flightcase", "flightcase-backup"])(
+    "include a %s.service that systemd-analyze rates below 1.5 of 10",
+    (name) => {
+      const unit = join(root, `deploy/systemd/${name}.service`)
+      const report = execFileSync("systemd-analyze", ["security", "--offline=true", unit], { encoding: "utf8" })
+      expect(Number(/Overall exposure level for \S+: (\S+)/.exec(report)?.[1])).toBeLessThan(1.5)
+    }
+  )
 })
 
 /** Needs root, and Debian's archive. */
@@ -74,7 +77,7 @@ describe.skipIf(!hasProgram("debootstrap") || process.getuid?.() !== 0)("the Deb
     writeFileSync(join(bare, "bin/systemctl"), '#!/bin/sh\necho "$*" >> /root/systemctl-calls\n', { mode: 0o755 })
     writeFileSync(join(bare, "root/flightcase.deb"), readFileSync(made(/_amd64\.deb$/)))
   })
-  it("installs with its dependencies", () => {
+  it("installs with its dependencies, and starts the server", () => {
     inside("apt-get", "install", "-y", "-q", "--no-install-recommends", "/root/flightcase.deb")
     expect(inside("flightcase", "--version")).toMatch(/^flightcase \d/)
     expect(statSync(join(bare, "etc/flightcase/env")).mode & 0o777).toBe(0o640)
@@ -88,7 +91,7 @@ describe.skipIf(!hasProgram("debootstrap") || process.getuid?.() !== 0)("the Deb
     writeFileSync(bin, `#!/bin/sh\nexec ${words}\n`, { mode: 0o755 })
     return quotesOffline(join(bare, "root"), bin)
   })
-  it("upgrades over the release before, and keeps settings and data", () => {
+  it("upgrades in place, keeps settings and data, and restarts the server", () => {
     writeFileSync(join(bare, "etc/flightcase/env"), "FLIGHTCASE_PORT=4481\n")
     mkdirSync(data, { recursive: true })
     writeFileSync(join(data, "kept"), "kept")
@@ -104,7 +107,7 @@ describe.skipIf(!hasProgram("debootstrap") || process.getuid?.() !== 0)("the Deb
     expect(existsSync(join(data, "kept"))).toBe(true)
     expect(systemctlCalls()).toEqual(["try-restart flightcase.service"])
   })
-  it("starts again when it is installed after a removal", () => {
+  it("stops the server on removal, and starts it on reinstallation", () => {
     inside("apt-get", "remove", "-y", "-q", "flightcase")
     inside("apt-get", "install", "-y", "-q", "--no-install-recommends", "/root/next.deb")
     expect(systemctlCalls()).toEqual([

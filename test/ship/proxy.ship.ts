@@ -66,7 +66,7 @@ describe.skipIf(!hasProgram("nginx"))("a server behind nginx", () => {
   const post = (path: string, body: object) =>
     fetch(`${url}/api/v1${path}`, { method: "POST", headers, body: JSON.stringify(body) })
 
-  it("sends a notification to its stream as soon as it is created", async () => {
+  it("sends the start of a notification stream while the stream is open", async () => {
     const answer = await fetch(`${url}/api/v1/notifications/stream`, { headers })
     const reader = answer.body!.getReader()
     const first = await reader.read()
@@ -95,7 +95,7 @@ describe.skipIf(!hasProgram("nginx"))("a server behind nginx", () => {
     ).json()) as { readonly request_logs: ReadonlyArray<{ readonly [key: string]: unknown }> }
     expect(request_logs.find((one) => one["request_id"] === id)).toMatchObject({ ip_address: "127.0.0.1" })
   })
-  it("shows clients no error and all they wrote while servers restart in turns and the replica is killed", async () => {
+  it("answers without errors and with all writes while servers restart in turn and the replica is killed", async () => {
     let stopped = false
     const counts = { requests: 0, errors: [] as Array<string> }
     const asked = (answering: Promise<Response>) =>

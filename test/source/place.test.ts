@@ -48,7 +48,7 @@ describe("a place in the source named by declaration and text", () => {
   })
 })
 
-describe("a place that is not unique in the source", () => {
+describe("a place that does not occur exactly once in the source", () => {
   it.each([
     ["not declared", { within: "gone", find: "x" }, "gone is declared neither in core/lamps.ts nor in any other file"],
     [

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest"
 import { serverOfSuite, type TestDevice } from "./opening.ts"
 
-/** What a device says of stock without a network is what its journal says, plans and the past included. */
+/** Availability computed on a device equals the server's, for plans and past times too. */
 describe("availability on a device", () => {
   const server = serverOfSuite()
   let device: TestDevice, lamp: number, pair: number

@@ -89,7 +89,7 @@ describe.each(engines)("stocktakes on devices, with a server on %s", (engine) =>
     await server.sameOn(counter)
   })
 
-  it("make a conflict of a scan that arrives after the close, with its codes", async () => {
+  it("report a scan that arrives after the close as a conflict, with its codes", async () => {
     const { codes, store } = await shop(2)
     const { id } = await create("/stocktakes", { store_id: store })
     const device = await server.enrol()

@@ -77,7 +77,7 @@ describe.each(engines)("transfers on devices, with a server on %s", (engine) => 
     await server.sameOn(receiver)
   })
 
-  it("make a conflict of goods that arrive after a cancellation, with their codes", async () => {
+  it("report goods that arrive after a cancellation as a conflict, with their codes", async () => {
     const { codes, id } = await planned(2)
     const device = await server.enrol()
     await move(device, id, "receive", codes)

@@ -99,7 +99,7 @@ describe("every kind of command that devices record", () => {
       .map(({ name }) => name)
     expect(unsaid).toEqual([])
   })
-  it.each(final)("%s cannot be undone, and gives an alternative", (_what, name, instead) => {
+  it.each(final)("includes %s, which cannot be undone and names an alternative", (_what, name, instead) => {
     const endpoint = catalogue.endpoint(name)!
     const done = { endpoint, params: {}, body: {}, rows: [], called: () => "" }
     expect(compensationOf(catalogue, endpoint)?.(done, catalogue)).toMatchObject({

@@ -37,7 +37,7 @@ function foldersAbove(file: string): ReadonlyArray<string> {
 }
 
 describe("districts", () => {
-  it.each(Object.entries(districts))("import only districts listed before them, in %s", (tree, order) => {
+  it.each(Object.entries(districts))("of %s are all listed, and import only districts before them", (tree, order) => {
     const districtOf = (file: string) => file.split("/")[1]!
     const turned = [...graph].flatMap(([file, imported]) =>
       [...imported].flatMap((other) =>

@@ -129,7 +129,7 @@ export const billedScenarios = (): ReadonlyArray<Scenario> => [
     expect(amounts(await s.billed(deal.id, { percent: "40" }))).toEqual(["120.00", "24.00", "144.00"])
     expect(amounts(await s.billed(deal.id, { percent: "60" }))).toEqual(["30.00", "6.00", "36.00"])
   }),
-  scenario(87, "a draft left untaxed for lack of a tax class names the customer or product", async (s) => {
+  scenario(87, "a draft left untaxed for lack of a tax class names the customer", async (s) => {
     const member = await s.customer({ sale_tax_class_id: null })
     const reply = await s.checkout((await s.deal([{ name: "Desk", unit_price: "9.00" }], { member_id: member.id })).id)
     expect(warningsOf(reply)).toContain(`${member.name} has no tax class`)

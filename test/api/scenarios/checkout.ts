@@ -94,7 +94,7 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
     expect(invoice.prices_include_tax).toBe(false)
     expect(amounts(invoice)).toEqual(totalsOf(whole))
   }),
-  scenario(65, "a quantity whose unit price is not exact keeps its total", async (s) => {
+  scenario(65, "a row keeps its total if its unit price cannot be exact", async (s) => {
     const deal = await s.deal([
       { name: "Lamp", quantity: "3", unit_price: "33.33", discount_percent: "7", transaction_type: 1 },
       { name: "Tie", quantity: "1000", unit_price: "0.01", discount_percent: "50", transaction_type: 1 }
@@ -243,7 +243,7 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
     expect((await s.billed(whole.id)).tax_summary).toMatchObject([{ rate: "20.0000", tax: "10.00" }])
     await s.remove(`/api/v1/tax_rules/${rule.id}`)
   }),
-  scenario(76, "a deducted deposit can be credited once its final invoice is", async (s) => {
+  scenario(76, "a deducted deposit can be credited only after its final invoice is credited", async (s) => {
     const deal = await s.deal([{ name: "Hire", unit_price: "100.00", transaction_type: 1 }])
     const deposit = await s.billed(deal.id, { type: "deposit", percent: "50" })
     await s.issue(deposit.id)

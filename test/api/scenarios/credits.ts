@@ -48,7 +48,7 @@ export const creditScenarios: ReadonlyArray<Scenario> = [
       })
     }
   ),
-  scenario("C3", "refuses to credit an invoice twice", async (scene) => {
+  scenario("C3", "refuses to credit a fully credited invoice again", async (scene) => {
     const { id } = await scene.issued()
     await scene.credit(id)
     for (const body of [{}, { amount: "0.01" }]) expect(await scene.credit(id, body)).toMatchObject(refused("invoice"))
@@ -92,15 +92,19 @@ export const creditScenarios: ReadonlyArray<Scenario> = [
         refused("items.0.invoice_item_id")
       )
   }),
-  scenario("C8", "refuses items together with an amount, and an empty list of items", async (scene) => {
-    const { id, items } = await scene.issued()
-    const rows = [{ invoice_item_id: items[0].id, quantity: "1" }]
-    expect(await scene.credit(id, { items: rows, amount: "1.00" })).toMatchObject(refused("amount"))
-    expect(await scene.credit(id, { items: [] })).toMatchObject(refused("items"))
-    expect(await scene.credit(id, { items: [{ invoice_item_id: items[0].id, quantity: "0" }] })).toMatchObject(
-      refused("items.0.quantity")
-    )
-  }),
+  scenario(
+    "C8",
+    "refuses items together with an amount, an empty list of items, and a quantity of zero",
+    async (scene) => {
+      const { id, items } = await scene.issued()
+      const rows = [{ invoice_item_id: items[0].id, quantity: "1" }]
+      expect(await scene.credit(id, { items: rows, amount: "1.00" })).toMatchObject(refused("amount"))
+      expect(await scene.credit(id, { items: [] })).toMatchObject(refused("items"))
+      expect(await scene.credit(id, { items: [{ invoice_item_id: items[0].id, quantity: "0" }] })).toMatchObject(
+        refused("items.0.quantity")
+      )
+    }
+  ),
   scenario("C9", "spreads a credited amount exactly over rows and tax classes", async (scene) => {
     const { id, total } = await scene.issued({}, ...two)
     expect(total).toBe("131.99")

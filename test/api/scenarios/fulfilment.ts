@@ -152,7 +152,7 @@ export const fulfilmentScenarios = (): ReadonlyArray<Scenario> => [
     expect(await statusOf(s, id)).toBe(2)
     expect((await act({ action: "revert_status", status: 4 })).status).toBe(422)
   }),
-  scenario(111, "a bulk line is dispatched, returned and adjusted", async (s) => {
+  scenario(111, "a bulk line is dispatched, returned and adjusted, but not below what was dispatched", async (s) => {
     const { fulfil } = await bulkOrder(s, 50)
     expect((await fulfil({ action: "dispatch", quantity: 30 })).body.item.dispatched_quantity).toBe("30.00")
     expect((await fulfil({ action: "return", quantity: 10 })).body.item.returned_quantity).toBe("10.00")
@@ -171,7 +171,7 @@ export const fulfilmentScenarios = (): ReadonlyArray<Scenario> => [
       s.later(async ({ held }) => expect(await held(id)).toBe(60))
     }
   ),
-  scenario(115, "an order is confirmed despite a shortage with the permission", async (s) => {
+  scenario(115, "an order is confirmed despite a shortage by a user who may ignore shortages", async (s) => {
     const { id, reply } = await shortOrder(s, { shortage_policy: "block" })
     expect(reply.status).toBe(200)
     s.later(async ({ ask }) => {
@@ -234,7 +234,7 @@ export const fulfilmentScenarios = (): ReadonlyArray<Scenario> => [
     expect((await s.move(id, "convert_to_order")).body.opportunity.active_version_id).toBe(v1.id)
     expect((await s.get(`${opp}/${id}/versions/${v2.id}`)).body.version.status).toBe(4)
   }),
-  scenario(125, "activity is listed newest first", async (s) => {
+  scenario(125, "activity is listed newest first, and hidden from tokens with opportunities:read alone", async (s) => {
     const { id } = await s.deal()
     await s.deal()
     await s.put(`${opp}/${id}`, { reference: "later" })

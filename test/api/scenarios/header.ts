@@ -231,25 +231,29 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
       availability_phase: "reserved"
     })
   }),
-  scenario(37, "a lost quotation cannot become an order", async (s) => {
+  scenario(37, "a lost quotation cannot be reserved", async (s) => {
     const { id } = await s.deal()
     await s.quoted(id)
     await s.move(id, "change_status", { status: 2 })
     expect((await s.move(id, "change_status", { status: 1 })).status).toBe(422)
   }),
-  scenario(39, "a completed order is reopened, and no cancelled order or lost quotation", async (s) => {
-    const { id } = await s.withLine()
-    await s.ordered(id)
-    expect((await s.move(id, "reopen")).status).toBe(422)
-    await s.move(id, "change_status", { status: 5 })
-    expect((await s.move(id, "reopen")).body.opportunity).toMatchObject({ state: 2, status: 0 })
-    await s.move(id, "change_status", { status: 6 })
-    expect((await s.move(id, "reopen")).status).toBe(422)
-    const lost = await s.deal()
-    await s.quoted(lost.id)
-    await s.move(lost.id, "change_status", { status: 2 })
-    expect((await s.move(lost.id, "reopen")).status).toBe(422)
-  }),
+  scenario(
+    39,
+    "a completed order can be reopened, but no active or cancelled order and no lost quotation",
+    async (s) => {
+      const { id } = await s.withLine()
+      await s.ordered(id)
+      expect((await s.move(id, "reopen")).status).toBe(422)
+      await s.move(id, "change_status", { status: 5 })
+      expect((await s.move(id, "reopen")).body.opportunity).toMatchObject({ state: 2, status: 0 })
+      await s.move(id, "change_status", { status: 6 })
+      expect((await s.move(id, "reopen")).status).toBe(422)
+      const lost = await s.deal()
+      await s.quoted(lost.id)
+      await s.move(lost.id, "change_status", { status: 2 })
+      expect((await s.move(lost.id, "reopen")).status).toBe(422)
+    }
+  ),
   scenario(45, "a user or token that may not edit cannot convert, reinstate, reopen or revert", async (s) => {
     const { id } = await s.withLine()
     if (s.somebody === undefined) return

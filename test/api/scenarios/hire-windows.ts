@@ -119,23 +119,27 @@ export const hireWindowScenarios: ReadonlyArray<Scenario> = [
     expect((await extend(s, id, { ends_at: later })).status).toBe(200)
     expect([await s.total(product_id, "2026-06-21"), await s.total(product_id, "2026-06-26")]).toEqual([1, 1])
   }),
-  scenario("w12", "refuses a new end for drafts, purchases, returned goods and before the start", async (s) => {
-    const product_id = await s.product()
-    const draft = await s.draft({}, { product_id, quantity: "1" })
-    await s.refused(extend(s, draft.id, { ends_at: later }), "status", /draft/)
-    const bought = await s.sent({ po_type: "purchase" }, { product_id, quantity: "1" })
-    await s.refused(extend(s, bought.id, { ends_at: later }), "po_type", /purchase/)
-    const { id, items } = await s.sent({}, { product_id, quantity: "1" })
-    await s.refused(extend(s, id, { ends_at: from }), "ends_at", /after starts at/)
-    await s.refused(extend(s, id, { ends_at: later, item_ids: [draft.items[0].id] }), "item_ids.0", /no row/)
-    await s.refused(extend(s, id, {}), "ends_at")
-    await s.receive(id, [{ item_id: items[0].id, quantity: "1" }])
-    await s.giveBack(id)
-    await s.refused(extend(s, id, { ends_at: later }), "status", /went back/)
-    const cancelled = await s.sent({}, { product_id, quantity: "1" })
-    await s.post(`${orders}/${cancelled.id}/cancel`)
-    await s.refused(extend(s, cancelled.id, { ends_at: later }), "status", /cancelled/)
-  }),
+  scenario(
+    "w12",
+    "refuses a new end before the start, and for drafts, purchases, and returned or cancelled hires",
+    async (s) => {
+      const product_id = await s.product()
+      const draft = await s.draft({}, { product_id, quantity: "1" })
+      await s.refused(extend(s, draft.id, { ends_at: later }), "status", /draft/)
+      const bought = await s.sent({ po_type: "purchase" }, { product_id, quantity: "1" })
+      await s.refused(extend(s, bought.id, { ends_at: later }), "po_type", /purchase/)
+      const { id, items } = await s.sent({}, { product_id, quantity: "1" })
+      await s.refused(extend(s, id, { ends_at: from }), "ends_at", /after starts at/)
+      await s.refused(extend(s, id, { ends_at: later, item_ids: [draft.items[0].id] }), "item_ids.0", /no row/)
+      await s.refused(extend(s, id, {}), "ends_at")
+      await s.receive(id, [{ item_id: items[0].id, quantity: "1" }])
+      await s.giveBack(id)
+      await s.refused(extend(s, id, { ends_at: later }), "status", /went back/)
+      const cancelled = await s.sent({}, { product_id, quantity: "1" })
+      await s.post(`${orders}/${cancelled.id}/cancel`)
+      await s.refused(extend(s, cancelled.id, { ends_at: later }), "status", /cancelled/)
+    }
+  ),
   scenario("w13", "refuses to shorten the hire of a unit that is allocated beyond it", async (s) => {
     const product_id = await s.units()
     await hired(s, product_id, 1)

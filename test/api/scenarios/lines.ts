@@ -14,7 +14,7 @@ const days = (from: string, to: string) => ({
 })
 
 export const lineScenarios = (): ReadonlyArray<Scenario> => [
-  scenario(65, "net changes on a locked order are taxed at the locked rate", async (s) => {
+  scenario(65, "changed lines of a locked order are taxed at the locked rate", async (s) => {
     const member = await taxedMember(s)
     const product = await s.product({ stock_method: 1, tax_class_id: 1 })
     for (const [change, total, tax, including] of [

@@ -74,7 +74,7 @@ export const orderDraftScenarios = (): ReadonlyArray<Scenario> => [
       expect(Number(numbers[1])).toBe(Number(numbers[0]) + 1)
     })
   }),
-  scenario(3, "a draft order is refused for missing, archived and venue suppliers", async (s) => {
+  scenario(3, "a draft order is refused for missing, archived, user and venue suppliers", async (s) => {
     refusedOn(await s.post(orders, {}), "supplier_id")
     refusedOn(await s.post(orders, { supplier_id: 999_999 }), "supplier_id")
     const gone = await s.supplier()

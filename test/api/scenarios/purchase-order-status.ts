@@ -47,7 +47,7 @@ export const orderStatusScenarios = (): ReadonlyArray<Scenario> => [
     const order = await s.order({ supplier_id: archived.id })
     await s.remove(`/api/v1/members/${archived.id}`)
     refusedOn(await s.send(order.id), "supplier_id")
-    // Sent orders can still be changed and cancelled.
+    // The draft can still be changed.
     expect((await s.put(`${orders}/${order.id}`, { subject: "Wait" })).status).toBe(200)
     const inactive = await s.supplier()
     const other = await s.order({ supplier_id: inactive.id })

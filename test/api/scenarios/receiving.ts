@@ -100,7 +100,7 @@ const deliveries: ReadonlyArray<Scenario> = [
     await s.post(`${orders}/${gone.id}/cancel`)
     await s.refused(s.receive(gone.id, [{ item_id: gone.items[0].id, quantity: "1" }]), "status", /cancelled/)
   }),
-  scenario("r7", "refuses deliveries without lines or with a quantity of zero", async (s) => {
+  scenario("r7", "refuses deliveries without lines, without a row, or without a positive quantity", async (s) => {
     const { id, items } = await s.sent({}, { name: "Crane", quantity: "1" })
     await s.refused(s.receive(id, []), "lines")
     await s.refused(s.receive(id, [{ item_id: items[0].id, quantity: "0" }]), "lines.0.quantity")

@@ -72,39 +72,43 @@ export const resolutionScenarios: ReadonlyArray<Scenario> = [
     ])
     expect(await flag(s, job.id)).toBe(true)
   }),
-  scenario("s4", "adds short lines to an existing draft purchase order", async (s) => {
-    const [cables, heads] = [await s.product(), await s.units()]
-    const draft = await s.draft({}, { name: "Transport", quantity: "1", unit_cost: "40.00" })
-    const job = await s.job(cables, 1)
-    await s.post(`${opp}/${job.id}/items`, { name: "Heads", item_id: heads, quantity: "2" })
-    const { body, status } = await resolve(s, job.id, { resolution: "sub_hire", purchase_order_id: draft.id })
-    expect(status, JSON.stringify(body)).toBe(201)
-    expect(body.purchase_order).toMatchObject({ id: draft.id, opportunity_id: job.id })
-    expect(body.purchase_order.items.map((one) => [one.name, one.quantity])).toEqual([
-      ["Transport", "1.00"],
-      ["Cable of s4", "1.00"],
-      ["Head of s4", "2.00"]
-    ])
-    await s.refused(
-      resolve(s, job.id, { resolution: "sub_hire", purchase_order_id: draft.id }),
-      "shortages",
-      /on order/
-    )
-    const other = await s.job(cables, 2)
-    await s.refused(
-      resolve(s, other.id, { resolution: "sub_hire", purchase_order_id: draft.id }),
-      "purchase_order_id",
-      /another opportunity/
-    )
-    const bought = await s.draft({ po_type: "purchase" })
-    await s.refused(
-      resolve(s, other.id, { resolution: "sub_hire", purchase_order_id: bought.id }),
-      "purchase_order_id",
-      /another type/
-    )
-    const sent = await s.sent({}, { name: "Transport" })
-    await s.refused(resolve(s, other.id, { resolution: "sub_hire", purchase_order_id: sent.id }), "status")
-  }),
+  scenario(
+    "s4",
+    "adds short lines to a draft purchase order of the same type, and to no other opportunity's",
+    async (s) => {
+      const [cables, heads] = [await s.product(), await s.units()]
+      const draft = await s.draft({}, { name: "Transport", quantity: "1", unit_cost: "40.00" })
+      const job = await s.job(cables, 1)
+      await s.post(`${opp}/${job.id}/items`, { name: "Heads", item_id: heads, quantity: "2" })
+      const { body, status } = await resolve(s, job.id, { resolution: "sub_hire", purchase_order_id: draft.id })
+      expect(status, JSON.stringify(body)).toBe(201)
+      expect(body.purchase_order).toMatchObject({ id: draft.id, opportunity_id: job.id })
+      expect(body.purchase_order.items.map((one) => [one.name, one.quantity])).toEqual([
+        ["Transport", "1.00"],
+        ["Cable of s4", "1.00"],
+        ["Head of s4", "2.00"]
+      ])
+      await s.refused(
+        resolve(s, job.id, { resolution: "sub_hire", purchase_order_id: draft.id }),
+        "shortages",
+        /on order/
+      )
+      const other = await s.job(cables, 2)
+      await s.refused(
+        resolve(s, other.id, { resolution: "sub_hire", purchase_order_id: draft.id }),
+        "purchase_order_id",
+        /another opportunity/
+      )
+      const bought = await s.draft({ po_type: "purchase" })
+      await s.refused(
+        resolve(s, other.id, { resolution: "sub_hire", purchase_order_id: bought.id }),
+        "purchase_order_id",
+        /another type/
+      )
+      const sent = await s.sent({}, { name: "Transport" })
+      await s.refused(resolve(s, other.id, { resolution: "sub_hire", purchase_order_id: sent.id }), "status")
+    }
+  ),
   scenario("s5", "refuses lines that are not short, and a new order without a supplier", async (s) => {
     const product_id = await s.product()
     const job = await s.job(product_id, 1)

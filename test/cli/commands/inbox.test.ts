@@ -67,7 +67,7 @@ describe("flightcase inbox", () => {
     const mistyped = await type("inbox", "--type", "invoice.overdu")
     expect(mistyped).toMatchObject({ code: 2, err: expect.stringContaining("It is one of opportunity.created, ") })
   })
-  it("marks notifications as unread again, prints the unread count, and changes nothing with --plan", async () => {
+  it("marks notifications as unread again, prints the unread count, and refuses --plan", async () => {
     const [first = 0, second = 0] = await tell(place.app, {}, {})
     expect((await type("inbox", "read", "--all")).code).toBe(0)
     expect(await type("inbox", "unread", String(first), String(second))).toMatchObject({

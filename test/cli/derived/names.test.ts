@@ -162,7 +162,7 @@ describe("columns of imported files", () => {
   })
 })
 
-describe("tables on a terminal", () => {
+describe("printed tables", () => {
   const seen = { is_tty: true, progress: false, colour: false, columns: 24 }
   it("measure wide and combining characters, and truncate with an ellipsis", () => {
     expect([widthOf("abc"), widthOf("日本"), widthOf("e\u0301")]).toEqual([3, 4, 1])

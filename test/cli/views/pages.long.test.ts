@@ -184,7 +184,7 @@ describe("the destination of a page", () => {
     [["containers", "manifest", "1", "--html", "x.html", "--labels", "qr", "--sheet", "9x9"], "is none of 3x8"],
     [["containers", "manifest", "1", "--html", "x.html", "--labels", "qr", "--skip", "24"], "at most 23"],
     [["containers", "manifest", "1", "--html", "x.html", "--labels", "ean13"], "code128"]
-  ])("is refused with a message: %j", async (words, text) => {
+  ])("is refused if it cannot be written or its options do not fit: %j", async (words, text) => {
     const { code, err, out } = await tool(...words)
     expect([code, out]).toEqual([2, ""])
     expect(err).toContain(text)

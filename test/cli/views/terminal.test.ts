@@ -43,7 +43,7 @@ const chart = (
 ): Chart => ({ from, to, total_stock: 4, demands, shortages })
 const escapes = /\u001b\[/
 
-describe("the availability calendar on a terminal", () => {
+describe("the availability calendar as text", () => {
   it("has a heading of months, weekdays and days, and shows shortages as negative numbers", () => {
     expect(`\n${gridText(products, terminal(80))}`).toBe(`
          Jun     Jul    
@@ -80,7 +80,7 @@ Head       4   4   0  -2
   })
 })
 
-describe("the chart of a product's bookings on a terminal", () => {
+describe("the chart of a product's bookings as text", () => {
   it("is bars under months and Mondays, with lighter buffers and marked shortages", () => {
     const one = demand("2027-07-01T09:00:00.000Z", "2027-07-03T09:00:00.000Z", {
       period_start: "2027-06-30T09:00:00.000Z",

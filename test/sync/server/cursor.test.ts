@@ -13,7 +13,7 @@ describe("the handle of a reader of the journal", () => {
   const server = serverOfSuite()
   const { create } = server
   it.each(fills)(
-    "changes with the user's role, whose views replace the former role's, filled %s",
+    "changes with the user's role, and the device's shared views change with it, filled %s",
     async (fill, snapshot_beyond) => {
       const roles: Array<string> = []
       for (const shift of ["Day", "Night"]) {

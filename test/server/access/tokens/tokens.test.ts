@@ -41,7 +41,7 @@ describe.each(engines)("tokens on %s", (engine) => {
       200
     )
   })
-  it("show their secret once, and only its hash is stored, neither of them in the journal", async () => {
+  it("show their secret once, store only its hash, and record neither in the journal", async () => {
     const token = await issue({ name: "Till 1" })
     expect(token).toMatchObject({
       name: "Till 1",
@@ -86,7 +86,7 @@ describe.each(engines)("tokens on %s", (engine) => {
     const { secret: writing } = await issue({ abilities: ["products:write"] })
     expect((await ask("/products", { token: writing })).status).toBe(403)
   })
-  it("are refused from the request after their revocation", async () => {
+  it("are refused once revoked, and not found when revoked again", async () => {
     const { id, secret } = await issue()
     expect((await ask("/products", { token: secret })).status).toBe(200)
     expect((await ask(`/tokens/${id}`, { method: "DELETE" })).status).toBe(204)
@@ -193,7 +193,7 @@ describe.each(engines)("tokens on %s", (engine) => {
     expect((await ask(`/users/${user_id}`, { method: "PUT", json: { roles: [] } })).status).toBe(200)
     expect((await create()).status).toBe(403)
   })
-  it("answer 403 with the reason if their user was deactivated, and stay revoked after reactivation", async () => {
+  it("answer 403 with the reason, or 404, once their user is deactivated, and 401 after reactivation", async () => {
     const user_id = await invited("Dora", ["Admin"])
     const { secret } = await issue({ user_id, abilities: ["*"] })
     expect((await ask("/products", { token: secret })).status).toBe(200)
@@ -245,7 +245,7 @@ describe.each(engines)("tokens on %s", (engine) => {
     const second = await issue({ name: "Sam's second", user_id, abilities: ["opportunities:read"] })
     expect((await ask(`/tokens/${second.id}`, { method: "DELETE", token: secret })).status).toBe(204)
   })
-  it("are issued by administrators for other users, but never for the owner", async () => {
+  it("are issued by administrators for other users, but neither issued nor revoked for the owner", async () => {
     const admin = await issue({ user_id: await invited("Ada", ["Admin"]), abilities: ["*"] })
     const sales = await invited("Sid", ["Sales"])
     const asAdmin = (user_id: number) =>

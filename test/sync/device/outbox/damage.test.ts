@@ -202,7 +202,7 @@ describe("an outbox with damaged pages", () => {
     expect(await told(writing)).toEqual(damaged)
     expect(await told(() => device.sync())).toEqual(damaged)
   })
-  it("exports rows that only the write-ahead log has", async () => {
+  it("is read row by row, including rows that only the write-ahead log has", async () => {
     const device = await server.enrol()
     for (const name of ["One", "Two"]) await write(device, name)
     const path = join(device.folder, "outbox.sqlite")

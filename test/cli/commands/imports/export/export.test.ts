@@ -70,7 +70,7 @@ describe("an export", () => {
     expect([again.code, again.err]).toEqual([6, expect.stringContaining("This server has data already")])
   }, 120_000)
 
-  it("keeps an earlier journal, and no part of this one, if the server refuses the rest", async () => {
+  it("keeps an earlier journal file, and no partial one, if the server refuses the journal", async () => {
     const { fetch } = globalThis
     const refusing = vi
       .spyOn(globalThis, "fetch")

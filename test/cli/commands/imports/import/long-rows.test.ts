@@ -37,7 +37,7 @@ describe("flightcase import", () => {
     }
   )
 
-  it("imports forty rows of 100 kB each, which are too long for one request", async () => {
+  it("imports forty rows of 100 kB each, which together exceed one request", async () => {
     const rows = Array.from({ length: 40 }, (_, at) => [`L-${at}`, `Long ${at}`, "é".repeat(50_000)])
     const file = written("long.csv", [["number", "name", "notes"], ...rows])
     expect(await imported("members", file)).toMatchObject({ code: 0, of: { created: 40 } })

@@ -95,7 +95,7 @@ it.each([
   ["(2026-12-05T17:00:00.000Z)", "(2026-12-05 18:00)"],
   ["orders extend 9 --to 2026-12-05T17:00:00.000Z --lines 1", undefined],
   ['POST … {"ends_at":"2026-12-05T17:00:00.000Z"}', undefined]
-])("a message with the text %j is displayed on a terminal as %j", (text, read) => {
+])("a message with the text %j is displayed on a terminal as %j (undefined: unchanged)", (text, read) => {
   expect(sentenceText(text, "Europe/Berlin")).toBe(read ?? text)
 })
 

@@ -229,7 +229,7 @@ describe("the request of flightcase usage", () => {
   })
 })
 describe("the exported usage", () => {
-  it("is downloaded once its job is done, under its own or the given name", async () => {
+  it("is downloaded once its job is done, under its own or the given name, and overwrites no file", async () => {
     const ran = await type(["usage", "export", "--by", "token"])
     expect([ran.code, ran.out, ran.err]).toEqual([0, "", `Wrote usage-7d.csv, ${csv.length} bytes.\n`])
     expect(readFileSync(join(folder, "usage-7d.csv"), "utf8")).toBe(csv)
