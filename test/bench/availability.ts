@@ -1,7 +1,7 @@
 /**
- * Availability of a large house: 5,000 products and 250,000 claims over 380 days. Each question through the product (token,
- * checks, rules, JSON; no socket) against one hand-written statement on the same tables that finds the same figures; and
- * either beside itself on a database with twice the history and the window where it was, which should cost it nothing.
+ * Availability of a large company: 5,000 products and 250,000 claims over 380 days. Each query runs through the product
+ * (token, checks, rules, JSON; no socket) and as one handwritten statement on the same tables that finds the same
+ * figures. Both also run on a database with twice the history, which should cost them nothing.
  */
 import { join } from "node:path"
 import { DatabaseSync, type SQLInputValue } from "node:sqlite"
@@ -66,7 +66,7 @@ const stock = (): ReadonlyArray<RowChange> =>
     ]
   })
 
-/** The claims of one stretch of `days` days; those that are over are closed, as returned orders leave them. */
+/** Claims of `days` days from `from`; those that have ended are closed, as those of returned orders are. */
 const demandsFrom = (from: number, first_id: number): ReadonlyArray<RowChange> =>
   Array.from({ length: product_count * demands_each }, (_, at) => {
     const product_id = (at % product_count) + 1,
@@ -108,12 +108,12 @@ const write = (app: ServerApp, changes: ReadonlyArray<RowChange>): Promise<void>
   )
 
 type Rows = ReadonlyArray<{ readonly [column: string]: unknown }>
-/** One statement, its values in the order of their numbers. */
+/** Runs one statement with its numbered values in order. */
 type Ask = (text: string, values: ReadonlyArray<unknown>) => Promise<Rows>
 
 interface Dialect {
   readonly name: "SQLite" | "Postgres"
-  /** Days from ?1, as many as ?2, as `day(starts, ends)`. */
+  /** SQL: `$2` days from `$1`, as `day(starts, ends)`. */
   readonly calendar: string
   readonly held: string
 }
@@ -138,7 +138,7 @@ interface Question {
   readonly repeat: number
   readonly path: (product: number) => string
   readonly sql: (product: number) => readonly [text: string, values: ReadonlyArray<unknown>]
-  /** One figure of each answer, which must be the same. */
+  /** A figure of each response, which must equal that of the statement. */
   readonly figure: (body: Body) => unknown
   readonly found: (rows: Rows) => unknown
 }
@@ -149,7 +149,7 @@ const questions = (dialect: Dialect): ReadonlyArray<Question> => {
     dialect.name === "SQLite"
       ? "strftime('%Y-%m-%dT%H:%M:%fZ', $1, $2 || ' days')"
       : "$1::timestamptz + $2::integer * interval '24 hours'"
-  /** Free per product and day; `which` narrows products, of `s` and of `c` alike. */
+  /** SQL: available quantity per product and day; `which` limits both `s` and `c` to some products. */
   const perDay = (which: (row: string) => string) =>
     dialect.calendar +
     `select stock.product_id, d.starts, stock.held - coalesce(t.taken, 0) as available ` +
@@ -221,7 +221,7 @@ const block = (product: number): ReadonlyArray<number> => {
   return Array.from({ length: calendar_products }, (_, step) => from + step)
 }
 
-/** Products in turn, so that no answer is one given before. */
+/** Uses each product in turn, so that no query is repeated. */
 const sidesOf = (app: ServerApp, sql: Ask, question: Question, dialect: Dialect): readonly [Side, Side] => {
   const asking = (name: string, once: (product: number) => Promise<unknown>): Side => {
     let product = 0
@@ -246,7 +246,7 @@ const sameFigures = async (app: ServerApp, sql: Ask, question: Question): Promis
   }
 }
 
-/** A company on its own database: the product, and a connection for statements. */
+/** A company in its own database: the server, and a connection for statements. */
 interface House {
   readonly app: ServerApp
   readonly sql: Ask
@@ -311,7 +311,7 @@ const sqliteHouse = (stretches: number): Promise<House> => {
       db ??= new DatabaseSync(path)
       let statement = prepared.get(text)
       if (statement === undefined) prepared.set(text, (statement = db.prepare(text)))
-      // Numbered as in Postgres; to SQLite those are names.
+      // SQLite treats numbered parameters as names.
       return statement.all(
         Object.fromEntries(values.map((value, index) => [`$${index + 1}`, value as SQLInputValue]))
       ) as Rows

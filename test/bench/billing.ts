@@ -1,4 +1,7 @@
-/** Checkout and issue of an order of 500 lines, and lists of 100,000 invoices by each filter; and statements by hand that write and answer the same rows. */
+/**
+ * Checkout and issue of an order of 500 lines, and lists of 100,000 invoices with each filter, against handwritten
+ * statements that write and return the same rows.
+ */
 import { inTurns, print, type Side, timed } from "./measure.ts"
 import type { Client } from "./processes.ts"
 import { multiply, onBoth, saidOn, type Sql } from "./sql.ts"
@@ -10,7 +13,7 @@ const warming = 2
 const per_page = 20
 const pages = [1, 1_000]
 
-/** An opportunity with a number of charged lines, copied in the table, and the draft of one checkout. */
+/** Creates an opportunity; most of its charged lines are copied in the table. */
 const orderOf = async (sql: Sql, ask: Client, member_id: number): Promise<number> => {
   const { product } = await ask("POST", "/api/v1/products", { name: "PAR 64", tax_class_id: 1 })
   const {
@@ -29,7 +32,7 @@ const orderOf = async (sql: Sql, ask: Client, member_id: number): Promise<number
     id: `${line.id} + i`,
     path: saidOn(sql).padded("1 + i", 4)
   })
-  // The last line is the product's own, so that the totals are of all.
+  // Added by the server last, so that the totals include all lines.
   await ask("POST", path, { name: "PAR 64", item_id: product.id, quantity: 2, unit_price: "12.34" })
   return id
 }
@@ -38,7 +41,7 @@ const copied = (columns: ReadonlyArray<string>, table: string, set: { readonly [
   `insert into bare_${table} (${columns.map((name) => `"${name}"`).join(", ")}) select ${columns.map((name) => set[name] ?? `"${name}"`).join(", ")} from ${table}`
 
 let kept = 0
-/** The invoice, its rows, an event with all of them, and the invoice with its rows as the product answers. */
+/** Writes the invoice, its rows and one event with all of them; returns the invoice with its rows. */
 const billingByHand = async (sql: Sql, invoice: number): Promise<Side> => {
   await sql.copyOf("invoices")
   await sql.copyOf("invoice_items")
@@ -100,7 +103,7 @@ const checkouts = async (sql: Sql, ask: Client, opportunity: number): Promise<vo
             issued = (await checkout()).id
             await ask("POST", `/api/v1/invoices/${issued}/issue`, {})
           },
-          // An order is billed once.
+          // Voided, so that the order can be billed again.
           { after: async () => void (await ask("POST", `/api/v1/invoices/${issued}/void`, {})) }
         ),
         await billingByHand(sql, draft.id)
@@ -145,7 +148,7 @@ const lists: ReadonlyArray<List> = [
   { query: "q[reference_eq]=ref 77", where: "reference_folded = 'ref 77'" }
 ]
 
-/** Ten years of invoices in every status: most are paid, one in a hundred is the customer's. */
+/** Ten years of invoices in every status, most of them paid; one in a hundred is the given customer's. */
 const fill = async (sql: Sql, ask: Client, member_id: number): Promise<void> => {
   const { invoice } = await ask("POST", "/api/v1/invoices", {
     member_id,
@@ -190,7 +193,7 @@ const listing = async (sql: Sql, ask: Client, member_id: number): Promise<void> 
     for (const page of pages.filter((one) => one === 1 || (one - 1) * per_page < Number(total.total))) {
       const path = `/api/v1/invoices?${query.replace("MEMBER", String(member_id))}&page=${page}&per_page=${per_page}`
       const found = (await ask("GET", path)).invoices.map((one) => one.id)
-      // Ids first, so that no row that is passed over is read whole.
+      // Selects ids first, so that skipped rows are not read in full.
       const select =
         `select i.* from (select id from invoices where ${filter} order by ${order} limit ${per_page} offset ${(page - 1) * per_page}) as page ` +
         `join invoices i on i.id = page.id order by ${order.replaceAll(/^|, /g, "$&i.")}`

@@ -1,6 +1,6 @@
 /**
- * The command line from nothing, against a Node that does nothing: `products show 1` on a filled replica, and what reads
- * no data (version, help, completion).
+ * Start-up of the command line against an idle Node: `products show 1` on a filled replica, and commands that read no
+ * data (version, help, completion).
  */
 import { join } from "node:path"
 import { enrolDevice } from "../../sync/device/device.ts"

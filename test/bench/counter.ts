@@ -16,11 +16,11 @@ const units = 10_000
 const [rounds, warming, at_a_time] = [5, 2, 5]
 const day_millis = 86_400_000
 
-/** Ten years of orders, nearly all of them in the past and over: some thirty leave and come back each day. */
+/** Ten years of orders, nearly all of them ended; some thirty start and end each day. */
 const fill = async (sql: Sql, ask: Client): Promise<void> => multiplied(sql, await begun(ask))
 
 type Begun = Awaited<ReturnType<typeof begun>>
-/** One of each. */
+/** Creates one row of each kind over HTTP. */
 const begun = async (ask: Client) => {
   const { member } = await ask("POST", "/api/v1/members", { name: "Acme 0", membership_type: "organisation" })
   const { product } = await ask("POST", "/api/v1/products", { name: "Moving head", stock_method: 2, sku: "MH" })
@@ -31,7 +31,7 @@ const begun = async (ask: Client) => {
   const line = await ask("POST", `/api/v1/opportunities/${opportunity.id}/items`, { name: "Head", item_id: product.id })
   return { member, stock_level, opportunity, line: line.opportunity.items[0] }
 }
-/** As many of each as there are to be. */
+/** Copies each row as often as needed. */
 const multiplied = async (sql: Sql, { line, member, opportunity, stock_level }: Begun): Promise<void> => {
   const begins = new Date(Math.floor(Date.now() / day_millis - 3_500) * day_millis).toISOString()
   const said = saidOn(sql)
@@ -81,7 +81,7 @@ const multiplied = async (sql: Sql, { line, member, opportunity, stock_level }: 
     id: `${line.id} + i`,
     opportunity_id: `${opportunity.id} + i`
   })
-  // As the database leaves rows that have been there for longer than a moment.
+  // Puts the database into the state it has some time after the rows were written.
   for (const statement of sql.is_pg ? ["vacuum analyze", "checkpoint"] : ["analyze"]) await sql.all(statement)
 }
 
@@ -90,7 +90,7 @@ interface Question {
   readonly name: string
   readonly path: string
   readonly query: ReadonlyArray<readonly [string, string]>
-  /** The rows that answer it, by hand. */
+  /** Handwritten statements for the same rows. */
   readonly by_hand: (sql: Sql) => Promise<ReadonlyArray<ReadonlyArray<any>>>
 }
 const instant = (days: number): string =>
@@ -114,7 +114,7 @@ const today: Question = {
     return [...rows, lines]
   }
 }
-/** The fewest rows of every searchable kind, as displayed. */
+/** A search, and statements that select at most 20 rows of each of three tables. */
 const found = (q: string, code: string): Question => ({
   name: `find ${q}`,
   path: "/api/v1/search",

@@ -1,7 +1,6 @@
 /**
- * A batch of 100 quotations of 40 lines: how long it takes against drawing the same tree alone in the same kind of
- * thread, how much memory the server holds, and how quickly requests are answered meanwhile, against a quiet server in the
- * same run.
+ * A batch of 100 quotations of 40 lines: its duration against rendering the same document tree alone in the same kind
+ * of thread, the server's memory, and its response times meanwhile, against an idle server in the same run.
  */
 import { readdirSync, readFileSync, statSync } from "node:fs"
 import { dirname, join } from "node:path"
@@ -38,7 +37,7 @@ const asking = async (ask: Client, goes_on: () => boolean): Promise<ReadonlyArra
 const percentile = (values: ReadonlyArray<number>, part: number): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length * part)] ?? 0
 
-/** An order with a number of lines, and copies of it. */
+/** Creates an order with a number of lines, and clones of it. */
 const furnished = async (ask: Client): Promise<ReadonlyArray<number>> => {
   const { opportunity } = await ask("POST", "/api/v1/opportunities", { subject: "Summer Ball" })
   for (let line = 0; line < lines; line++)
@@ -60,7 +59,7 @@ const treeIn = (folder: string): PrintDocument => {
   throw new Error(`no document was drawn in ${folder}`)
 }
 
-/** The same number of documents of as many lines, one after the other, in a thread and nothing else. */
+/** Renders the same document as often in a thread, one at a time; returns the seconds. */
 const drawnAlone = async (document: PrintDocument): Promise<number> => {
   const scope = Scope.makeUnsafe()
   const worker = pathToFileURL(join(root, "out/print/worker.js"))

@@ -1,7 +1,7 @@
 /**
- * Filling a replica from rows and catching up from events, against bare `node:sqlite` that inserts the same rows into the
- * same tables with the same indexes, many rows a statement. The longer fill is of FILL_EVENTS events, 1,000,000 unless
- * given, 0 for none.
+ * Filling a replica from rows and catching up from events, against bare `node:sqlite` that inserts the same rows into
+ * the same tables with the same indexes, many rows per statement. The longer fill has FILL_EVENTS events, by default
+ * 1,000,000; 0 skips it.
  */
 import { copyFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
@@ -26,7 +26,7 @@ const per_chunk = 2_000
 const rounds = 5
 const usual = 100_000
 const long = Number(process.env["FILL_EVENTS"] ?? 1_000_000)
-/** One takes up to a minute. */
+/** Each takes up to a minute. */
 const long_rounds = 2
 
 const openReplica = async (path: string) => {
@@ -70,14 +70,14 @@ interface Rows {
   readonly columns: ReadonlyArray<string>
   readonly rows: ReadonlyArray<ReadonlyArray<SQLInputValue>>
 }
-/** Every row of a filled replica, ready to be bound. */
+/** All rows of a filled replica, as values to bind. */
 const rowsOf = (path: string): ReadonlyArray<Rows> => {
   const db = new DatabaseSync(path, { readOnly: true })
   const tables = [...catalogue.tables, journal].map(({ name }): Rows => {
     const select = db.prepare(`select * from "${name}"`)
     const columns = select.columns().map((column) => `"${column.name}"`)
     select.setReturnArrays(true)
-    // setReturnArrays(true), which the driver's types do not follow
+    // After setReturnArrays(true), which the driver's types ignore.
     const rows = select.all() as unknown as ReadonlyArray<ReadonlyArray<SQLInputValue>>
     return { name, columns, rows }
   })
@@ -97,7 +97,10 @@ const preparedInsert = (db: DatabaseSync, { columns, name, rows }: Rows) => {
     for (; at < until; at++) one.run(...rows[at]!)
   }
 }
-/** The same rows in as many transactions: each with its share of every table, as of a journal, or one table after another. */
+/**
+ * Inserts the same rows in a number of transactions, each with its share of every table (as from a journal), or one
+ * table after another; returns the seconds.
+ */
 const inserted = (
   path: string,
   tables: ReadonlyArray<Rows>,
@@ -136,7 +139,7 @@ interface Pages {
   readonly seconds: number
   readonly bytes: number
 }
-/** Every page as it leaves the server: queried, redacted, written as JSON. */
+/** All pages as sent by the server: queried, redacted and written as JSON. */
 const pagesOf = async (server: ServerStore): Promise<Pages> => {
   const started = performance.now()
   const { snapshot: plan } = (
@@ -160,7 +163,7 @@ const pagesOf = async (server: ServerStore): Promise<Pages> => {
   }
   return { plan, pages, rows, bytes, seconds: (performance.now() - started) / 1000 }
 }
-/** Seconds from the first page's text to the rows in place. */
+/** Seconds from parsing the first page until all rows are in place. */
 const laidDown = async (path: string, { plan, pages }: Pages): Promise<number> => {
   const { replica, runtime } = await openReplica(path)
   const started = performance.now()
@@ -177,9 +180,9 @@ const laidDown = async (path: string, { plan, pages }: Pages): Promise<number> =
 interface Bench {
   readonly folder: string
   readonly written: ReadonlyArray<StoredEvent>
-  /** A side that fills an empty replica; answers the seconds that count. */
+  /** A side whose fill of an empty replica returns the seconds that count. */
   readonly filling: (name: string, count: number, fill: (path: string) => Promise<number>) => Side
-  /** What a replica holds after it was filled. */
+  /** Rows of a replica after this fill. */
   readonly rowsAfter: (fill: (path: string) => Promise<unknown>) => Promise<ReadonlyArray<Rows>>
 }
 

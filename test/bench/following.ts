@@ -1,7 +1,7 @@
 /**
- * Events to 50 devices that follow a server as `sync --watch` does: from a commit until all have it, and processor time of
- * the server for each device; in turns with a server that nobody follows. The devices are the owner's and share this
- * process, which does not count.
+ * Events sent to 50 devices that follow a server like `sync --watch`: the time from a commit until all have it, and the
+ * server's processor time per device, in turns with a server without followers. The devices are the owner's and share
+ * this process, whose time does not count.
  */
 import { join } from "node:path"
 import { type Device, enrolDevice } from "../../sync/device/device.ts"
@@ -18,7 +18,7 @@ const patience_millis = 30_000
 const goal_micros = 100
 
 interface Followers {
-  /** Resolves when all have synced beyond what all had at the last call. */
+  /** Resolves when all have synced further than all had at the last call. */
   readonly further: () => Promise<void>
   readonly stop: () => Promise<void>
 }
@@ -86,7 +86,7 @@ const side = (name: string, server: Running, one: (name: string) => Promise<void
       const started = performance.now()
       await one(`Named ${++named}`)
       seconds += (performance.now() - started) / 1000
-      // Until all wait again.
+      // Long enough for all devices to wait again.
       await pause(100)
     }
     const after = cpuSecondsOf(server.pid)

@@ -1,16 +1,16 @@
-/** One product over HTTP: the product's server against `node:http` and a bare driver reading the same row. */
+/** One product over HTTP: the server against `node:http` and a bare driver that read the same row. */
 import { products } from "../../core/products/products/schema.ts"
 import { cpuSecondsOf, inTurns, print, type Side } from "./measure.ts"
 import { clientOf, type Running, startLoad } from "./processes.ts"
 import { besidePeer, furnish, onPostgres, onSqlite, served, tokensFor } from "./stage.ts"
 
 const rounds = 11
-/** Code runs at full speed only after some thousands of requests, as it does all day in a server. */
+/** Code runs at full speed only after thousands of requests, as in a server that has run for a day. */
 const warming = 4
 const requests = 4_000
 const connections = 16
 
-/** Every column an answer has, and the name of the group. */
+/** Selects all columns of the response, with the group's name. */
 export const selectProduct = (placeholder: string): string => {
   const columns = Object.entries(products.columns)
     .filter(([name, field]) => !field.hidden && name !== "deleted_at")
@@ -18,7 +18,7 @@ export const selectProduct = (placeholder: string): string => {
   return `select ${columns.join(", ")}, g.name as product_group_name from products p left join product_groups g on g.id = p.product_group_id where p.id = ${placeholder}`
 }
 
-/** Requests over keep-alive connections from a process of their own, as one side of a comparison. */
+/** A side that sends requests over keep-alive connections from another process. */
 export const loadSide = (
   name: string,
   server: Running,

@@ -1,4 +1,7 @@
-/** Importing a price list, and customers, over HTTP, against the database taking in the rows that come of it by the fastest way it has. */
+/**
+ * Importing a price list, and customers, over HTTP, against inserting the resulting rows into the database in the
+ * fastest way.
+ */
 import { DatabaseSync, type SQLInputValue } from "node:sqlite"
 import { join } from "node:path"
 import pg from "pg"
@@ -16,7 +19,7 @@ interface Kind {
   readonly path: string
   readonly list: (count: number) => ReadonlyArray<{ readonly [column: string]: Json }>
   readonly what: string
-  /** Tables a row of the list is written to, apart from its events. */
+  /** Tables that a row of the list writes, besides events. */
   readonly tables: ReadonlyArray<string>
 }
 const products: Kind = {
@@ -32,7 +35,7 @@ const members: Kind = {
   tables: ["members", "addresses", "emails", "phones"]
 }
 
-/** Each round imports a new list; the first one gives its rows to the peer. */
+/** Each round imports a new list; the peer inserts the rows of the first one. */
 const importing = (kind: Kind, ask: Client, server: Running): Side => {
   const list = kind.list(per_round * (1 + warming + rounds))
   let from = 0
@@ -110,7 +113,7 @@ const onFile = (kind: Kind): Promise<void> =>
       for (const { sql } of made) db.exec(String(sql))
       const select = db.prepare(`select * from ours."${table}"`)
       select.setReturnArrays(true)
-      // setReturnArrays(true), which the driver's types do not follow
+      // After setReturnArrays(true), which the driver's types ignore.
       const rows = select.all() as unknown as ReadonlyArray<ReadonlyArray<SQLInputValue>>
       return {
         table,

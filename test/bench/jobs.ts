@@ -1,4 +1,4 @@
-/** Durable jobs: offered one a transaction, and taken, against a bare insert and a bare delete of the same row. */
+/** Durable jobs, each queued in its own transaction, and executed, against a bare insert and delete of the same row. */
 import { DatabaseSync } from "node:sqlite"
 import { join } from "node:path"
 import { Effect, Schema } from "effect"
@@ -15,7 +15,7 @@ const rounds = 7
 const at_a_time = 4
 const element = JSON.stringify({ data: { word: "w" } })
 
-/** Statements by hand on the engine, each durable by itself. */
+/** Handwritten statements on the engine, each durable by itself. */
 interface Bare {
   readonly insert: (id: string) => Promise<void>
   readonly remove: (id: string) => Promise<void>
@@ -96,7 +96,7 @@ const compare = async (title: string, database: ServerOptions["database"], bare:
   }
 }
 
-/** Statements a second of a server with nothing to do, after its one kind was used, as Postgres counts them. */
+/** Prints Postgres' count of transactions per second of an idle server whose one kind of job was used. */
 const idle = async (app: ServerApp): Promise<void> => {
   const seconds = 20
   const count = () =>
@@ -113,7 +113,7 @@ const idle = async (app: ServerApp): Promise<void> => {
       )
     )
   if ((await count()) === undefined) return
-  // A connection reports its work after at most ten idle seconds.
+  // A connection reports its statistics after at most ten idle seconds.
   await new Promise((resolve) => setTimeout(resolve, 12_000))
   const before = (await count()) ?? 0
   await new Promise((resolve) => setTimeout(resolve, seconds * 1_000))

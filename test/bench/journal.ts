@@ -1,4 +1,6 @@
-/** A journal as a server writes it: a catalogue imported, customers, quotes and orders, stock moved, things corrected. */
+/**
+ * A journal as a server writes it: an imported catalogue, customers, quotes and orders, stock movements, corrections.
+ */
 import { Effect, Layer, ManagedRuntime } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
 import { serverRuntime } from "../../core/kernel/runtime/server-runtime.ts"
@@ -24,7 +26,7 @@ export const owner: Viewer = {
   token_id: null
 }
 
-/** Rows of a price list: products with stock, a rate and the rest of their columns. */
+/** Rows of a price list: products with stock, a rate and all other columns. */
 export const priceList = (count: number): ReadonlyArray<{ readonly [column: string]: Json }> =>
   Array.from({ length: count }, (_, at) => ({
     name: `${kinds[at % kinds.length]} ${at}`,
@@ -52,7 +54,7 @@ const kinds = [
   "Projector"
 ]
 
-/** Rows of a list of customers: each with a number, an address, an e-mail and a telephone number. */
+/** Rows of a customer list, each with a number, an address, an e-mail address and a telephone number. */
 export const customerList = (count: number): ReadonlyArray<{ readonly [column: string]: Json }> =>
   Array.from({ length: count }, (_, at) => ({
     number: `C-${at}`,
@@ -69,7 +71,7 @@ export const customerList = (count: number): ReadonlyArray<{ readonly [column: s
     tags: "regular, festival"
   }))
 
-/** At least this many events, created by the product's commands on a database in memory. */
+/** At least `least` events, written by commands in an in-memory database. */
 export const writtenJournal = async (least: number): Promise<ReadonlyArray<StoredEvent>> => {
   let made = 0
   const runtime = ManagedRuntime.make(
@@ -120,7 +122,7 @@ export const writtenJournal = async (least: number): Promise<ReadonlyArray<Store
   }
 }
 
-/** Quotes with lines, some of which become orders; new prices, new names, stock found and written off. */
+/** Quotes with lines, some of which become orders; changed prices and names; stock found and written off. */
 const oneDay = async (
   ask: (method: string, path: string, body: Json) => Promise<Body>,
   day: number,

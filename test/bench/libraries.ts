@@ -1,6 +1,6 @@
 /**
- * The server against what is made of libraries that others use for the same, on Postgres: a GET against Fastify, pg and
- * pino; durable commands of 16 clients against Emmett's event store with an inline projection.
+ * The server against programs built from widely used libraries, on Postgres: a GET against Fastify, pg and pino;
+ * durable commands of 16 clients against Emmett's event store with an inline projection.
  */
 import pg from "pg"
 import { loadSide, selectProduct } from "./http.ts"
@@ -40,7 +40,7 @@ const compare = async (server: Running, told: LibraryPeer, { asked, peer, title,
   }
 }
 
-/** The peer looks up tokens, logs and counts; it leaves out limits, rights, and a row for each call. */
+/** The peer looks up tokens, logs and counts; it has no limits, permissions or rows of a request log. */
 export const fastify = (): Promise<void> =>
   served(onPostgres, async ({ url }, server, ask) => {
     const ids = await furnish(ask, 500)
@@ -59,8 +59,8 @@ export const fastify = (): Promise<void> =>
   })
 
 /**
- * The peer leaves out tokens, rights, checks, log, metering, undo and search; its products have the indexes of the
- * server's. Each stream is short: no more than some forty events.
+ * The peer has no tokens, permissions, checks, log, metering, undo or search; its products have the server's indexes.
+ * Each stream is short: at most some forty events.
  */
 export const emmett = (): Promise<void> =>
   served(onPostgres, async ({ url }, server, ask) => {

@@ -1,5 +1,5 @@
 /**
- * What limits cost a request on Postgres: the server with quotas on and off, and an earlier build of it
+ * Cost of limits per request on Postgres: the server with and without quotas, and an earlier build of it
  * (`FLIGHTCASE_BENCH_BEFORE=…/out/server.js`), in turns.
  */
 import { loadSide } from "./http.ts"

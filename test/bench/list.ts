@@ -1,4 +1,7 @@
-/** Lists of 100,000 opportunities, filtered and sorted, the first page and the thousandth; and statements by hand that answer the same rows. */
+/**
+ * Lists of 100,000 opportunities, filtered and sorted, their first and thousandth page, against handwritten statements
+ * that return the same rows.
+ */
 import { inTurns, print, timed } from "./measure.ts"
 import type { Client } from "./processes.ts"
 import { multiply, onBoth, saidOn, type Sql } from "./sql.ts"
@@ -11,7 +14,7 @@ const pages = [1, 1_000]
 
 interface List {
   readonly name: string
-  /** As the API returns it. */
+  /** Query of the API's list. */
   readonly query: string
   readonly where: string
   readonly order: string
@@ -54,7 +57,7 @@ const lists: ReadonlyArray<List> = [
   }
 ]
 
-/** Kinds of jobs over ten years, ten customers for the most part, one in fifty short of stock. */
+/** Ten years of jobs of several kinds, most of them of ten customers; one in fifty is short of stock. */
 const fill = async (sql: Sql, ask: Client): Promise<number> => {
   const {
     member: { id: member }
@@ -99,7 +102,7 @@ export const list = (): Promise<void> =>
         const path = `/api/v1/opportunities?${query.replace("MEMBER", member)}&page=${page}&per_page=${per_page}`
         const filter = `deleted_at is null and ${where.replace("MEMBER", member)}`
         const found = (await ask("GET", path)).opportunities.map((one) => one.id)
-        // Ids first, so that no row that is passed over is read whole.
+        // Selects ids first, so that skipped rows are not read in full.
         const select =
           `select o.* from (select id from opportunities where ${filter} order by ${order} limit ${per_page} offset ${(page - 1) * per_page}) as page ` +
           `join opportunities o on o.id = page.id order by ${order.replaceAll(/^|, /g, "$&o.")}`

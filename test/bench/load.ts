@@ -1,6 +1,6 @@
 /**
- * A process that asks a server over keep-alive connections, one request at a time on each, a fixed number of times.
- * It speaks just enough HTTP/1.1 to cost less than what it measures.
+ * A process that sends a fixed number of requests over keep-alive connections, one at a time on each. It implements
+ * just enough HTTP/1.1 to cost less than what it measures.
  */
 import { connect } from "node:net"
 
@@ -10,10 +10,10 @@ export interface Load {
   readonly connections: number
   readonly count: number
   readonly method: "GET" | "PUT"
-  /** Requested in turn; a word before the path is the method, sent with the body. */
+  /** Requested in turn. A word before a path is its method, sent with the body. */
   readonly paths: ReadonlyArray<string>
   readonly tokens: ReadonlyArray<string>
-  /** `#` becomes the request's number. Of GET there is none. */
+  /** `#` becomes the request's number; undefined for GET. */
   readonly body?: string | undefined
 }
 export interface Loaded {
@@ -58,7 +58,7 @@ const drive = (load: Load): Promise<Loaded> =>
         if (answered < count) fail("the server closed a connection")
       })
       socket.on("connect", () => {
-        // All start at once.
+        // All connections start at once.
         if (++connected < sockets.length) return
         started = performance.now()
         for (const one of sockets) one.write(request())

@@ -1,4 +1,4 @@
-/** A server with a journal of the requested length: a real one, with copies of its rows and events. */
+/** A journal of the requested length: a real one with copies of its rows and events. */
 import { Effect, Layer, ManagedRuntime } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
 import { serverRuntime } from "../../core/kernel/runtime/server-runtime.ts"
@@ -24,7 +24,9 @@ export const openServerStore = (path: string) =>
   )
 export type ServerStore = ReturnType<typeof openServerStore>
 
-/** At least `least` events; rows grow alike. Ids of a copy lie above all of the copies before. */
+/**
+ * Writes at least `least` events, and as many copies of the rows; ids of a copy are above those of all earlier ones.
+ */
 export const longJournal = async (
   path: string,
   written: ReadonlyArray<StoredEvent>,
@@ -63,7 +65,7 @@ export const longJournal = async (
         yield* store.transaction(
           Effect.gen(function* () {
             for (const { name, columns } of big) {
-              // One asset is claimed once: its copies are claims of quantities.
+              // A unit can be claimed once, so its copies claim quantities instead.
               const values = columns.map((column) =>
                 column === "id" ? `id + ${copy * 1_000_000}` : column === "asset_id" ? "null" : quote(column)
               )

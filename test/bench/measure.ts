@@ -1,4 +1,4 @@
-/** Measuring two or more ways of doing one thing in turns, so that whatever else the machine does falls on all of them. */
+/** Measures several ways of doing the same work in turns, so that other load on the machine affects all of them. */
 import { readFileSync } from "node:fs"
 import { availableParallelism, cpus } from "node:os"
 
@@ -14,7 +14,7 @@ export interface Side {
   readonly name: string
   readonly round: () => Promise<Sample>
 }
-/** Runs it a number of times, each awaited; `before` and `after` are not timed. */
+/** A side that runs the work `count` times in sequence; `before` and `after` are not timed. */
 export const timed = (
   name: string,
   count: number,
@@ -39,7 +39,9 @@ export interface Taken {
   readonly samples: ReadonlyArray<Sample>
 }
 
-/** `warming` rounds of each that do not count, then `rounds` of each in turns; every other turn in reverse order. */
+/**
+ * Runs `warming` rounds of each that do not count, then `rounds` of each in turns; every other turn in reverse order.
+ */
 export const inTurns = async (
   sides: ReadonlyArray<Side>,
   rounds: number,
@@ -66,13 +68,13 @@ const short = (value: number): string => (value >= 100 ? Math.round(value).toLoc
 const ratio = (value: number): string => value.toFixed(2)
 
 export interface Shown {
-  /** Unit: "requests", "rows". */
+  /** Unit, such as "requests" or "rows". */
   readonly unit: string
-  /** Reported per second, or as milliseconds for one. */
+  /** Reported per second, or as milliseconds for each. */
   readonly as: "rate" | "duration"
 }
 
-/** One ratio of a run: its peer, and the median of its rounds with their ends. */
+/** One ratio: its peer, and the median, lowest and highest of its rounds. */
 export interface Result {
   readonly title: string
   readonly peer: string
@@ -108,7 +110,7 @@ export const print = (title: string, taken: ReadonlyArray<Taken>, { unit, as }: 
   }
 }
 
-/** Prints a figure that has no peer; its part of the goal is kept as its ratio. */
+/** Prints a figure without a peer; its ratio to the goal is kept. */
 export const printFigure = (
   title: string,
   values: ReadonlyArray<number>,
@@ -121,7 +123,7 @@ export const printFigure = (
   console.log(`  ${title}: ${figure} ${unit}, ${ratio(median(values) / goal)} of ${peer}`)
 }
 
-/** Processor seconds a process has used so far; undefined where there is no /proc. */
+/** Processor seconds a process has used so far; undefined without /proc. */
 export const cpuSecondsOf = (pid: number): number | undefined => {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, "latin1")

@@ -1,7 +1,7 @@
 /**
- * Resident memory of a server: fresh; after ten minutes of 16 clients that read, write and have documents drawn (or
- * MEMORY_SECONDS); when it has been idle for long enough that its drawing threads have ended; and after a minute of the
- * same on a journal of a million events. Both engines at once, as memory does not depend on who else works.
+ * Resident memory of a server: fresh; after ten minutes (or MEMORY_SECONDS) of 16 clients that read, write and generate
+ * documents; after it was idle long enough for its rendering threads to end; and after a minute of the same on a
+ * journal of a million events. Both engines run at once, as other load does not affect memory.
  */
 import { readFileSync } from "node:fs"
 import { DatabaseSync } from "node:sqlite"
@@ -23,7 +23,7 @@ const megabytesOf = (pid: number): number =>
   Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1_024)
 const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
 
-/** One round of a client: what a counter does in a few minutes. */
+/** One round of a client: the work of a counter in a few minutes. */
 const round = async (ask: Client, products: ReadonlyArray<number>, at: number): Promise<void> => {
   const item_id = products[at % products.length]
   await ask("GET", "/api/v1/products?per_page=100")
@@ -77,7 +77,7 @@ const underLoad = async (server: Running, products: ReadonlyArray<number>, for_s
 }
 
 interface Sized extends Engine {
-  /** Runs statements while no server does. */
+  /** Runs statements while no server is running. */
   readonly run: (statements: (head: number) => ReadonlyArray<string>) => Promise<void>
 }
 const head = "select position from journal_head where id = 1"
@@ -107,7 +107,7 @@ const onSizedFile = async (): Promise<Sized> => {
     }
   }
 }
-/** Doubles the journal until it has a million events, each copy under streams and commands of its own. */
+/** Statements that double the journal until it has a million events, each copy under its own streams and commands. */
 const copies = (position: number): ReadonlyArray<string> => {
   const statements: Array<string> = []
   const columns = "stream, command_id, version, type, data, actor_id, replica_id, recorded_at"

@@ -1,7 +1,7 @@
 /**
- * Cost of metering per request: a server with metering and one without, in turns in one process, called over sockets by
- * another. Once with a typical mix (of ten requests four read a product, three a list of 20, two a filtered one, one
- * creates a product), and once with the lightest alone.
+ * Cost of metering per request: a server with metering and one without, in turns in one process, called over sockets
+ * from another. Once with a typical mix (of ten requests four read a product, three a list of 20, two a filtered list,
+ * one creates a product), and once with the lightest request alone.
  */
 import { join } from "node:path"
 import { openServerApp } from "../../server/host/app.ts"
@@ -13,7 +13,7 @@ import { clientOf, owner_token, startLoad, temporaryFolder } from "./processes.t
 import { durable, furnish, tokensFor } from "./stage.ts"
 import { startPostgres } from "../postgres-server.ts"
 
-// Many short rounds: what else the machine does then falls on both alike.
+// Many short rounds, so that other load on the machine affects both alike.
 const rounds = 21
 const warming = 4
 const connections = 16
@@ -71,7 +71,7 @@ const measured = async (
           connections,
           count: requests
         })
-        // Pending writes of this round count for it. Both are queried, as querying costs too.
+        // Writes the pending rows within the round that caused them. Both servers are queried, as the query has a cost.
         await ask("GET", "/api/v1/usage?window=custom&from=2020-01-01&to=2020-01-01")
         const { system, user } = process.cpuUsage(before)
         return { seconds, count: requests, cpu_seconds: (system + user) / 1e6 }

@@ -1,5 +1,5 @@
 /**
- * Offline work of a device: a durable command in an open device against appending the same bytes to a file and syncing
+ * Offline work of a device: a durable command on an open device against appending the same bytes to a file and syncing
  * it; and a read from a cold start with hundreds of pending commands against an idle Node.
  */
 import { closeSync, fdatasyncSync, openSync, writeSync } from "node:fs"
@@ -25,7 +25,7 @@ interface Enrolled {
   readonly profile: string
   readonly quotations: ReadonlyArray<number>
 }
-/** A profile of a business with a price list and some quotations, enrolled; the server is gone afterwards. */
+/** Enrols a device of a company with a price list and some quotations, then stops the server. */
 const enrolled = (home: string): Promise<Enrolled> =>
   served(onSqlite, async (_engine, server, ask) => {
     const profile = join(home, "profiles", "default")
@@ -66,7 +66,7 @@ const record = async (device: Device, { method, path, body }: ReturnType<Kind>):
   if (answer.command === undefined)
     throw new Error(`${method} ${path} was not recorded: ${answer.status} ${JSON.stringify(answer.body)}`)
 }
-/** The text of the last commands, as much as the outbox keeps of each. */
+/** The last commands as JSON lines, with the columns that hold their content. */
 const keptTexts = (profile: string, count: number): ReadonlyArray<string> => {
   const db = new DatabaseSync(join(profile, "outbox.sqlite"), { readOnly: true })
   const rows = db
@@ -90,7 +90,7 @@ const appended = (path: string, texts: ReadonlyArray<string>): Side => ({
   }
 })
 
-/** The same bytes into a file of SQLite's, a durable transaction each. */
+/** Inserts the same bytes into a SQLite file, in a durable transaction each. */
 const inserted = (path: string, texts: ReadonlyArray<string>): Side => ({
   name: "node:sqlite insert, synchronous=full",
   round: async () => {

@@ -1,4 +1,7 @@
-/** An order of 1,000 lines: shown, added to, put in another order, 500 of its units booked out at once; and statements by hand that do the same. */
+/**
+ * An order of 1,000 lines: read, extended by a line, reordered, and 500 of its units booked out at once, against
+ * handwritten statements that do the same.
+ */
 import { inTurns, print, type Side, timed } from "./measure.ts"
 import type { Client } from "./processes.ts"
 import { multiply, onBoth, saidOn, type Sql } from "./sql.ts"
@@ -18,7 +21,7 @@ interface Order {
 }
 
 /**
- * An order with a number of lines of rated products, the first ones with allocated units. Further lines are copied in
+ * Creates an order of lines with a rated product, the first ones with allocated units; the other lines are copied in
  * the table.
  */
 const orderOf = async (
@@ -61,7 +64,7 @@ const orderOf = async (
 }
 
 let kept = 0
-/** The order with its lines as JSON. */
+/** Reads the order with its lines as JSON. */
 const readByHand = async (sql: Sql, id: number): Promise<void> => {
   const [row] = await sql.all("select * from bare_opportunities where id = $1", [id])
   const items = await sql.all(
@@ -100,7 +103,7 @@ const adding = (ask: Client, product: number, name: string, order: Order): Side 
     }
   )
 }
-/** The line, its claim, the sums, an event; and the order with its lines, as the product answers. */
+/** Adds the line, its claim, the totals and an event, and reads the order with its lines as the server does. */
 const addingByHand = async (sql: Sql, order: Order): Promise<Side> => {
   const items = (await sql.columns("opportunity_items")).map((name) => `"${name}"`),
     demands = (await sql.columns("claims")).map((name) => `"${name}"`)
@@ -145,7 +148,7 @@ const addingByHand = async (sql: Sql, order: Order): Promise<Side> => {
 
 const reordering = (sql: Sql, ask: Client, order: Order, ids: ReadonlyArray<number>): ReadonlyArray<Side> => {
   let turn = 0
-  // The last becomes the first, so that every line has another place.
+  // Rotates the lines, so that each gets another position.
   const next = (): ReadonlyArray<number> => {
     turn = (turn + 1) % ids.length
     return [...ids.slice(-turn), ...ids.slice(0, -turn)]
@@ -174,7 +177,7 @@ const reordering = (sql: Sql, ask: Client, order: Order, ids: ReadonlyArray<numb
 }
 
 const moved = ["opportunities", "opportunity_items", "asset_assignments", "claims", "stock_levels"]
-/** Tables put back as they were: booked out is booked out. */
+/** Restores the tables, as units can be booked out only once. */
 const rewound = (sql: Sql, prefix: string) => async (): Promise<void> =>
   sql.transaction(async () => {
     await sql.all(`delete from ${prefix}asset_assignments`)

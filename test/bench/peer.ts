@@ -1,6 +1,6 @@
 /**
- * The bare peer, in its own process: `node:http` and the driver, one prepared statement, JSON. No token, checks or
- * rules, and one journal row per write.
+ * The bare peer in its own process: `node:http` and the driver, one prepared statement, JSON. It has no token, checks
+ * or rules, and writes one journal row per change.
  */
 import { createServer, type ServerResponse } from "node:http"
 import { DatabaseSync } from "node:sqlite"
@@ -20,7 +20,7 @@ interface Bare {
 }
 
 const overPg = ({ url, select, write }: Peer & { engine: "pg" }): Bare => {
-  // Times as the text they arrive in: the cheapest there is.
+  // Returns times as the received text, which is cheapest.
   const types: pg.CustomTypesConfig = {
     getTypeParser: (oid, format) => (oid === 1184 ? (text: string) => text : pg.types.getTypeParser(oid, format))
   }

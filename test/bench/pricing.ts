@@ -1,4 +1,7 @@
-/** Pricing 500 lines in full against the integer multiplications alone; and what the next line costs on a quote of any size. */
+/**
+ * Pricing 500 lines in full against the integer multiplications alone, and the cost of adding a line to quotes of
+ * different sizes.
+ */
 import { Result } from "effect"
 import { priceLine, type LineRequest } from "../../core/pricing/pricing/line.ts"
 import { priceOpportunity, type StagesRequest } from "../../core/pricing/pricing/surcharges.ts"
@@ -130,7 +133,7 @@ const inFull = (): number => {
   const nets = requests.map((request) => Result.getOrThrow(priceLine(request)).total)
   return Result.getOrThrow(priceOpportunity(stages(nets))).totals.charge_including_tax_total
 }
-/** Price × days × quantity of every line, added up: what nothing can do without. */
+/** Sums price × days × quantity of every line: the least that pricing must do. */
 const bare = requests.map((request, at) => ({ price: 1_000 + at, units: 6, quantity: Number(request.quantity) }))
 const multiplied = (): number => {
   let sum = 0
@@ -146,7 +149,7 @@ const repeated = (name: string, once: () => number, times: number): Side => ({
   }
 })
 
-/** A quote of `size` lines; a round adds one more and takes it off again, and only the adding is timed. */
+/** A quote of `size` lines; a round adds one line, the only step that is timed, and removes it. */
 const quoteOf = async (
   ask: Client,
   product_id: number,

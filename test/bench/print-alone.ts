@@ -1,4 +1,4 @@
-/** pdfmake by itself, with the definition that Flightcase makes of the document. `once` draws one and ends. */
+/** pdfmake alone, with the definition that Flightcase makes of the document; `once` renders one and exits. */
 import pdfmake from "pdfmake"
 import virtual from "pdfmake/js/virtual-fs.js"
 import type { PrintDocument } from "../../core/pricing/print/blocks.ts"

@@ -1,7 +1,7 @@
 /**
- * A quote of 40 lines as PDF in a thread of its own, the first and those that follow, against pdfmake alone with the same
- * definition; how long the main thread stands still meanwhile; and memory under 100 that wait. The thread's program is the
- * bundled one, pdfmake alone the package.
+ * A quotation of 40 lines as PDF in its own thread, the first and later ones, against pdfmake alone with the same
+ * definition; how long the main thread is blocked meanwhile; and memory with 100 renderings queued. The thread runs the
+ * bundled program, pdfmake alone the package.
  */
 import { execFileSync } from "node:child_process"
 import { join } from "node:path"
@@ -26,19 +26,19 @@ const opened = async (): Promise<{ readonly renderer: Renderer; readonly close: 
 const draw = async (renderer: Renderer): Promise<void> => {
   await Effect.runPromise(renderer.pdf(document, { limit_millis: 60_000 }))
 }
-/** The longest the main thread did nothing else, in milliseconds. */
+/** Longest block of the main thread during the work, in milliseconds. */
 const lagOf = async (work: () => Promise<void>): Promise<number> => {
   const delay = monitorEventLoopDelay({ resolution: 1 })
   delay.enable()
   await new Promise((resolve) => setTimeout(resolve, 10))
   await work()
-  // The delay is noticed when timers have their turn again.
+  // The delay is recorded when the next timer fires.
   await new Promise((resolve) => setTimeout(resolve, 10))
   delay.disable()
   return delay.max / 1e6
 }
 
-/** Measured before pdfmake is loaded beside it. */
+/** Renders 100 at once; runs before pdfmake is loaded into this process. */
 const hundred = async (renderer: Renderer): Promise<void> => {
   const before = process.memoryUsage().rss
   let most = before

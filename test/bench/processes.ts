@@ -1,4 +1,4 @@
-/** The processes a benchmark measures and measures with; all end with this one. */
+/** Processes of a benchmark, measured and measuring; all end with this one. */
 import { type ChildProcess, fork, spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import { mkdtempSync, rmSync } from "node:fs"
@@ -34,7 +34,7 @@ const folders: Array<string> = []
 process.once("exit", () => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true })
 })
-/** A folder that goes with this process. */
+/** A folder that is deleted when this process ends. */
 export const temporaryFolder = (): string => {
   const folder = mkdtempSync(join(tmpdir(), "flightcase-bench-"))
   folders.push(folder)
@@ -48,7 +48,7 @@ export interface Running {
   readonly stop: () => Promise<void>
 }
 
-/** The product's own server with the options of cli/bin.mjs, on a free port. Node options of FLIGHTCASE_BENCH_NODE go before (--cpu-prof). */
+/** Starts the built server on a free port with the options of cli/bin.mjs and of FLIGHTCASE_BENCH_NODE (--cpu-prof). */
 export const startServer = async (environment: { readonly [name: string]: string }): Promise<Running> => {
   const more = (process.env["FLIGHTCASE_BENCH_NODE"] ?? "").split(" ").filter((option) => option !== "")
   const entry = process.env["FLIGHTCASE_BENCH_SERVER"] ?? join(root, "out/server.js")
@@ -69,7 +69,7 @@ export const startServer = async (environment: { readonly [name: string]: string
   let said = ""
   const url = await new Promise<string>((resolve, reject) => {
     child.stderr.setEncoding("utf8").on("data", (text: string) => {
-      // Read on, or the server would wait for the pipe.
+      // The pipe must be read, or the server would block on it.
       if (said.length < 100_000) said += text
       const found = /"event":"listening","url":"([^"]+)"/.exec(said)
       if (found !== null) resolve(found[1]!)
@@ -79,7 +79,7 @@ export const startServer = async (environment: { readonly [name: string]: string
   return { url, port: Number(new URL(url).port), pid: child.pid!, stop: () => ended(child) }
 }
 
-/** The built command line, in a process that is left running. */
+/** Starts the built command line and leaves it running. */
 export const startCommandLine = (
   home: string,
   words: ReadonlyArray<string>
@@ -93,7 +93,7 @@ export const startCommandLine = (
   return { child, stop: () => ended(child) }
 }
 
-/** A program of test/bench that answers requests: it is told what to serve, and says its port. */
+/** Starts a server of test/bench: sends it what to serve, and waits for its port. */
 const startProgram = async (
   script: string,
   told: Peer | (LibraryPeer & { readonly tools: string })
@@ -101,7 +101,7 @@ const startProgram = async (
   const child = kept(fork(join(root, "test/bench", script), { stdio: ["ignore", "inherit", "pipe", "ipc"] }))
   let said = ""
   child.stderr!.setEncoding("utf8").on("data", (text: string) => {
-    // Read on, as the server's own log is.
+    // The pipe must be read, like that of the server's log.
     if (said.length < 100_000) said += text
   })
   child.send(told)
@@ -111,20 +111,20 @@ const startProgram = async (
   })
   return { url: `http://127.0.0.1:${port}`, port, pid: child.pid!, stop: () => ended(child) }
 }
-/** The least a program needs to answer the same requests. */
+/** Starts the smallest program that answers the same requests. */
 export const startPeer = (peer: Peer): Promise<Running> => startProgram("peer.ts", peer)
 
 export type LibraryPeer = { readonly url: string } & (
   | { readonly library: "fastify"; readonly select: string }
   | { readonly library: "emmett"; readonly ids: ReadonlyArray<number> }
 )
-/** The same done with libraries that others use for it; undefined where they cannot be had. */
+/** Starts a program built with widely used libraries; undefined if they are not installed. */
 export const startLibrary = async (peer: LibraryPeer): Promise<Running | undefined> => {
   const tools = await installedTools(join(root, "test/bench/peer-tools"))
   return tools === undefined ? undefined : startProgram(`peer-tools/${peer.library}.mjs`, { ...peer, tools })
 }
 
-/** A process that makes requests. */
+/** Starts a process that sends requests. */
 export const startLoad = (): {
   readonly drive: (load: Load) => Promise<Loaded>
   readonly stop: () => Promise<void>
@@ -142,7 +142,7 @@ export const startLoad = (): {
 }
 
 export type Client = (method: string, path: string, body?: unknown) => Promise<Body>
-/** Asks the product's server; anything but success is raised. */
+/** Sends requests to the server; throws unless they succeed. */
 export const clientOf =
   ({ url }: { readonly url: string }, token: string = owner_token): Client =>
   async (method, path, body) => {
@@ -159,14 +159,14 @@ export const clientOf =
     return text === "" ? undefined : JSON.parse(text)
   }
 
-/** A price list with a number of products, imported by the command line. */
+/** Imports a price list with a number of products over HTTP. */
 export const importProducts = async (ask: Client, count: number): Promise<void> => {
   const rows = priceList(count)
   for (let at = 0; at < rows.length; at += 500)
     await ask("POST", "/api/v1/products/import", { rows: rows.slice(at, at + 500) })
 }
 
-/** A program run once a round, from nothing to its end; it fails unless it ends well and says `shows`. */
+/** A side that runs a program from start to end once a round; throws unless it succeeds and prints `shows`. */
 export const started = (name: string, args: ReadonlyArray<string>, home: string, shows?: string): Side => ({
   name,
   round: async () => {

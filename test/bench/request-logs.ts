@@ -1,4 +1,6 @@
-/** A million calls: lists by each filter and sort, and usage of thirty days, against statements by hand. */
+/**
+ * Lists of a million logged calls with each filter and sort, and usage of thirty days, against handwritten statements.
+ */
 import { inTurns, print, timed } from "./measure.ts"
 import type { Client } from "./processes.ts"
 import { onBoth, type Sql } from "./sql.ts"

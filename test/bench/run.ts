@@ -1,8 +1,8 @@
 /**
- * `npm run bench` measures the product against the least that could do the same, in one run, in turns, and prints the
- * ratios; `npm run bench -- http` runs one by name. Builds first, unless told `--no-build`. Ratios are kept in
- * bench-results.json and compared with those of the run before. Each bench has a process of its own, so that one that
- * fails takes nothing from the others; the exit code is then 1.
+ * `npm run bench` measures the product in turns with the least that does the same, and prints the ratios; `npm run
+ * bench -- http` runs one bench by name. It builds first, unless `--no-build` is given. Ratios are kept in
+ * bench-results.json and compared with those of the previous run. Each bench has its own process, so that a failure
+ * does not affect the others; the exit code is then 1.
  */
 import { execFileSync, fork } from "node:child_process"
 import { once } from "node:events"
@@ -53,9 +53,9 @@ if (unknown !== undefined) {
   process.exit(2)
 }
 
-/** A bench that takes longer hangs. */
+/** A bench that takes longer is assumed to hang. */
 const minutes_max = 20
-/** In the process of one bench: sends its ratios to the process that runs all, also those it had before it failed. */
+/** Runs one bench in its own process; sends its ratios, also those before a failure, to the process that runs all. */
 const measureAlone = async (name: string): Promise<never> => {
   setTimeout(() => {
     console.error(`${name} takes more than ${minutes_max} minutes`)
@@ -77,7 +77,7 @@ const measureAlone = async (name: string): Promise<never> => {
 
 type Kept = { [bench: string]: ReadonlyArray<Result> }
 const isSame = (one: Result, other: Result): boolean => one.title === other.title && one.peer === other.peer
-/** Ratios apart by more than either run's rounds were among themselves. */
+/** Ratios whose medians lie outside the range of the other run's rounds. */
 const changesOf = (fresh: ReadonlyArray<Result>, before: ReadonlyArray<Result>): ReadonlyArray<string> =>
   fresh.flatMap((now) => {
     const old = before.find((one) => isSame(one, now))
@@ -106,7 +106,7 @@ const measureAll = async (): Promise<never> => {
     times.push(`${name} ${Math.round((performance.now() - started) / 1000)}`)
     const before = kept[name] ?? []
     changes.push(...changesOf(fresh, before))
-    // What a bench that failed did not reach stays as it was.
+    // Ratios that a failed bench did not reach are kept from before.
     const missing = code === 0 ? [] : before.filter((one) => !fresh.some((now) => isSame(one, now)))
     kept[name] = [...fresh, ...missing]
     writeFileSync(file, `${JSON.stringify(kept, null, 2)}\n`)

@@ -1,25 +1,25 @@
-/** Statements by hand on the engine the product's server runs on: `$1`, `$2` … on both. */
+/** Handwritten statements on the server's engine, with parameters `$1`, `$2` … on both engines. */
 import { DatabaseSync, type SQLInputValue } from "node:sqlite"
 import pg from "pg"
 import { onPostgres, onSqlite, type PgEngine, served, type SqliteEngine } from "./stage.ts"
 import type { Client } from "./processes.ts"
 
 export interface Sql {
-  /** `Postgres (fsync on)`, `SQLite (synchronous=full)`. */
+  /** `Postgres (fsync on)` or `SQLite (synchronous=full)`. */
   readonly engine: string
   readonly driver: string
   readonly is_pg: boolean
   readonly all: (text: string, values?: ReadonlyArray<SQLInputValue>) => Promise<ReadonlyArray<any>>
   readonly transaction: (work: () => Promise<void>) => Promise<void>
   readonly columns: (table: string) => Promise<ReadonlyArray<string>>
-  /** An equal table with equal indexes and the same rows, called `bare_<table>`. */
+  /** Creates `bare_<table>`, a copy of the table with its indexes and rows. */
   readonly copyOf: (table: string) => Promise<void>
-  /** Moves the ids the product gives past those in use. */
+  /** Moves the server's next id beyond those in use. */
   readonly moveIds: (table: string) => Promise<void>
 }
 
 const overPg = async ({ url }: PgEngine): Promise<Sql & { readonly close: () => Promise<void> }> => {
-  // Times as the text they arrive in: the cheapest there is.
+  // Returns times as the received text, which is cheapest.
   const types: pg.CustomTypesConfig = {
     getTypeParser: (oid, format) => (oid === 1184 ? (text: string) => text : pg.types.getTypeParser(oid, format))
   }
@@ -103,10 +103,10 @@ export const overSqlite = ({ path }: SqliteEngine): Sql & { readonly close: () =
   }
 }
 
-/** Parts of statements that the engines say each in its own way. */
+/** Expressions that differ between the engines. */
 export const saidOn = ({ is_pg }: Sql) => ({
   text: (part: string): string => (is_pg ? `(${part})::text` : `cast(${part} as text)`),
-  /** A number of minutes after an instant. */
+  /** The instant a number of minutes after another one. */
   moment: (minutes: string, from = "2019-01-01T00:00:00Z"): string =>
     is_pg
       ? `timestamptz '${from}' + (${minutes}) * interval '1 minute'`
@@ -115,7 +115,7 @@ export const saidOn = ({ is_pg }: Sql) => ({
     is_pg ? `lpad((${part})::text, ${width}, '0')` : `printf('%0${width}d', ${part})`
 })
 
-/** The product's server on each engine in turn, with statements by hand beside it. */
+/** Runs the server on each engine in turn, with a connection for handwritten statements. */
 export const onBoth = async (use: (sql: Sql, ask: Client) => Promise<void>): Promise<void> => {
   const beside = async (sql: Sql & { readonly close: () => Promise<void> }, ask: Client): Promise<void> => {
     try {
@@ -128,7 +128,7 @@ export const onBoth = async (use: (sql: Sql, ask: Client) => Promise<void>): Pro
   await served(onPostgres, async (engine, _server, ask) => beside(await overPg(engine), ask))
 }
 
-/** `count` copies of a row; `set` says in SQL what differs, `i` being 1 to `count`. */
+/** Adds `count` copies of a row; `set` has SQL for the columns that differ, where `i` runs from 1 to `count`. */
 export const multiply = async (
   sql: Sql,
   table: string,

@@ -6,7 +6,7 @@ import { type Client, clientOf, type Running, startPeer, startServer, temporaryF
 
 export interface Engine {
   readonly name: string
-  /** As configured for the server. */
+  /** Environment variables of the server. */
   readonly environment: { readonly [name: string]: string }
   readonly stop: () => Promise<void>
 }
@@ -17,7 +17,7 @@ export interface SqliteEngine extends Engine {
   readonly path: string
 }
 
-/** A Postgres that keeps its word: fsync and synchronous commits on, else its defaults. */
+/** Options of a durable Postgres: fsync and synchronous commits on, otherwise defaults. */
 export const durable = { fsync: "on", full_page_writes: "on", synchronous_commit: "on", autovacuum: "on", jit: "on" }
 
 export const onPostgres = async (): Promise<PgEngine> => {
@@ -34,7 +34,7 @@ export const onSqlite = async (): Promise<SqliteEngine> => {
   }
 }
 
-/** Groups, custom fields and products with some of everything filled in; answers the products' ids. */
+/** Creates groups, custom fields and products with typical values; returns the products' ids. */
 export const furnish = async (ask: Client, count: number): Promise<ReadonlyArray<number>> => {
   for (const [name, field_type] of [
     ["Power (W)", 2],
@@ -70,7 +70,7 @@ const atOnce = async (width: number, count: number, task: (at: number) => Promis
   )
 }
 
-/** Tokens enough for `requests` a minute: one may make 10,000. */
+/** Creates enough tokens for `requests` a minute, 8,000 each; a token is limited to 10,000. */
 export const tokensFor = async (ask: Client, requests: number): Promise<ReadonlyArray<string>> => {
   const secrets: Array<string> = []
   for (let at = 0; at < Math.ceil(requests / 8_000); at++)
@@ -78,7 +78,7 @@ export const tokensFor = async (ask: Client, requests: number): Promise<Readonly
   return secrets
 }
 
-/** The bare peer, for as long as `use` takes. */
+/** Runs the bare peer while `use` runs. */
 export const besidePeer = async (peer: Peer, use: (running: Running) => Promise<void>): Promise<void> => {
   const running = await startPeer(peer)
   try {
@@ -88,7 +88,7 @@ export const besidePeer = async (peer: Peer, use: (running: Running) => Promise<
   }
 }
 
-/** A server on an engine, for as long as `use` takes. */
+/** Runs a server on an engine while `use` runs. */
 export const served = async <E extends Engine, A>(
   open: () => Promise<E>,
   use: (engine: E, server: Running, ask: Client) => Promise<A>

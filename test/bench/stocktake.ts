@@ -1,6 +1,6 @@
 /**
- * A stocktake of 50,000 units, one in ten counted, shown whole, and availability with 1,000 transfers under way; either
- * beside one statement by hand that finds the same figures.
+ * A stocktake of 50,000 units, one in ten counted, read in full, and availability with 1,000 open transfers, each
+ * against one handwritten statement that finds the same figures.
  */
 import { inTurns, print, timed } from "./measure.ts"
 import { multiply, onBoth, saidOn } from "./sql.ts"
@@ -75,7 +75,7 @@ export const transfers = (): Promise<void> =>
     const { transfer } = await made("transfers", { ...place, items: [{ product_id: product.id, quantity: 3 }] })
     const rowOf = async (table: string, column: string): Promise<number> =>
       (await sql.all(`select id from ${table} where ${column} = ${transfer.id}`))[0].id
-    // They leave and arrive on different days of the next weeks.
+    // Transfers leave and arrive on different days of the next weeks.
     const leaves = moment("(i % 20) * 1440", instant(2))
     const arrives = moment("(i % 20) * 1440", instant(3))
     const item = await rowOf("transfer_items", "transfer_id")

@@ -1,6 +1,6 @@
 /**
- * From a commit to its being seen on another device that runs `flightcase sync --watch`: from the request's first byte until
- * the row stands in the other replica's file. The least that could be: a durable write and a read over bare `node:http`.
+ * Time until a change is visible on another device that runs `flightcase sync --watch`: from the request's first byte
+ * until the row is in the other replica's file, against a durable write and a read over bare `node:http`.
  */
 import { once } from "node:events"
 import { join } from "node:path"
@@ -18,7 +18,7 @@ interface Watched {
   readonly profile: string
   readonly stop: () => Promise<void>
 }
-/** A device with the command line following the server in a process of its own. */
+/** A device on which the command line follows the server in its own process. */
 const watched = async (name: string, server: Running): Promise<Watched> => {
   const home = temporaryFolder()
   const profile = join(home, "profiles", "default")
@@ -29,7 +29,7 @@ const watched = async (name: string, server: Running): Promise<Watched> => {
   return { profile, stop }
 }
 
-/** Resolves when the product has this name in the replica's file, looked at every millisecond or so. */
+/** Resolves when the product has this name in the replica's file, checked about every millisecond. */
 const looking = (profile: string) => {
   const db = new DatabaseSync(join(profile, "replica.sqlite"), { readOnly: true })
   const select = db.prepare("select name from products where id = ?")
@@ -55,7 +55,7 @@ const timed = (name: string, one: (name: string) => Promise<void>): Side => ({
       const started = performance.now()
       await one(`Named ${++named}`)
       seconds += (performance.now() - started) / 1000
-      // As people do, one after another; what follows a commit does not fall on the next.
+      // Users act one after another, so that work after a commit does not delay the next.
       await new Promise((resume) => setTimeout(resume, 60 + Math.random() * 120))
     }
     return { seconds: seconds / commits, count: 1 }

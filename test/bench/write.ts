@@ -1,4 +1,7 @@
-/** One durable change over HTTP: the product's `PUT` of a name against one bare statement that updates a row and adds another. */
+/**
+ * One durable change over HTTP: the server's `PUT` of a name against one bare statement that updates a row and inserts
+ * another.
+ */
 import { DatabaseSync } from "node:sqlite"
 import { join } from "node:path"
 import pg from "pg"
