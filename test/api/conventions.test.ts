@@ -1,4 +1,4 @@
-/** Errors, members, feeds and money over HTTP, by the numbers of cases/conventions.md; other cases are beside their rules. */
+/** Errors, members, feeds and amounts over HTTP; other conventions are tested beside their rules. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { engines } from "../app.ts"
 import { type Got, type Sent, serve, type Serving } from "../server/serving.ts"

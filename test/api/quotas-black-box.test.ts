@@ -1,4 +1,4 @@
-/** Limits per minute and month over HTTP (rules/conventions 10 and 16, cases B). */
+/** Limits per minute and month over HTTP (rules/conventions 10 and 16). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { engines } from "../app.ts"
 import type { Got } from "../server/serving.ts"

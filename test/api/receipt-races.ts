@@ -58,7 +58,7 @@ const piecesComeOnce = async (quay: Quay, round: number): Promise<void> => {
   }
   expect((await quay.shown(id)).status).toBe("received")
 }
-/** Two orders for the same bought product: one stock level holds the pieces of both. */
+/** Four orders of the same bought product, each received twice at once: one stock level holds the pieces of all. */
 const ordersShareALevel = async (quay: Quay): Promise<void> => {
   const product_id = await quay.product()
   const orders = await Promise.all(

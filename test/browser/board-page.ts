@@ -1,6 +1,6 @@
 /**
  * Opens boards in a browser at the sizes of a phone, a desk and a wall, light and dark: checks them, changes the day
- * and waits for the change, stops the server and ends the boards. Leaves pictures; exits with 1 if a page is wrong:
+ * and waits for the change, cuts one off from its server and ends it. Leaves pictures; exits with 1 if a page is wrong:
  * node test/browser/board-page.ts [FOLDER]
  */
 import { busyDay, lookAtOnce, lookInEveryView, loseAndEnd, stocked } from "./boards.ts"

@@ -188,7 +188,7 @@ export const lookAtOnce = async (looking: Looking, url: string, name: string): P
   for (const view of views) await opened(looking, url, view, (page, say) => seen(page, looking, name, view, say))
 }
 
-/** Stops the server of an open board, then ends the board; checks its message each time. */
+/** Cuts an open board off from its server, reconnects it and ends the board; returns both messages. */
 export const loseAndEnd = async (
   { browser, folder, house }: Looking,
   board: { readonly id: number; readonly url: string }

@@ -58,7 +58,7 @@ export const lookedAtWith = (name: string): { readonly path: string; readonly fo
   mkdirSync(folder, { recursive: true })
   return { path, folder }
 }
-/** Exits with the faults of the pages. */
+/** Prints the faults of pages; the exit code is 1 if there are any. */
 export const endWith = (complaints: ReadonlyArray<string>): void => {
   for (const complaint of complaints) process.stderr.write(`${complaint}\n`)
   process.exitCode = complaints.length === 0 ? 0 : 1

@@ -53,7 +53,7 @@ describe.each(releases)("data left by release %s", (release) => {
   }
   const standing = async (profile: string) =>
     (await type(["sync", "status", "--offline", "--profile", profile])).sync_status
-  /** Starts the server at the address the devices' folders name. */
+  /** Starts the server on the release's data, and writes its address into the devices' profiles. */
   const startServerThere = async (): Promise<ServerProcess> => {
     const data = await folderOfItsOwn()
     unpackFolder(join(kept, "server"), data)
@@ -123,7 +123,7 @@ describe.each(releases)("data left by release %s", (release) => {
         conflicts: left
       })
     }
-    // Events of others after it.
+    // Each device pulls events that others sent after its sync.
     for (const [profile, { conflicts, refused }] of profiles)
       await type(["sync", "--profile", profile], exitWith(conflicts + refused))
     for (const [profile] of profiles) {

@@ -38,7 +38,7 @@ beforeAll(async () => {
   writeFileSync(join(place.folder, "members.csv"), "name,membership_type\nBob,organisation\n")
 }, 300_000)
 
-/** Rows of all tables that a command may write, except for times of last use. */
+/** All rows of these tables in a database file. */
 const rowsOf = (file: string, tables: ReadonlyArray<string>): unknown => {
   const database = new DatabaseSync(file, { readOnly: true })
   try {

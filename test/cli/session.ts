@@ -1,14 +1,14 @@
 /**
- * Sessions: what somebody types at the command line and what must come back, run with the real command line against a
- * real server, in a home of its own. Commands run in this process, or in one each where that is what is looked at.
+ * Session scripts: typed commands and their expected output, run with the real command line against a real server in
+ * their own home. Commands run in this process, or each in its own.
  *
- *   # first comment: the session's name        $ words…   a command; quotes as in a shell
+ *   # first comment: the session's title       $ words…   a command; quotes as in a shell
  *   < a line of its standard input             > name     a file; its lines follow, each after "| "
- *   ! part of a line on standard error         ? 5        its exit code (0 unless said)
- *   @ stop | start                             the server goes away, and comes back
+ *   ! part of a line on standard error         ? 5        its exit code (default 0)
+ *   @ stop | start                             stops or starts the server
  *
- * All other lines are standard output, whole: "…" stands for any lines, "*" inside a line for any text. Of JSON, only
- * the keys that are written down are looked at: "= path.to.key value".
+ * All other lines are the complete standard output: "…" stands for any lines, "*" inside a line for any text. In JSON,
+ * only the given keys are compared: "= path.to.key value".
  */
 import { spawn } from "node:child_process"
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"

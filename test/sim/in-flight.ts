@@ -11,7 +11,7 @@ export interface InFlightRequests {
   readonly isEmpty: () => boolean
   /** Resolves when all current requests have ended. */
   readonly settled: () => Promise<unknown>
-  /** Reports an unexpected failure to whoever waits for `settled`. */
+  /** Records an unexpected failure, which `assertSound` throws. */
   readonly failed: (error: unknown) => void
   readonly assertSound: () => void
 }

@@ -1,4 +1,4 @@
-/** Containers: packing and unpacking (cases/availability-containers H). */
+/** Containers: packing and unpacking. */
 import { expect } from "vitest"
 import { refusedOn, type Scenario, scenario, type Scene, v1 } from "../availability-scenarios.ts"
 

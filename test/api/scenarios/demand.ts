@@ -1,4 +1,4 @@
-/** Lines and their demands, checks for shortages (cases/availability-containers F and K). */
+/** Lines and their demands, checks for shortages. */
 import { expect } from "vitest"
 import { refusedOn, type Scenario, scenario, type Scene, v1 } from "../availability-scenarios.ts"
 

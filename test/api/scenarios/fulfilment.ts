@@ -1,4 +1,4 @@
-/** Dispatch and return, shortages, demands, versions, activity (cases/opportunities D, E and J to L). */
+/** Dispatch and return, shortages, demands, versions, activity. */
 import { expect } from "vitest"
 import { fourDays, opp, type Scenario, scenario, type Scene } from "../opportunity-scenarios.ts"
 import { refusedOn } from "../calling.ts"

@@ -1,4 +1,4 @@
-/** Header, numbers, moves, allowed actions, deleting, cloning, locks (cases/opportunities A to G). */
+/** Header, numbers, moves, allowed actions, deleting, cloning, locks. */
 import { expect } from "vitest"
 import { fourDays, fifty_each, opp, type Scenario, scenario } from "../opportunity-scenarios.ts"
 import { refusedOn } from "../calling.ts"

@@ -1,4 +1,4 @@
-/** Components of products, and availability of the whole (cases/availability-containers G). */
+/** Components of products, and availability of the whole. */
 import { expect } from "vitest"
 import { refusedOn, type Scenario, scenario, type Scene, v1 } from "../availability-scenarios.ts"
 

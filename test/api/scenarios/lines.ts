@@ -1,4 +1,4 @@
-/** Prices under locks, lines, totals, costs, participants (cases/opportunities G to I). */
+/** Prices under locks, lines, totals, costs, participants. */
 import { expect } from "vitest"
 import { fourDays, fifty_each, opp, type Scenario, scenario, type Scene } from "../opportunity-scenarios.ts"
 

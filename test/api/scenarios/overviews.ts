@@ -1,4 +1,4 @@
-/** Calendar, chart, shortages, free units (cases/availability-containers D and E). */
+/** Calendar, chart, shortages, free units. */
 import { expect } from "vitest"
 import { refusedOn, type Scenario, scenario, v1 } from "../availability-scenarios.ts"
 

@@ -1,4 +1,4 @@
-/** Products, accessories, stock, custom fields (cases/availability-containers I and J). */
+/** Products, accessories, stock, custom fields. */
 import { expect } from "vitest"
 import { refusedOn, type Scenario, scenario, type Scene, v1 } from "../availability-scenarios.ts"
 

@@ -1,4 +1,4 @@
-/** Availability of one moment, buffers and returns, ranges (cases/availability-containers A to C). */
+/** Availability of one moment, buffers and returns, ranges. */
 import { expect } from "vitest"
 import { refusedOn, type Scenario, scenario, type Scene, v1 } from "../availability-scenarios.ts"
 import { itIs } from "../playing.ts"

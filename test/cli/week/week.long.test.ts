@@ -1,7 +1,7 @@
 /**
- * A whole week at the command line: three people with the roles as shipped, two stores, thirty jobs, without a network
- * half of the time; damage, losses, late returns, extensions, sub-hire, conflicts and undo. Each evening all that is
- * shown anywhere is held against a ledger of its own. WEEK_TOLD=1 prints what is typed and answered.
+ * A week at the command line: three users with default roles, two stores, thirty jobs, half of the time offline;
+ * damage, losses, late returns, extensions, sub-hire, conflicts and undo. Each evening all output is compared with an
+ * independent ledger. WEEK_TOLD=1 prints commands and output.
  */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { engines } from "../../app.ts"

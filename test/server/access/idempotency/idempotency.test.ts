@@ -177,7 +177,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
   it("run again one minute after their server died, and answer 425 until then", async () => {
     const key = fresh()
     server.setClock(noon)
-    // As a killed server leaves it: the key is reserved, nothing is done.
+    // Puts the key into the state in which a server killed during the request leaves it.
     await post(key, { subject: "Orphan" })
     await server.run(
       Effect.flatMap(Store, (store) =>

@@ -1,4 +1,4 @@
-/** The logo: its file is checked before any write, sent once, and stored in the settings. */
+/** `setup` with files and flags: logo, stores, taxes, numbers, countries and invitations; and `serve recover-owner`. */
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { expect, it } from "vitest"
