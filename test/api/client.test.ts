@@ -128,7 +128,7 @@ describe("a list of the client", () => {
     json({ members: [{ id: 1 }, { id: 2 }], meta: { total: 3, page: 1, per_page: 2 } }),
     json({ members: [{ id: 3 }], meta: { total: 3, page: 2, per_page: 2 } })
   ]
-  it("requests one page when awaited, and nothing before that", async () => {
+  it("requests nothing until it is awaited, and then one page", async () => {
     const { asked, client, paths } = answeredBy(pages[0]!.clone())
     const list = client.members.list()
     expect(asked).toEqual([])

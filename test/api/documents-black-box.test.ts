@@ -139,7 +139,7 @@ describe.each(engines)("documents over HTTP on %s", (engine) => {
       const order = await yard.order({ store_id: depot })
       expect((await press.drawn("purchase_order", { documentable_id: order.id })).store_id).toBe(depot)
     })
-    it("has the next number whatever its type, and a refused one uses none", async () => {
+    it("is numbered in sequence whatever its type, and a refused request uses no number", async () => {
       const first = Number((await press.drawn("quotation")).document_number)
       expect((await press.generate("poem")).status).toBe(422)
       expect(Number((await press.drawn("credit_note")).document_number)).toBe(first + 1)

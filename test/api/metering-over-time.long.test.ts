@@ -14,10 +14,7 @@ describe.concurrent.each(share(engines))("a server whose clock moves on by days,
     return house
   }
 
-  it("notifies users who may see invoices, and no others, once of each overdue invoice", async ({
-    expect,
-    onTestFinished
-  }) => {
+  it("notifies only users who may see invoices, once per overdue invoice", async ({ expect, onTestFinished }) => {
     const house = await openHere(onTestFinished)
     const [ann, blind] = [await house.person(["invoices.view"]), await house.person(["products.view"])]
     const { number } = await house.issued({ due_at: "2026-06-20" })

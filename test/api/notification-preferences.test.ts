@@ -262,7 +262,7 @@ describe.each(engines)("notification preferences over HTTP on %s", (engine) => {
     expect(of(merged, "payment.recorded")).toMatchObject({ is_muted: true, source: "preference" })
     await did(404, "GET", prefsOf(goes))
   })
-  it("are erased with their person, but not those of a member restored from a merge with them", async () => {
+  it("are erased with their person, unlike those of a member restored from a merge", async () => {
     const [gone, restored] = [await member("Bo"), await member("Bo again")]
     const holders = async () => {
       const members = { member_id: [gone, restored] }

@@ -54,7 +54,7 @@ describe.each(engines)("the inbox over HTTP on %s", (engine) => {
     const shown = await house.inbox(ann)
     expect([includes(shown, "New name of it"), includes(shown, "Old name of it")]).toEqual([true, false])
   })
-  it("can be marked as read, which marks nothing in the inboxes of others", async () => {
+  it("can be marked as read without effect on the inboxes of others", async () => {
     const [ann, bob] = [await seer(), await seer()]
     for (let at = 1; at <= 3; at++) await told(bob, "opportunity.created", await happens(ann))
     for (const _time of [1, 2]) expect((await house.by(ann.token, "POST", "/notifications/read_all")).status).toBe(200)

@@ -315,7 +315,7 @@ describe.each(engines)("prices on %s", (engine) => {
       expect(taxes(await bought({}, [exempt, "0.03"], [1, "0.03"]))).toEqual(["0.06", "0.02", "0.08"])
       expect(taxes(await bought({}, [1, "0.03"], [1, "0.03"]))).toEqual(["0.06", "0.01", "0.07"])
     })
-    it("gives a warning with the fix if it is missing for lack of a class", async () => {
+    it("is reported as missing for lack of a class, with the fix", async () => {
       const warnings = async (id: number) => (await w.get(`/opportunities/${id}`)).body.meta.warnings
       const { id, items } = await bought({ member_id: null }, [1, "10.00"])
       expect(await warnings(id)).toEqual([

@@ -31,7 +31,7 @@ describe.each(engines)("purchase orders over HTTP on %s", (engine) => {
     })
 
     const row = (unit_cost: unknown, more: object = {}): object => ({ name: "A row", unit_cost, ...more })
-    it.each(["no class", "no class but that for sales to it"])("is not taxed for a supplier with %s", async (kind) => {
+    it.each(["no class", "a sales tax class only"])("is not taxed for a supplier with %s", async (kind) => {
       const supplier_id = await yard.organisation_of(
         kind === "no class" ? {} : { sale_tax_class_id: yard.organisation }
       )

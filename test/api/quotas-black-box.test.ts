@@ -125,7 +125,7 @@ describe.each(engines)("a quota per month on %s (rules/conventions 10 and 16)", 
     await set({ monthly_units: 0 })
     expect((await house.ask("GET", "/products")).status).toBe(200)
   })
-  it("counts earlier requests of the month when it is set in the middle of it", async () => {
+  it("counts the month's earlier requests when it is set later", async () => {
     const till = await house.token()
     await times(4, () => ask(till))
     // Calls are counted shortly after the response.

@@ -241,7 +241,7 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
     })
   })
 
-  it("counts only the calls of the channel that is named", async () => {
+  it("counts only the calls of the named channel", async () => {
     const till = await house.token()
     await calls(till, 2)
     expect(total(await house.usage({ token_id: till.id, channel: "api" }))).toEqual([2, 2])

@@ -25,7 +25,7 @@ describe("history from before a replica was filled", () => {
     replica.exec("delete from journal")
     replica.close()
   })
-  it("is fetched from the server when it is reachable", async () => {
+  it("is fetched from the server if the server is reachable", async () => {
     const { code, out, err } = await run(place, ["actions", "list", "--json"])
     expect([code, err]).toEqual([0, ""])
     expect(bodyRead(JSON.parse(out)).actions.some((one) => one.action === "product_group.created")).toBe(true)
@@ -36,7 +36,7 @@ describe("history from before a replica was filled", () => {
       "The server's answer: what was recorded here and not sent yet is not in it.\n"
     ])
   })
-  it("is reported to be on the server if that is unreachable or --offline is given", async () => {
+  it("is reported to be on the server if the server is unreachable or --offline is given", async () => {
     const offline = await run(place, ["actions", "list", "--offline"])
     expect([offline.code, offline.out]).toEqual([7, ""])
     expect(offline.err).toContain("is on the server")

@@ -80,7 +80,7 @@ describe("an end given as a date or weekday", () => {
     ["next mon", "2026-12-04T00:00:00+00:00", "2026-12-07T23:59:59+00:00"],
     ["tomorrow", "2026-12-04T00:00:00+00:00", "2026-11-26T23:59:59+00:00"],
     ["fri", "2026-11-20T00:00:00+00:00", "2026-11-27T23:59:59+00:00"]
-  ])("%s of a hire starting %s is read as %s: a weekday counts from the start", (text, begins, expected) =>
+  ])("%s of a hire starting %s is read as %s: a weekday counts from a future start", (text, begins, expected) =>
     expect(parseMomentIn(text, london, "--to", countedFrom(text, begins, wednesday))).toBe(expected)
   )
 

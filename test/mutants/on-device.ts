@@ -89,7 +89,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     within: "recordInside",
     find: "const { n } = yield* Effect.sync",
     replace: "const { n } = { n: outbox.lastN() + 1 }; ((late: () => unknown) => setTimeout(late, 500))",
-    killed_by: [{ file: broken_test, test: "has a command in its outbox once it has answered it" }]
+    killed_by: [{ file: broken_test, test: "has each answered command in its outbox" }]
   },
   {
     name: "a command and its ids are stored in separate transactions",
@@ -167,7 +167,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/sync/fill-restored.test.ts",
-        test: "receives the commands lost by the restore again from a device filled %s, each once",
+        test: "receives each command lost by the restore again, once, from a device filled %s",
         engine: "sqlite"
       }
     ]

@@ -365,7 +365,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     find: "const events = turned < 0 ? found : found.slice(0, turned + 1)",
     replace: "const events = turned < 0 || turned > -1 ? found : []",
     killed_by: [
-      { file: channels_test, test: "receive no event for which their user lost the permission while they waited" }
+      { file: channels_test, test: "receive no event that their user lost the permission to see while they waited" }
     ]
   },
   {

@@ -13,7 +13,7 @@ describe.each(engines)("a server on %s, restored from a backup", (engine) => {
   }
 
   it.each(fills)(
-    "receives the commands lost by the restore again from a device filled %s, each once",
+    "receives each command lost by the restore again, once, from a device filled %s",
     async (_, snapshot_beyond) => {
       const product = `/products/${await server.product()}`
       const device = await server.filled({ snapshot_beyond })

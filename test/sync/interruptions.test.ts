@@ -31,7 +31,7 @@ describe("a device that records and syncs", () => {
       })
   })
 
-  it("has a command in its outbox once it has answered it", async () => {
+  it("has each answered command in its outbox", async () => {
     const id = await product()
     const device = await filled(events_only)
     const answered = await device.put(`/products/${id}`, { name: "Mine" })
@@ -40,7 +40,7 @@ describe("a device that records and syncs", () => {
     ])
   })
 
-  it("keeps a command pending until its events are pulled, and shows its effect all the time", async () => {
+  it("keeps a command pending until its events are pulled, and always shows its effect", async () => {
     const [mine, theirs] = [await product(), await product()]
     const device = await filled(events_only)
     await device.put(`/products/${mine}`, { name: "Mine" })

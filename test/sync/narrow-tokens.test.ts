@@ -6,7 +6,7 @@ import { engines } from "../app.ts"
 import { fills, type InspectedDevice } from "./inspected-device.ts"
 import { serverOfSuite } from "./opening.ts"
 
-describe.each(engines)("a device of a token, server on %s", (engine) => {
+describe.each(engines)("a device enrolled with a token, server on %s", (engine) => {
   const server = serverOfSuite(engine)
   const { create } = server
   let member_id: number, other_address: number

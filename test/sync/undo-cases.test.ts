@@ -69,7 +69,7 @@ describe("undoing a command recorded before others' changes were known", () => {
     await undone(device, "1")
     expect(await show(`${path}?include=items`)).toMatchObject({ ends_at: seventh, items: [{ ends_at: seventh }] })
   })
-  it("puts the part of a line that was returned early on hire again, with its former end and price", async () => {
+  it("puts goods returned early on hire again, with their former end and price", async () => {
     const product_id = Number((await lamp()).split("/").at(-1))
     await server.hold(product_id, 10)
     const { id, line } = await server.order(product_id, 10, { subject: "Gig", ...dates })
@@ -173,7 +173,7 @@ describe("planning an undo", () => {
       { n: 1, way: "refused", later: { n: 2 }, instead: "undo that first: flightcase undo 2" }
     ])
   })
-  it("starts with the last command, and goes on to earlier ones once that is undone", async () => {
+  it("takes the last command first, then earlier ones", async () => {
     const product = await lamp()
     const { assets, units } = await ordered(1, 1)
     const device = await filled()
@@ -389,7 +389,7 @@ describe("an undo that the server refused", () => {
       expect(await lines()).toBe(0)
     }
   )
-  it("does not let the command be redone again while a redo of it is a conflict", async () => {
+  it("refuses another redo of the command while one is a conflict", async () => {
     await must("POST", `${order}/reinstate`)
     await device.sync()
     await resolve({ retry: true })

@@ -155,7 +155,7 @@ describe("columns of imported files", () => {
     expect(mapped([], ["stock.Main"], { "stock.Main": "A-1; A-2" })).toEqual({ "stock.Main": ["A-1", "A-2"] })
     expect(mapped([], ["stock.Main"], { "stock.Main": "1,200" })).toEqual({ "stock.Main": "1,200" })
   })
-  it("are separated by the separator that is most frequent in the heading, outside quotes", () => {
+  it("are split at the separator most frequent in the heading, outside quotes", () => {
     expect(separatorIn('a;b;"c,d,e,f"\n1;2;3')).toBe(";")
     expect(separatorIn("a\tb\nx,y,z")).toBe("\t")
     expect(separatorIn("only")).toBe(",")

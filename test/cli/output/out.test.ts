@@ -302,7 +302,7 @@ describe("the sources of the command line", () => {
     expect(others.length).toBeGreaterThan(80)
     expect(writing).toEqual([])
   })
-  it("and of core, server and sync do not use readline or readLines, which split at other characters, too", () => {
+  it("use neither readline nor readLines, nor do core, server and sync, as both split at other characters, too", () => {
     const reading = ["cli", "core", "server", "sync"]
       .flatMap(sources)
       .filter((file) => /readline|\.readLines\(/.test(code(file)))

@@ -80,7 +80,7 @@ describe("the command line for a store in New York", () => {
     const { code, err } = await seen("users reset-password ann@house.example")
     expect([code, err]).toEqual([0, expect.stringMatching(/it holds until \d{4}-\d\d-\d\d \d\d:\d\d\.\n/)])
   })
-  it("shows times in a refused scan on its clock, and exactly in JSON and in a pipe", async () => {
+  it("shows times in a refused scan on the store's clock, and exactly in JSON and in a pipe", async () => {
     for (const at of ["", " --remote"]) {
       const line = `opportunities scan 1 --direction out --code L-1${at}`
       const shown = await seen(line)
@@ -90,7 +90,7 @@ describe("the command line for a store in New York", () => {
       expect((await type(`${line} --json`)).err).toContain("since 2026-01-02T13:07:00.000Z")
     }
   })
-  it("uses its clock in the command suggested for lines whose dates did not change", async () => {
+  it("uses the store's clock in the command suggested for lines whose dates did not change", async () => {
     const changed = await seen("orders update 2 --ends-at 2027-07-05T17:07")
     expect(changed.err).toContain("1 line keeps its dates: Lamp (until 2027-07-04 17:07).")
     expect(changed.err).toContain("To move it along: flightcase orders extend '#2' --to 2027-07-05T17:07 --lines 2.")
@@ -112,7 +112,7 @@ describe("the command line for a store in New York", () => {
         "shortages without --days lists it."
     )
   })
-  it("reads times in filters on its clock, unless they name another zone", async () => {
+  it("reads times in filters on the store's clock, unless they name another zone, and refuses unreadable ones", async () => {
     const found = async (filter: string) => (await json(["opportunities", "list", "-q", filter])).meta.total
     for (const [time, before] of [
       ["2027-07-01 09:07", 0],
@@ -130,7 +130,7 @@ describe("the command line for a store in New York", () => {
     expect([days.code, days.err]).toEqual([2, expect.stringContaining('"2027-13-45" is no date')])
     expect((await json("products rates list 1 -q valid_from_gteq=2027-07-01")).meta.total).toBe(0)
   })
-  it("takes an end date as the end of that day on its clock, and prints that", async () => {
+  it("takes an end date as the end of that day on the store's clock, and prints how it was read", async () => {
     const made = await type("quote new --subject Day --from 2027-08-01 --to 2027-08-03 --json")
     expect(made.err).toContain("--to: until Tue 3 Aug 2027, end of day, America/New_York")
     expect(JSON.parse(made.out).opportunity).toMatchObject({

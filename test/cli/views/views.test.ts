@@ -199,7 +199,7 @@ describe("the chart of a product's bookings as an HTML page", () => {
     expect(spans(page, "back")[0]).toEqual(near([65 * hour, 71 * hour]))
     expect(textOf(all(page, "title")[0]!)).toContain("Hire: Sun 28 Mar 2027, 09:00 to Mon 29 Mar 2027, 18:00")
   })
-  it("names the order by subject, number and customer, and marks what is overdue from its due date on", () => {
+  it("names the order by subject, number and customer, and marks an overdue hire from its due date on", () => {
     const due_at = "2027-03-27T06:00:00.000Z"
     const behind = new Map<number, DemandOfBar>([
       [1, { is_overdue: true, deal: { subject: "Gala", number: "0000000007", customer: "Northern Lights", due_at } }]

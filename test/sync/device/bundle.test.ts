@@ -63,7 +63,7 @@ describe.each(engines)("a sync bundle file, server on %s", (engine) => {
     for (let at = 0; at < 60; at++) await group(device, `More ${at}`)
     expect(await device.sync()).toMatchObject({ accepted: 60, rejected: 0 })
   })
-  it("is refused from a token that may not sync, and if the user of its device was deactivated since", async () => {
+  it("is refused if sent with a token that may not sync, or if its device's user was deactivated", async () => {
     const { secret, user_id } = await server.person({ roles: ["Admin"] })
     const device = await server.enrol("hers", secret)
     await group(device)
@@ -143,7 +143,7 @@ describe.each(engines)("a sync bundle file, server on %s", (engine) => {
     expect(await device.bundleIn(text)).toMatchObject({ complete: true })
     await server.sameOn(device)
   })
-  it("is refused by a restored replica that lacks earlier events, and accepted once that has synced", async () => {
+  it("is refused by a restored replica that lacks earlier events, and accepted after the replica has synced", async () => {
     const device = await server.enrol()
     cpSync(device.folder, join(server.folder, "backup"), { recursive: true })
     await server.product()

@@ -60,7 +60,7 @@ describe("a device's replica", () => {
       `insert into replica_meta (key, value) values ('filling', '{"generation":1}')`
     ],
     ["the key of a changed row: Expected", "update undo set row_key = 'null'"]
-  ])("is reported as damaged if a document is invalid, with the place: %s", async (words, statement) => {
+  ])("is reported as damaged, naming the place, if a stored document is invalid: %s", async (words, statement) => {
     const name = spoilt(statement)
     const failed = await told(async () => (await server.reopen(name)).sync())
     expect(failed).toEqual({

@@ -134,7 +134,7 @@ describe("devices of users with few permissions", () => {
     expect(readUnsent(device.folder)).toMatchObject({ commands })
   })
 
-  it("receive no event for which their user lost the permission while they waited", async () => {
+  it("receive no event that their user lost the permission to see while they waited", async () => {
     const ann = await person({ permissions: ["products.view", "products.access", "costs.view"] })
     const viewer = await server.run(
       Effect.gen(function* () {

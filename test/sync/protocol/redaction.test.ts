@@ -148,7 +148,7 @@ describe.each(engines)("a device of a user with few permissions, server on %s", 
     few = (await person({ permissions: basics })).secret
   })
 
-  it("must be updated from schema version 1, unlike an owner's device", async () => {
+  it("is refused with schema version 1, unlike an owner's device", async () => {
     const [fews, owners] = [await server.inspected({}, few), await server.inspected()]
     const hello = ({ id }: InspectedDevice, schema_version: number, by?: string) =>
       server.post(`/sync/replicas/${id}/hello`, { schema_version, last_n: 0, pending: [] }, by)

@@ -63,7 +63,7 @@ describe.each(engines)("devices on %s", (engine) => {
     const kept = { n: 1, name: "product_groups.create", state: "pending", payload: { body: { name: "Lighting" } } }
     expect(readUnsent(device.folder)).toMatchObject({ unreadable: 0, commands: [kept] })
   })
-  it("are listed to their own user and to users who may manage users", async () => {
+  it("are visible to their own user and to users who may manage users, and answer 404 to others", async () => {
     const { secret: hers } = await server.person({ name: "Ann" })
     const [device, other] = [await server.enrol("van"), await server.enrol("hers", hers)]
     await group(device, "Lighting")

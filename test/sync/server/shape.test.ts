@@ -354,7 +354,7 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
     ["table=journal&offset=-1&replica_id=mine", "replica_id"],
     ["table=journal&offset=-1&replica_id=1.5", "replica_id"],
     ["table=journal&offset=-1&replica_id=-1", "replica_id"]
-  ])("refuses ?%s at %s", async (query, field) => {
+  ])("refuses ?%s with an error for %s", async (query, field) => {
     const { status, body } = await call("GET", `${shape}?${query}`)
     expect([status, Object.keys(body.errors ?? {})]).toEqual([422, [field]])
   })

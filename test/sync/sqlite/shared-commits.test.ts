@@ -55,7 +55,7 @@ describe("transactions that share a commit", () => {
     const ended = [1, 2, 3].map((id) => run(noted(id)).then(() => committed().length))
     expect(await Promise.all(ended)).toEqual([3, 3, 3])
   })
-  it("are rolled back singly when refused", async () => {
+  it("are rolled back individually when refused", async () => {
     const all = [noted(1), noted(2, Effect.fail(new Refused())), noted(3), noted(4, Effect.die("broken")), noted(5)]
     const exits = await Promise.all(all.map((one) => run(one)))
     expect(exits.map(Exit.isSuccess)).toEqual([true, false, true, false, true])
@@ -119,7 +119,7 @@ describe("transactions that share a commit", () => {
     await run(noted(3))
     expect(committed()).toEqual([3])
   })
-  it("make later transactions wait until the commit that one of them closed is done", async () => {
+  it("make later transactions wait for a shared commit that one of them has closed", async () => {
     const first = run(noted(1, Effect.andThen(Effect.sleep(5), endSharedCommit)))
     const second = run(noted(2))
     const seen = Effect.sync(() => expect(committed()).toEqual([1]))
