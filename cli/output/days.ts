@@ -1,7 +1,6 @@
 /** Formats days and times, and lists days. */
 import { dateAfter } from "../../core/values/period.ts"
-import { dayText } from "../../core/values/text.ts"
-import { offsetAt } from "../../core/values/time.ts"
+import { dayText, offsetAt } from "../../core/values/time.ts"
 import { datedText } from "../base/parse-time.ts"
 
 /** Days from first to last, both included, at most `max`. */
