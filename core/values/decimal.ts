@@ -101,15 +101,20 @@ export const toScaled = (value: Numeric, scale: number): bigint =>
   BigInt(exact(value).toFixed(scale, Decimal.ROUND_HALF_UP).replace(".", ""))
 
 /** The decimal string of an integer scaled by `10^scale`: 25n at scale 1 is "2.5". Exact at any size. */
-export const fromScaled = (scaled: bigint, scale: number): string => {
-  const digits = (scaled < 0n ? -scaled : scaled).toString().padStart(scale + 1, "0")
-  const sign = scaled < 0n ? "-" : ""
+export const fromScaled = (scaled: bigint | number, scale: number): string => {
+  const digits = (scaled < 0 ? -scaled : scaled).toString().padStart(scale + 1, "0")
+  const sign = scaled < 0 ? "-" : ""
   if (scale === 0) return sign + digits
   return `${sign}${digits.slice(0, -scale)}.${digits.slice(-scale)}`
 }
 
 /** A number as a decimal string with exactly `scale` decimals, rounded half away from zero; never "-0". */
-export const formatDecimal = (value: Numeric, scale: number): string => fromScaled(toScaled(value, scale), scale)
+export const formatDecimal = (value: Numeric, scale: number): string => {
+  const plain = plainDecimal(value)
+  const scaled =
+    plain === undefined ? undefined : multiplyDivide(plain.parts, powers[scale] ?? Number.NaN, plain.per_one)
+  return fromScaled(scaled ?? toScaled(value, scale), scale)
+}
 
 /** Negative, zero or positive as `a` is less than, equal to or greater than `b`. */
 export const compareDecimals = (a: Numeric, b: Numeric): number => {

@@ -12,7 +12,7 @@ import type { Include, Resource, ViewContext } from "./resource-types.ts"
 import { baseCurrency } from "../events/settings.ts"
 import { Store, type StoreRead } from "../store/store.ts"
 import type { AnyRow, RowOf, Table, Where } from "../tables/table.ts"
-import { hasOnePermission } from "../fields/rejection.ts"
+import { hasOnePermission, type Viewer } from "../fields/rejection.ts"
 
 /** Context for rendering an answer: from an endpoint's input, or built where rows are rendered without one. */
 export const viewContext = (from: Omit<ViewContext, "base_currency">): ViewContext => ({
@@ -45,25 +45,58 @@ const atLeastScale = (value: string, scale: number): string => {
   return kept === "" ? whole : `${whole}.${kept}`
 }
 
+type ViewRow = (row: AnyRow, base_currency: string) => { [key: string]: Json }
 const columnsShown = new WeakMap<Table, ReadonlyArray<readonly [name: string, field: Field]>>()
-const columnsShownOf = (table: Table): ReadonlyArray<readonly [name: string, field: Field]> => {
+/** The columns of a table that the viewer may see. */
+const columnsShownOf = (table: Table, viewer: Viewer): ReadonlyArray<readonly [name: string, field: Field]> => {
   let columns = columnsShown.get(table)
   if (columns === undefined)
     columnsShown.set(
       table,
       (columns = Object.entries(table.columns).filter(([name, field]) => !field.hidden && name !== "deleted_at"))
     )
-  return columns
+  return columns.filter(([, { visible_to }]) => visible_to === undefined || hasOnePermission(viewer, visible_to))
 }
 /** All columns of a row that the viewer may see, formatted. */
-export const baseView = (table: Table, row: AnyRow, context: ViewContext): { [key: string]: Json } => {
+export const baseView = (table: Table, row: AnyRow, { base_currency, viewer }: ViewContext): ReturnType<ViewRow> => {
   const out: { [key: string]: Json } = {}
-  for (const [name, field] of columnsShownOf(table)) {
-    if (field.visible_to === undefined || hasOnePermission(context.viewer, field.visible_to))
-      out[name] = fieldOut(field, row[name], row, context.base_currency)
-  }
+  for (const [name, field] of columnsShownOf(table, viewer)) out[name] = fieldOut(field, row[name], row, base_currency)
   return out
 }
+
+const compiled_from = 32
+const compiled = new WeakMap<Table, Map<string, ViewRow>>()
+/** {@link baseView} of many rows: a compiled object literal, a tenth of the time of setting key by key. */
+const baseViews = (table: Table, rows: ReadonlyArray<AnyRow>, context: ViewContext): ReadonlyArray<JsonObject> => {
+  if (rows.length < compiled_from) return rows.map((row) => baseView(table, row, context))
+  const columns = columnsShownOf(table, context.viewer)
+  const known = compiled.get(table) ?? new Map<string, ViewRow>()
+  compiled.set(table, known)
+  const key = columns.map(([name]) => name).join()
+  const view = known.get(key) ?? compiledView(columns)
+  known.set(key, view)
+  return rows.map((row) => view(row, context.base_currency))
+}
+const compiledView = (columns: ReadonlyArray<readonly [name: string, field: Field]>): ViewRow => {
+  const values = columns.map(([name, { type }], at) => {
+    const column = `row[${JSON.stringify(name)}]`
+    const is_plain = type.kind !== "money" && (type.kind !== "decimal" || type.shown_scale === undefined)
+    const value = is_plain ? `${column} ?? null` : `out(fields[${at}], ${column}, row, base_currency)`
+    return `${JSON.stringify(name)}: ${value}`
+  })
+  const make: unknown = Reflect.construct(Function, [
+    "fields",
+    "out",
+    `return (row, base_currency) => ({ ${values.join(", ")} })`
+  ])
+  if (!makesView(make)) throw new Error("a view was compiled to something else")
+  return make(
+    columns.map(([, field]) => field),
+    fieldOut
+  )
+}
+const makesView = (made: unknown): made is (fields: ReadonlyArray<Field>, out: typeof fieldOut) => ViewRow =>
+  typeof made === "function"
 
 /**
  * Stored documents as `custom_fields` in responses: every active definition by name, null if unset, list values by
@@ -131,9 +164,10 @@ export const render = Effect.fnUntraced(function* <T extends Table>(
     ),
     ({ of }) => of(cells, context)
   )
+  const bases = baseViews(resource.table, cells, context)
   return rows.map((row, at) => {
     const cell: AnyRow = row
-    const base = baseView(resource.table, cell, context)
+    const base: { [key: string]: Json } = itemAt(bases, at)
     if (resource.custom_module !== undefined) base["custom_fields"] = custom_fields[at] ?? {}
     for (const { name, of } of embedded) base[name] = of(cell)
     for (const keysOf of added) Object.assign(base, keysOf(cell))

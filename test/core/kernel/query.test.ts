@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Query } from "../../../core/kernel/lists/query.ts"
-import { both_engines, viewerWith } from "../../app.ts"
-import { openShop, type Shop } from "./lamp-shop.ts"
+import { both_engines, owner, viewerWith } from "../../app.ts"
+import { Effect } from "effect"
+import { render, viewContext } from "../../../core/kernel/lists/render.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import type { Viewer } from "../../../core/kernel/fields/rejection.ts"
+import { lampResource, lamps, openShop, type Shop, shop_opened, shopCatalogue } from "./lamp-shop.ts"
 import { everyone, moreCustomFields, record, shelf } from "./lamp-stock.ts"
 
 const without = (...ids: ReadonlyArray<number>): ReadonlyArray<number> => everyone.filter((id) => !ids.includes(id))
@@ -442,6 +446,26 @@ describe.each(both_engines)("lists on %s", (engine) => {
       { power: "100.0000", dimmable: null, colour: null, modes: [], serviced_at: null }
     ])
     expect(lamps[0].custom_fields).not.toHaveProperty("old")
+  })
+  it("render many rows as they render each", async () => {
+    const rendered = async (viewer: Viewer) => {
+      const context = viewContext({ viewer, settings: {}, now: shop_opened, composed: shopCatalogue.composed })
+      const [rows, many, each] = await shop.run(
+        Effect.gen(function* () {
+          const found = yield* Store.find(lamps, {}, { order: ["id"] })
+          const rows = [...found, ...found, ...found, ...found]
+          const many = yield* render(lampResource, rows, [], context)
+          const each = yield* Effect.forEach(rows, (row) => render(lampResource, [row], [], context))
+          return [rows, many, each.flat()]
+        })
+      )
+      expect(rows.length).toBeGreaterThanOrEqual(32)
+      expect(JSON.stringify(many)).toBe(JSON.stringify(each))
+      return many
+    }
+    expect((await rendered(owner))[0]).toHaveProperty("cost")
+    expect((await rendered(viewerWith(["lamps.view"], ["lamps:read"])))[0]).not.toHaveProperty("cost")
+    expect((await rendered(owner))[0]).toHaveProperty("cost")
   })
   it("omit costs for users without costs.view", async () => {
     const seller = viewerWith(["lamps.view"], ["lamps:read"])

@@ -3,6 +3,7 @@ import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import {
   compareDecimals,
+  exact,
   formatDecimal,
   fromScaled,
   isPlainDecimalText,
@@ -43,6 +44,17 @@ describe("decimals", () => {
           expect(toScaled(fromScaled(scaled, scale), scale)).toBe(scaled)
         }
       )
+    )
+  })
+
+  it("are written the same way whether or not they fit plain integers", () => {
+    const parts = fc.tuple(fc.bigInt({ min: -(10n ** 17n), max: 10n ** 17n }), fc.integer({ min: 0, max: 8 }))
+    fc.assert(
+      fc.property(parts, fc.integer({ min: 0, max: 10 }), ([scaled, of], scale) => {
+        const text = fromScaled(scaled, of)
+        expect(formatDecimal(text, scale)).toBe(fromScaled(toScaled(exact(text), scale), scale))
+        if (Number.isSafeInteger(Number(scaled))) expect(fromScaled(Number(scaled), of)).toBe(text)
+      })
     )
   })
 

@@ -57,6 +57,28 @@ export const sqlClientContract = <E>(name: string, database: Layer.Layer<SqlClie
         sql: SqlClient.SqlClient
       ) => Generator<Effect.Effect<unknown, unknown, SqlClient.SqlClient | Scope>, void, never>
     ) => it.effect(title, () => Effect.flatMap(SqlClient.SqlClient, (sql) => Effect.gen(() => body(sql))))
+    spec("returns many rows as it returns few", function* (sql) {
+      yield* sql`create table row_kept (id integer primary key, "is so" boolean, doc jsonb, big bigint, "__proto__" text)`
+      for (let id = 1; id <= 80; id++)
+        yield* sql`insert into row_kept ${sql.insert({
+          id,
+          "is so": id % 3 === 0 ? null : id % 2 === 0,
+          doc: id % 5 === 0 ? null : JSON.stringify({ id, list: [null, "é"] }),
+          big: id % 7 === 0 ? null : id * 1_000_000_000_000
+        })}`
+      for (const columns of ["*", 'id, "is so", doc, big', "id, id as id, doc", "max(id) as id"]) {
+        const read = (where: string) =>
+          sql.unsafe(`select ${columns} from row_kept where ${where} group by row_kept.id order by 1`)
+        const all = yield* read("true")
+        assert.strictEqual(all.length, 80)
+        for (const [at, row] of all.entries()) {
+          const [alone] = yield* read(`row_kept.id = ${at + 1}`)
+          assert.deepStrictEqual({ ...row }, { ...alone })
+          assert.deepStrictEqual(Object.keys(row), Object.keys(alone ?? {}))
+        }
+      }
+      yield* sql`drop table row_kept`
+    })
     spec("runs a store's statements in the fiber's own transaction, and in none of another fiber's", function* (sql) {
       yield* sql`create table guest (id integer primary key)`
       const store = makeStore(sql)

@@ -9,7 +9,7 @@ import type { Answer, AnyRow, Input, Resource, Viewer } from "../../../kernel/in
 import { addresses, members } from "../../../people/members/schema.ts"
 import { stock_levels } from "../../../products/stock/schema.ts"
 import { stores } from "../../../setup/stores.ts"
-import { exact, formatDecimal, wholeUnits } from "../../../values/decimal.ts"
+import { exact, formatDecimal, fromScaled, multiplyDivide, plainDecimal, wholeUnits } from "../../../values/decimal.ts"
 import { asset_assignments, assignment_statuses, charge_period_labels, condition_labels } from "../tables/index.ts"
 import { cost_type_labels, isClosed, opportunities, opportunity_costs, opportunity_items } from "../tables/index.ts"
 import { opportunity_participants, opportunity_versions, phases, states, statusLabelOf } from "../tables/index.ts"
@@ -28,6 +28,13 @@ const named = (labels: { readonly [code: number]: string }, value: number | null
  * factors count. Null if nothing is charged.
  */
 const chargedPeriods = (row: ItemRow): string | null => {
+  const plain = plainDecimal(row.discount_percent ?? 0)
+  if (plain !== undefined) {
+    const divisor = (100 * plain.per_one - plain.parts) * wholeUnits(row.quantity) * row.unit_price
+    if (divisor === 0) return null
+    const hundredths = divisor < 0 ? undefined : multiplyDivide(row.discounted_total, 10_000 * plain.per_one, divisor)
+    if (hundredths !== undefined) return fromScaled(hundredths, 2).replace(/\.?0+$/, "")
+  }
   const paid = exact(row.discount_percent ?? 0)
     .negated()
     .plus(100)
