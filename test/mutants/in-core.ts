@@ -362,9 +362,9 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     name: "tax is rounded line by line instead of once for its group",
     file: "core/pricing/pricing/totals.ts",
     within: "taxGroups",
-    find: "net, tax: exclusiveTax(net, tax.percentage).tax",
+    find: "tax: exclusiveTax(group.net, group.percentage).tax",
     replace:
-      "net, tax: sum(taxables.flat().filter((one) => one.product_tax_class_id === product_tax_class_id).map((one) => exclusiveTax(one.net, tax.percentage).tax))",
+      "tax: sum(taxables.flat().filter((one) => one.product_tax_class_id === group.product_tax_class_id).map((one) => exclusiveTax(one.net, group.percentage).tax))",
     killed_by: [{ file: "test/core/pricing/pricing/totals.test.ts", test: "taxes each class once on its sum" }]
   },
   {

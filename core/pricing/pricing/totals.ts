@@ -157,15 +157,14 @@ const taxGroups = (
   request: TotalsRequest,
   ...taxables: ReadonlyArray<ReadonlyArray<TaxSource & Pick<TotalLine, "net">>>
 ): ReadonlyArray<TaxGroup> => {
-  const groups = new Map<string, TaxGroup>()
+  const groups = new Map<string, Omit<TaxGroup, "tax">>()
   for (const one of taxables.flat()) {
     const tax = taxAt(request, one)
     const { product_tax_class_id } = one
     const key = `${product_tax_class_id}/${tax.percentage}`
-    const net = (groups.get(key)?.net ?? 0) + one.net
-    groups.set(key, { ...tax, product_tax_class_id, net, tax: exclusiveTax(net, tax.percentage).tax })
+    groups.set(key, { ...tax, product_tax_class_id, net: (groups.get(key)?.net ?? 0) + one.net })
   }
-  return [...groups.values()]
+  return [...groups.values()].map((group) => ({ ...group, tax: exclusiveTax(group.net, group.percentage).tax }))
 }
 
 const sum = (amounts: ReadonlyArray<number>): number => amounts.reduce((total, amount) => total + amount, 0)

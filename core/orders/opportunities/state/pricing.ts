@@ -21,6 +21,7 @@ import {
 } from "../../../pricing/pricing/line.ts"
 import type { RuleOutcome, StageLine, StagesRequest } from "../../../pricing/pricing/surcharges.ts"
 import { surchargeGroupIn } from "../../../pricing/pricing/surcharges.ts"
+import { itemAt } from "../../../values/text.ts"
 import { dayOf, instantOf, millisOf, offsetAt, plusDays, zoneOf } from "../../../values/time.ts"
 import { type DecisionState, liveLines, type Opportunity } from "./aggregate.ts"
 import { fixed_charge, states, type ItemRow, type OpportunityRow } from "../tables/index.ts"
@@ -153,40 +154,45 @@ export const stagesOf = (state: DecisionState, opportunity: Opportunity, now: st
   const starts_at = header.starts_at ?? now
   const zone = zoneOf(state.store?.timezone)
   const days = chargeableDays(header, header)
-  const sum = lines.reduce((total, line) => total + (line.is_optional ? 0 : netOf(header, line)), 0)
+  const nets = lines.map((line) => netOf(header, line))
+  const sum = lines.reduce((total, line, at) => total + (line.is_optional ? 0 : itemAt(nets, at)), 0)
   const day = dayOf(millisOf(starts_at), zone)
-  const stageLines = lines.map((line): StageLine => {
+  const facts_of_all = {
+    member_id: header.member_id,
+    "member.membership_type": state.customer?.membership_type ?? null,
+    "member.discount_category_id": state.customer?.discount_category_id ?? null,
+    "member.price_category_id": state.customer?.price_category_id ?? null,
+    "member.tag_list": state.customer?.tag_list ?? null,
+    store_id: header.store_id,
+    chargeable_days: String(days),
+    charge_total: sum,
+    starts_at: header.starts_at === null ? null : onStoreClock(state, header.starts_at),
+    ends_at: header.ends_at === null ? null : onStoreClock(state, header.ends_at),
+    day_of_week: weekday(day),
+    state: states[header.state]?.toLowerCase() ?? null
+  }
+  const stageLines = lines.map((line, at): StageLine => {
     const product = line.item_id === null ? undefined : state.products.get(line.item_id)
     const transaction_type = transactionTypes[line.transaction_type] ?? "rental"
+    const net = itemAt(nets, at)
     return {
       id: line.id,
       transaction_type,
-      net: netOf(header, line),
-      product_tax_class_id: taxClassOf(state, line),
+      net,
+      product_tax_class_id: product?.tax_class_id ?? null,
       tax_rate: line.tax_rate,
       is_optional: line.is_optional,
       discountable: product?.discountable ?? true,
       made_at: (line.first_made_at ?? line.created_at) || undefined,
       priced_by_hand: line.manual_unit_price !== null || line.discount_percent !== null,
       facts: {
-        member_id: header.member_id,
-        "member.membership_type": state.customer?.membership_type ?? null,
-        "member.discount_category_id": state.customer?.discount_category_id ?? null,
-        "member.price_category_id": state.customer?.price_category_id ?? null,
-        "member.tag_list": state.customer?.tag_list ?? null,
-        store_id: header.store_id,
+        ...facts_of_all,
         product_id: line.item_id,
         product_group_id: product?.product_group_id ?? null,
         product_type: product?.product_type ?? null,
         transaction_type,
         quantity: line.quantity,
-        chargeable_days: String(days),
-        line_total: netOf(header, line),
-        charge_total: sum,
-        starts_at: header.starts_at === null ? null : onStoreClock(state, header.starts_at),
-        ends_at: header.ends_at === null ? null : onStoreClock(state, header.ends_at),
-        day_of_week: weekday(day),
-        state: states[header.state]?.toLowerCase() ?? null
+        line_total: net
       }
     }
   })

@@ -88,7 +88,7 @@ const namedUnits = Effect.fnUntraced(function* (input: Input<typeof one>, ids: R
   const header = input.rows.id
   const repeated = ids.findIndex((id, at) => ids.indexOf(id) !== at)
   if (repeated >= 0) return yield* invalid({ [`asset_ids.${repeated}`]: ["The unit is listed twice."] })
-  const units = yield* Store.getMany(asset_assignments, ids)
+  const units = yield* Store.pickMany(asset_assignments, ["opportunity_id", "stock_level_id"], ids)
   if (units.some((unit) => unit.opportunity_id !== header.id)) return yield* notFound("No such asset assignment.")
   yield* lockStreams(units.map((unit) => `stock_level:${unit.stock_level_id}`))
   const state = yield* loadDecisionState(header, input, { live_only: true, stock: true })
