@@ -6,8 +6,8 @@ import { storedSettings } from "../../core/kernel/runtime/server-runtime.ts"
 import { endSharedCommit } from "../../sync/sqlite/shared-commits.ts"
 import { makeAuthentication } from "../access/tokens/authenticate.ts"
 
-// Notifies other servers on a Postgres. The statement that appends events does so itself (`CommitNotice`); other changes
-// are notified after their commit, in one notice for all that were made while the previous one was sent. A lost notice
+// Notifies other servers on a Postgres. The statement that appends events does so itself (`CommitNotice`); other
+// changes are notified after their commit, in one notice for all made while the previous one was sent. A lost notice
 // only delays others, whose caches live less than a second.
 
 interface PeerNotifier {

@@ -3,7 +3,7 @@ import { Effect, Layer, ManagedRuntime } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
 import { serverRuntime } from "../../core/kernel/runtime/server-runtime.ts"
 import { catalogueOf } from "../../core/kernel/endpoints/endpoint.ts"
-import { projectEvent, type StoredEvent } from "../../core/kernel/events/event-type.ts"
+import { changesOf, type StoredEvent } from "../../core/kernel/events/event-type.ts"
 import { hasOwnIds } from "../../core/kernel/runtime/ids.ts"
 import { journal } from "../../core/kernel/events/journal.ts"
 import { ensureSchema, seed } from "../../core/kernel/runtime/schema.ts"
@@ -42,7 +42,7 @@ export const longJournal = async (
         Effect.gen(function* () {
           for (let at = 0; at < written.length; at += 2_000) {
             const events = written.slice(at, at + 2_000)
-            yield* store.apply(events.flatMap((event) => projectEvent(serverCatalogue.projection, event, event)))
+            yield* store.apply(events.flatMap((one) => changesOf(serverCatalogue.projection, [one], one.recorded_at)))
             yield* store.apply(events.map((row) => ({ op: "insert" as const, table: journal, row: { ...row } })))
           }
           yield* store.run("update journal_head set position = ?", [written.length])

@@ -2,10 +2,10 @@
  * Generates the documentation of events (`docs/EVENTS.md`) and the list that guards stored data (`docs/events.json`),
  * which allows additions only.
  */
-import { Schema, type SchemaAST } from "effect"
+import { Schema, SchemaAST } from "effect"
 import type { AnyEventType } from "../../core/kernel/events/event-type.ts"
 import type { Field, Fields } from "../../core/kernel/fields/field.ts"
-import { storedValue, tableHeldBy } from "../../core/kernel/tables/field-schema.ts"
+import { storedValue } from "../../core/kernel/tables/field-schema.ts"
 import { type Table, wordsOf } from "../../core/kernel/tables/table.ts"
 
 interface JsonSchema {
@@ -71,6 +71,11 @@ const fieldList = (schema: JsonSchema): string =>
     .map(([name, type]) => `${name}: ${type}`)
     .join(", ")
 
+/** Name of the table whose row or columns a Schema contains, by its annotation; undefined for other Schemas. */
+const tableHeldBy = (ast: SchemaAST.AST): string | undefined => {
+  const name = SchemaAST.resolve(ast)?.["flightcase/table"]
+  return typeof name === "string" ? name : undefined
+}
 const describe = (kind: AnyEventType): Described => {
   const declared = kind.schema()
   const { definitions, schema } = documentOf(declared)

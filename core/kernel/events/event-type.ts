@@ -164,22 +164,16 @@ export const streamOfRow = (table: Table, row: Partial<AnyRow> & { readonly id: 
     : streamOf(table.stream.entity, Number(row[table.stream.column]))
 
 /**
- * The row changes of a new event; none for types that this release does not know. These stay in the journal for a
- * release that does.
+ * Row changes of events recorded at a time; none for types that this release does not know. These stay in the journal
+ * for a release that does.
  */
-export const projectEvent = (
-  projection: Projection,
-  event: { readonly type: string; readonly data: JsonObject },
-  meta: ProjectionContext
-): ReadonlyArray<RowChange> => projection[event.type]?.(event.data, meta) ?? []
-/** Row changes of events about to be recorded. */
 export const changesOf = (
   projection: Projection,
   events: ReadonlyArray<NewEvent>,
   recorded_at: string
 ): ReadonlyArray<RowChange> => {
   const meta = { recorded_at }
-  return events.flatMap((one) => projectEvent(projection, one, meta))
+  return events.flatMap(({ data, type }) => projection[type]?.(data, meta) ?? [])
 }
 
 export interface ActivityValues {

@@ -2,59 +2,12 @@
  * The two SQL dialects: column types, value conversion, and the statements that differ; SQL with bound values, `?` on
  * SQLite and `$n` on Postgres.
  */
-import { Effect, type Fiber, References } from "effect"
-import type { SqlClient, SqlConnection, SqlError } from "effect/sql"
 import { fromScaled, toScaled } from "../../values/decimal.ts"
 import type { Field } from "../fields/field.ts"
 import { type AnyRow, caseFoldedName, caseFoldedValue, isSearchable, type Table, type Where } from "../tables/table.ts"
 import { searchIndex } from "./search-index.ts"
 
 export type Dialect = "sqlite" | "pg"
-
-/** A client that runs statements without spans and templates, in a fraction of the time. */
-interface DirectClient {
-  /**
-   * Rows of a statement, run in the fiber's transaction if there is one; undefined if it has to wait for others. Short
-   * ones may share a connection with those of other fibers.
-   */
-  readonly direct: (
-    text: string,
-    values: ReadonlyArray<unknown>,
-    fiber: Fiber.Fiber<unknown, unknown>,
-    is_short: boolean
-  ) => ReturnType<SqlConnection.Connection["execute"]> | undefined
-  /** The same for several statements, in one round trip. */
-  readonly together: (statements: ReadonlyArray<BoundSql>, fiber: Fiber.Fiber<unknown, unknown>) => AllRows | undefined
-}
-/** The rows of each of several statements. */
-type AllRows = Effect.Effect<
-  ReadonlyArray<Effect.Success<ReturnType<SqlConnection.Connection["execute"]>>>,
-  SqlError.SqlError
->
-/**
- * Runs any statement, or several that only read: directly where the client can and no spans are made. Calls `before`
- * ahead of each that may write.
- */
-export const runnerOf = (sql: SqlClient.SqlClient & Partial<DirectClient>, before: (text: string) => void) => ({
-  run: <Row extends object = { [column: string]: unknown }>(
-    text: string,
-    values: ReadonlyArray<unknown> = [],
-    is_short = false
-  ): Effect.Effect<ReadonlyArray<Row>, SqlError.SqlError> =>
-    Effect.withFiber((fiber) => {
-      before(text)
-      return (
-        (fiber.getRef(References.TracerEnabled) ? undefined : sql.direct?.(text, values, fiber, is_short)) ??
-        sql.unsafe<Row>(text, values)
-      )
-    }),
-  readAll: (statements: ReadonlyArray<BoundSql>): AllRows =>
-    Effect.withFiber(
-      (fiber) =>
-        (fiber.getRef(References.TracerEnabled) ? undefined : sql.together?.(statements, fiber)) ??
-        Effect.forEach(statements, ({ text, values }) => sql.unsafe(text, values))
-    )
-})
 
 /** Whether the column is stored as JSON: `json` fields, lists, objects. */
 export const isDocument = (field: Field): boolean =>

@@ -5,7 +5,8 @@ import type { Rejection } from "../fields/rejection.ts"
 import { type AnyRow, type Key, keyOf, type RowChange, type RowOf, type Table, type Where } from "../tables/table.ts"
 import { makeBatchWriter, updateOne } from "./batch-writer.ts"
 import { bindings, chunked, columnList, columnsNamed, encodeRow, makeInserter, orderSql, quote } from "./statement.ts"
-import { type Dialect, type BoundSql, rowDecoder, runnerOf, whereSql } from "./statement.ts"
+import { runnerOf, tablesWrittenBy } from "./runner.ts"
+import { type BoundSql, type Dialect, rowDecoder, whereSql } from "./statement.ts"
 
 interface FindOptions {
   readonly order?: ReadonlyArray<string>
@@ -98,15 +99,6 @@ const knownRow = <T extends Table>(known: KnownRows | undefined, table: T, key: 
 const keepsReads = (table: Table, dialect: Dialect): boolean => dialect === "sqlite" && "deleted_at" in table.columns
 /** Rows of one `getMany` to keep at most. */
 const kept_rows_max = 1_000
-const written_table = /^\s*(?:insert(?: or \w+)? into|update(?: or \w+)?|delete from)\s+"?(\w+)/i
-const written_tables = new RegExp(written_table.source.slice("^\\s*".length), "gi")
-/** Names of the tables that a statement writes; undefined if it may write any. */
-const tablesWrittenBy = (text: string): ReadonlyArray<string> | undefined => {
-  if (/^\s*select\b/i.test(text)) return []
-  const [, name] = written_table.exec(text) ?? []
-  if (name !== undefined) return [name]
-  return /^\s*with\b/i.test(text) ? [...text.matchAll(written_tables)].flatMap(([, one]) => one ?? []) : undefined
-}
 /** Forgets what a statement may change. */
 const forgetChanged = (known: KnownRows, text: string): void => {
   const written = tablesWrittenBy(text)
@@ -117,9 +109,7 @@ const forgetChanged = (known: KnownRows, text: string): void => {
 export class Store extends Context.Service<Store, StoreShape>()("flightcase/core/Store") {
   static readonly layer: Layer.Layer<Store, never, SqlClient.SqlClient> = Layer.effect(
     Store,
-    Effect.gen(function* () {
-      return make(yield* SqlClient.SqlClient)
-    })
+    Effect.map(SqlClient.SqlClient, (sql) => make(sql))
   )
 
   // Shortcuts to the store of the running effect.

@@ -1,5 +1,5 @@
 /** Schemas of declared fields: the form of their values in responses, and as stored in events. */
-import { Schema, SchemaAST } from "effect"
+import { Schema } from "effect"
 import type { Field, Fields, FieldType, Json, JsonObject } from "../fields/field.ts"
 import { isJsonObject, isParsedJson, typed } from "../fields/field.ts"
 import { mapValues } from "../../values/text.ts"
@@ -216,12 +216,6 @@ const of_table = "flightcase/table"
 /** `words`: description of the contained columns. */
 const columnsOrRow = <T>(table: Table, words: string, columns: { readonly [column: string]: Schema.Top }): Stored<T> =>
   typed(Schema.Struct(columns).annotate({ identifier: `${words} of ${table.name}`, [of_table]: table.name }))
-/** Name of the table whose row or columns a Schema of the functions below contains; undefined for other Schemas. */
-export const tableHeldBy = (ast: SchemaAST.AST): string | undefined => {
-  const name = SchemaAST.resolve(ast)?.[of_table]
-  return typeof name === "string" ? name : undefined
-}
-
 export const someColumns = <T extends Table>(table: T): Stored<SomeColumns<T>> =>
   columnsOrRow(table, "columns", columnSchemas(table, noColumn, optional))
 /** Some columns of the row with this `id`. */
