@@ -100,7 +100,7 @@ export const credit_draft = Shown.keys({
   subtotal: money(),
   tax_total: money(),
   total: money(),
-  left_out: text({ describe: "Billed beyond the total by invoices in other currencies, before tax" }),
+  left_out: text({ describe: "Overbilled amount of invoices in other currencies, not in the draft; before tax" }),
   items: Shown.objects({
     invoice_id: integer(),
     invoice_number: text({ nullable: true }),

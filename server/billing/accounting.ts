@@ -143,7 +143,7 @@ const postings = get("/api/v1/accounting/postings", {
   server_only: true,
   fields: {
     kind: choice(posted_kinds, { required: true }),
-    since: text({ required: true, max: 10, describe: "First day, on the company's clock: 2026-01-31" }),
+    since: text({ required: true, max: 10, describe: "First day, on the company's clock, such as 2026-01-31" }),
     after_id: integer({ default: 0, min: 0, describe: "Cursor: meta.after_id of the previous page" }),
     again: boolean({ default: false, describe: "Include exported documents" })
   },

@@ -21,7 +21,7 @@ interface Drawn {
 /** Rows that stay on one page. */
 type Chunk = ReadonlyArray<Drawn>
 
-/** Number of last chunks that the totals stay with. */
+/** Number of final chunks kept on one page with the totals. */
 const rows_with_totals = 2
 
 interface Frame {

@@ -146,7 +146,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: push_test,
-        test: "are not decided if they depend on a refused command, even indirectly",
+        test: "are rejected with 424 if they depend on a refused command, even indirectly",
         engine: "sqlite"
       }
     ]

@@ -61,7 +61,7 @@ const anyTypes = (random: Random, flag: string): ReadonlyArray<Json> =>
 const workableIn = (o: string): string =>
   `((${o}.state = 0) or (${o}.state = 1 and ${o}.status in (0, 1, 4)) or (${o}.state = 2 and ${o}.status < 5))`
 const workable = workableIn("opportunities")
-/** A line and a unit of its product that is free or in conflict. */
+/** A line of an open opportunity, and any unit of its product, free or not. */
 const lineAndUnit: (random: Random, look: Look) => Promise<Row | undefined> = (random, look) =>
   one(
     random,

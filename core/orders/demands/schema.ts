@@ -154,8 +154,8 @@ export const product_streams = plainTable(
 const rememberStream = (product_id: number, stream: string) =>
   insert(product_streams, { key: `${product_id}/${stream}`, product_id, stream })
 /**
- * Stores that each stock level was ever at: a product whose last level is gone is still listed with 0 of 0. Rows
- * outlive the level. `product_id` is null if a level moved in: the row of its creation has it.
+ * Stores that each stock level was ever at, so that a product whose last level is gone is still listed with 0 of 0.
+ * Rows outlive the level. Only the row of the level's creation has a `product_id`; those of later stores have null.
  */
 export const stock_places = plainTable(
   "stock_places",

@@ -281,7 +281,7 @@ export const searchFor = Effect.fnUntraced(function* (
   if (sought.words.length === 0) return yield* invalidField("q", "Say what to look for.")
   const asked = new Set(kinds ?? keysOf(search_kinds))
   let found = yield* findAll(sought, input, { kinds: asked, limit })
-  // A scanned label may hold more than the code, such as a URL or GS1 elements: every text in it is tried.
+  // A scanned label may hold more than the code, such as a URL or GS1 elements: its texts are tried in turn.
   for (const code of readCode(text).texts) {
     if (counted(found).total > 0) break
     if (code !== sought.text) found = yield* findAll(soughtIn(code, prefixes), input, { kinds: asked, limit })

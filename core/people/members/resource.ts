@@ -181,8 +181,10 @@ const member_shows = {
     describe: "Primary address, with include=addresses"
   }),
   service_stock_levels: Shown.list(Shown.anything()),
-  child_members: Shown.objects(related, { describe: "Relationships from others; include=contacts" }),
-  parent_members: Shown.objects(related, { describe: "Relationships to others; include=organisations" })
+  child_members: Shown.objects(related, {
+    describe: "Relationships in which this member is the related one; include=contacts"
+  }),
+  parent_members: Shown.objects(related, { describe: "Relationships of this member to others; include=organisations" })
 }
 
 /** Module name under which members' custom fields are defined. */

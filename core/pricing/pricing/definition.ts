@@ -238,8 +238,8 @@ const oneOf = (what: string, rows: ReadonlyArray<{ readonly identifier: string }
 const hasErrors = (errors: FieldErrors): boolean => Object.keys(errors).length > 0
 
 /**
- * Whether a value can be an object: absent, null and an empty list count as empty ones, which some clients cannot
- * write.
+ * Whether a value can be an object: absent, null and an empty list count as `{}`, as some clients cannot send an empty
+ * object.
  */
 const isObjectLike = (value: Json | undefined): boolean =>
   value === undefined || value === null || isJsonObject(value) || (Array.isArray(value) && value.length === 0)

@@ -212,7 +212,7 @@ const numberIn = (amount: string, { decimal, group }: Locale): string => {
 export const quantityText = (amount: string, language: string): string =>
   numberText(/\./.test(amount) ? amount.replace(/\.?0+$/, "") : amount, language)
 
-/** Signs used by several currencies, such as `$` and `kr`; languages list where they are unambiguous. */
+/** Signs shared by several currencies, such as `$` and `kr`; `at_home` lists those a language uses them for. */
 const shared = new Set(currencies.map(({ symbol }) => symbol).filter((symbol, at, all) => all.indexOf(symbol) !== at))
 const signOf = (code: string, locale: Locale): string => {
   const found = currencyOf(code)

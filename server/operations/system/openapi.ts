@@ -249,7 +249,8 @@ const prefer: JsonObject = {
   in: "header",
   required: false,
   schema: { type: "string", enum: ["handling=strict", "handling=lenient"] },
-  description: "With handling=strict, unknown parameters are a 422; otherwise meta.ignored lists them"
+  description:
+    "With handling=strict, unknown parameters and body fields fail with 422; otherwise meta.ignored lists them"
 }
 const signed_body: JsonObject = {
   required: true,

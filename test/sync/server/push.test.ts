@@ -168,7 +168,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
     const accepted = { status: "accepted" }
     expect(told).toMatchObject([refused, refused, accepted, refused, refused, refused, accepted])
   })
-  it("are not decided if they depend on a refused command, even indirectly, and name it as the cause", async () => {
+  it("are rejected with 424 if they depend on a refused command, even indirectly, with that command as the cause", async () => {
     const device = await enrol()
     const refused = create(1, device.from, { name: "" })
     const child = {

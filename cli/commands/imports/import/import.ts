@@ -180,8 +180,8 @@ const stateOf = (context: CommandContext, told: Json, restart: boolean): ReturnT
 }
 
 /**
- * Finds stores named by columns such as `stock.Northern Depot`. Missing ones are reported before any row is sent, or
- * created with `make`, whose dry run returns them, to be treated as existing.
+ * Reports missing stores named by columns such as `stock.Northern Depot` before any row is sent, or creates them with
+ * `make`. A dry run with `make` returns their names instead, so that rows may refer to them.
  */
 const prepareStores = async (
   context: CommandContext,

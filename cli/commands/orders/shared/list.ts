@@ -11,7 +11,7 @@ import { listQuery, queryPart, wholeList } from "../../../context/pages.ts"
 
 export const declareReprice = (parent: Command, noun: "order" | "quote"): void => {
   verb(parent, "reprice", {
-    about: "Update prices, taxes and terms; --plan only shows what would change",
+    about: "Recalculate with current rates, discount rules, surcharges and taxes; --plan only shows the changes",
     ...(noun === "order" ? { "<order>": "order, by id or number" } : { "<quote>": "quote, by id or number" }),
     "--only <what>": oneOf("tax: update tax rates only, on a locked order too", ["tax"]),
     run: async (...given) => (await import("./renew.ts")).repriceQuote(...given)

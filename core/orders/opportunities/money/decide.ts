@@ -206,7 +206,7 @@ const repricing = command("POST", `${path}/{id}/reprice`, {
     changes: Shown.objects(repriced_fields, { describe: "Changed figures; empty if all were up to date" })
   },
   name: "opportunities.reprice",
-  summary: "Update an open opportunity's prices, taxes and terms",
+  summary: "Recalculate an open opportunity with current rates, discount rules, surcharges and taxes",
   ...edit,
   params: one,
   success_status: 200,

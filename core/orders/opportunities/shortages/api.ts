@@ -100,7 +100,7 @@ const acknowledgementResource = resource({
   table: acknowledgements
 })
 
-const number_of_pieces = integer({ describe: "Quantity on order that the line can count on" })
+const number_of_pieces = integer({ describe: "Quantity on order from suppliers, not yet received, for this line" })
 /** A short line in responses, as in `LineShortage`, with its opportunity. */
 export const shortageShown = {
   opportunity_item_id: integer(),

@@ -53,7 +53,7 @@ describe.each(engines)("merging products on %s", (engine) => {
     const ledger = await list(`products/${P.id}/stock_levels/${P.level}/stock_transactions`, "stock_transactions")
     expect(ledger.map((one) => one.quantity_move).sort()).toEqual(["3.0", "4.0"])
   })
-  it("combines accessories and components of both products, without duplicates and links to itself", async () => {
+  it("combines accessories and components of both products, without duplicates or links to itself", async () => {
     const [P, Q, A, B, outer] = [await made(), await made(), await made(), await made(), await made()] as const
     const accessory = (of: number, accessory_product_id: number) =>
       w.must("POST", `/products/${of}/accessories`, { accessory_product_id })

@@ -156,7 +156,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
     expect((await w.allocate({ id, line }, kit.inside.unit)).status).toBe(422)
   })
 
-  describe("booking units on orders", () => {
+  describe("booking out and checking in units", () => {
     const snapshot = async (id: number, verb: string, ...units: ReadonlyArray<number>) => {
       const rows = await assets(id)
       return w.must("POST", `/opportunities/${id}/${verb}`, {

@@ -28,7 +28,7 @@ describe.each(engines)("a board on %s", (engine) => {
     )
     expect(page.text).not.toMatch(/ on\w+=|style="|https?:\/\//)
   })
-  it("counts a packed unit that is quarantined as one to replace, in an order due out today", async () => {
+  it("shows an allocated unit in quarantine as one to replace, instead of packing progress, in an order due out today", async () => {
     const { id: item_id, units } = await house.units(1, 1, { name: "Arri" })
     const from = Date.now()
     const dates = { starts_at: new Date(from).toISOString(), ends_at: new Date(from + 40 * 3_600_000).toISOString() }
