@@ -146,7 +146,7 @@ describe("the built command line", () => {
     const { bytes, count, sources } = await ofReplica(words)
     expect(sources).not.toContain("core/slices.ts")
     expect(count).toBeLessThan(13)
-    expect(bytes).toBeLessThan(825_000)
+    expect(bytes).toBeLessThan(826_000)
   })
   it.each(reads.others)("reads from its replica without loading the server: %s %s %s", async (...words) => {
     const { bytes, count, sources } = await ofReplica(words)
