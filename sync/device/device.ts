@@ -316,8 +316,10 @@ const askOver =
       }
     } catch (error) {
       if (error instanceof Rejection) return refusalAnswer(error)
-      const n = outbox.lastAppended()
-      throw n > before && error instanceof Error ? Object.assign(error, { recorded_n: n }) : error
+      const last = outbox.lastAppended()
+      throw last !== undefined && last !== before && error instanceof Error
+        ? Object.assign(error, { recorded_n: last.n })
+        : error
     }
   }
 

@@ -235,7 +235,7 @@ export const shapeAnswer = Effect.fnUntraced(function* (
   const events = turned < 0 ? found : found.slice(0, turned + 1)
   // Events hidden from the reader advance the offset too; otherwise they would be requested forever.
   const last = events.at(-1)
-  const upToDate = events.length === found.length && found.length < events_per_chunk
+  const upToDate = turned < 0 && found.length < events_per_chunk
   const reached = upToDate ? Math.max(head, last?.position ?? 0) : lastOf(events).position
   const messages: Array<Messages[number]> = []
   for (const event of events) {

@@ -113,7 +113,7 @@ const blockHtml = (options: HtmlOptions, block: Block): string => {
 const alignmentLook = (alignment: "start" | "center" | "end" | undefined): ReadonlyArray<Look> =>
   alignment === "center" || alignment === "end" ? [alignment] : []
 
-/** Columns as a layout table, as mail programs support nothing else. */
+/** Columns as a layout table. */
 const columnsHtml = (options: HtmlOptions, { columns }: Columns): string => {
   const shares = columns.reduce((sum, { share }) => sum + share, 0)
   const cells = columns.map(({ blocks, share }) =>

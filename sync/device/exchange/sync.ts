@@ -103,7 +103,7 @@ export const takeNews = async (
   const { anew, handle, offset } = await run(replica.position)
   if (anew || handle !== pulled.handle || offset !== after || (await run(replica.fill.now)) !== undefined) return
   const before = outbox.counts()
-  const { applied } = await run(replica.apply(pulled))
+  const { applied } = await run(replica.apply(pulled, true))
   const report = await reportSince(parts, before, { sent: 0, pulled_events: applied })
   const held = outbox.counts()["held"] ?? 0
   return { ...report, quiet: report.accepted + report.rejected + report.pending + held === 0 }
@@ -186,7 +186,7 @@ export const pull = async (parts: SyncParts): Promise<{ readonly events: number;
       { offset, handle },
       {
         chunk: async (chunk) => {
-          const { applied } = await run(replica.apply(chunk))
+          const { applied } = await run(replica.apply(chunk, true))
           pulled += applied
           progress?.({ phase: "pull", done: pulled, total: undefined })
         },

@@ -111,7 +111,7 @@ export const watch = async (parts: WatchParts): Promise<"stopped" | "upgraded"> 
       return "upgraded"
     }
     const seen = parts.lastPending()
-    const news = arrived
+    const news = sync_due !== undefined && performance.now() >= sync_due ? undefined : arrived
     arrived = undefined
     try {
       const taken = news === undefined ? undefined : await parts.take(news).catch(() => undefined)

@@ -12,8 +12,8 @@ export interface OutboxCommands {
    * commands it depends on.
    */
   readonly append: (command: Omit<WireCommand, "n" | "needs">, about?: CommandContext) => WireCommand
-  /** Number of the last command appended by this process; 0 if none. */
-  readonly lastAppended: () => number
+  /** The last command appended by this process, even if it was rolled back since. */
+  readonly lastAppended: () => WireCommand | undefined
   /** Stores additional ids that a command needed when it was decided again. */
   readonly extendIds: (n: number, ids: WireCommand["ids"]) => void
   /** Commands not yet settled, in order. */
@@ -110,7 +110,7 @@ const recordingOver = (
   { saveCreatedRows, trackDependencies, seenOf }: OutboxDependencies
 ): Pick<OutboxCommands, "append" | "lastAppended" | "extendIds"> => {
   const { all, prepared, sign, transaction } = tables
-  let last_appended = 0
+  let last_appended: WireCommand | undefined
   const { guardOf, undoesOf } = relationsOf(tables)
   const resolveOne = resolvingOver(tables)
   return {
@@ -162,7 +162,7 @@ const recordingOver = (
           ...(unless_changed === undefined ? {} : { unless_changed })
         }
       })
-      last_appended = appended.n
+      last_appended = appended
       return appended
     },
     extendIds: (n, ids) =>

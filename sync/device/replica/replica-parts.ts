@@ -127,8 +127,11 @@ export interface Replica {
     requests: ReadonlyArray<PlannedRequest>,
     ids?: ReadonlyArray<WireCommand["ids"]>
   ) => LocalEffect<ReadonlyArray<QueryResult>>
-  /** Applies pulled events in one transaction. */
-  readonly apply: (pulled: PulledEvents) => LocalEffect<{ readonly applied: number; readonly settled: number }>
+  /** Applies events in one transaction; a power cut may undo it if the same can be pulled again (`is_repeatable`). */
+  readonly apply: (
+    pulled: PulledEvents,
+    is_repeatable?: boolean
+  ) => LocalEffect<{ readonly applied: number; readonly settled: number }>
   /**
    * Applies verdicts that came with an answer instead of the journal: refused commands are reverted, pending ones
    * decided again.

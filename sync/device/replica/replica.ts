@@ -227,7 +227,7 @@ const plan = Effect.fnUntraced(function* (
   return yield* planSeries(parts, calls, ids)
 })
 
-const apply = Effect.fnUntraced(function* (parts: ReplicaParts, pulled: PulledEvents) {
+const apply = Effect.fnUntraced(function* (parts: ReplicaParts, pulled: PulledEvents, is_repeatable: boolean) {
   const store = yield* Store
   const { applyHere, applyStaged } = yield* pulling
   const applied = store.transaction(
@@ -237,7 +237,7 @@ const apply = Effect.fnUntraced(function* (parts: ReplicaParts, pulled: PulledEv
     })
   )
   // Where no command waits for its verdict, events that a power cut loses are just pulled again.
-  const result = yield* parts.outbox.lastPending() === 0 ? relaxedDurability(applied) : applied
+  const result = yield* is_repeatable && parts.outbox.lastPending() === 0 ? relaxedDurability(applied) : applied
   parts.at("committed")
   yield* settleOutbox(parts)
   yield* purge(redactOutbox(parts))
@@ -330,7 +330,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
     ask: (request, plan, again) => ask(parts, request, plan, again),
     together: (work) => together(parts, work),
     plan: (requests, ids = []) => plan(parts, requests, ids),
-    apply: (pulled) => apply(parts, pulled),
+    apply: (pulled, is_repeatable = false) => apply(parts, pulled, is_repeatable),
     settle: (settled) => settle(parts, settled),
     fill: {
       now: Effect.flatMap(Store, currentFill),

@@ -72,6 +72,22 @@ describe.each(engines)("a device, server on %s", (engine) => {
     expect(await device.sync()).toMatchObject({ accepted: 1, rejected: 0 })
     await server.sameOn(device)
   })
+  it("leaves a change of its user's permissions to a sync, which fetches the rows they show", async () => {
+    const product = await server.create("/products", { name: "Cam", purchase_price: "2500.00" })
+    const permissions = ["products.view", "products.edit"]
+    const { id, name } = await server.create("/roles", { name: "Chief", permissions: [...permissions, "costs.view"] })
+    const person = await server.person({ permissions })
+    const device = await server.enrol("few", person.secret)
+    const { offset, handle } = await device.place()
+    const waiting = waitForNews({ ...device.profile, offset, handle }, new AbortController().signal)
+    await server.must("PUT", `/users/${person.user_id}`, { roles: [name] })
+    expect(await waiting).toBeUndefined()
+    expect(await device.show(`/products/${product.id}`)).not.toHaveProperty("purchase_price")
+    await device.sync()
+    expect(await device.show(`/products/${product.id}`)).toMatchObject({ purchase_price: "2500.00" })
+    await server.must("PUT", `/users/${person.user_id}`, { roles: [] })
+    await server.must("DELETE", `/roles/${id}`)
+  })
   it("leaves news to a sync if the server does not accept its handle, offset or token", async () => {
     const device = await server.enrol()
     const { offset, handle } = await device.place()

@@ -1,5 +1,5 @@
 /** When a watcher syncs, waits and ends; on a fake clock, so that the machine's speed does not matter. */
-import { describe, expect, it } from "vitest"
+import { describe, expect, it, onTestFinished, vi } from "vitest"
 import { RemoteError, Unreachable } from "../../../sync/device/exchange/remote.ts"
 import { backoffMillis, watch, type WatchEvent } from "../../../sync/device/exchange/watch.ts"
 
@@ -141,6 +141,26 @@ describe("sync --watch", () => {
       told: ["started", "synced", "synced", "stopped"]
     })
     expect(await taken([undefined])).toEqual({ syncs: 2, told: ["started", "synced", "stopped"] })
+  })
+
+  it("syncs once a minute even if news never ceases", async () => {
+    let [now, syncs, takes] = [performance.now(), 0, 0]
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => now)
+    onTestFinished(() => clock.mockRestore())
+    const arrived = { after: "7_1", handle: "h", offset: "8_1", up_to_date: true, events: [] }
+    const begun = (world: WatchFixture): WatchOutcome => {
+      syncs++
+      world.news = "some"
+      world.arrives = arrived
+      world.take = () => {
+        now += 1_000
+        if (++takes === 130) world.stop()
+        return { ...nothing, pulled_events: 1, quiet: true }
+      }
+      return { ...nothing, pulled_events: 1 }
+    }
+    await watched([begun, begun, begun, begun])
+    expect([takes, syncs]).toEqual([130, 3])
   })
 
   it("syncs when a command is recorded, and not again while that is pending", async () => {
