@@ -80,6 +80,8 @@ describe.each(engines)("a device, server on %s", (engine) => {
     const device = await server.enrol("few", person.secret)
     const { offset, handle } = await device.place()
     const waiting = waitForNews({ ...device.profile, offset, handle }, new AbortController().signal)
+    // The request waits at the server by then, with the permissions of before.
+    await new Promise((resolve) => setTimeout(resolve, 300))
     await server.must("PUT", `/users/${person.user_id}`, { roles: [name] })
     expect(await waiting).toBeUndefined()
     expect(await device.show(`/products/${product.id}`)).not.toHaveProperty("purchase_price")
