@@ -160,17 +160,26 @@ const compiled = new Map<string, (values: Values) => Row>()
  * Rows as objects. Many are made by a compiled literal: a twentieth of the time, and they share one hidden class, while
  * objects filled column by column become slow dictionaries.
  */
-export const asRows = (names: ReadonlyArray<string>, rows: ReadonlyArray<Values>): Array<Row> => {
+const asRows = (names: ReadonlyArray<string>, rows: ReadonlyArray<Values>): Array<Row> => {
   if (rows.length < COMPILED_FROM || names.includes("__proto__")) return rows.map((values) => asRow(names, values))
   const key = JSON.stringify(names)
   let make = compiled.get(key)
   if (make === undefined) {
-    const columns = names.map((name, i) => `${JSON.stringify(name)}: values[${i}]`)
-    make = Reflect.construct(Function, ["values", `return { ${columns.join(", ")} }`]) as (values: Values) => Row
+    make = literalOf(names) ?? ((values) => asRow(names, values))
     if (compiled.size >= COMPILED_KEPT) compiled.clear()
     compiled.set(key, make)
   }
   return rows.map(make)
+}
+
+/** Undefined if Node forbids functions made of text (`--disallow-code-generation-from-strings`). */
+const literalOf = (names: ReadonlyArray<string>): ((values: Values) => Row) | undefined => {
+  const columns = names.map((name, i) => `${JSON.stringify(name)}: values[${i}]`)
+  try {
+    return Reflect.construct(Function, ["values", `return { ${columns.join(", ")} }`]) as (values: Values) => Row
+  } catch {
+    return undefined
+  }
 }
 
 const decodeInPlace = (values: Values, kinds: ReadonlyArray<Kind>): void => {

@@ -1,4 +1,4 @@
-/** Recalculates an open opportunity with current rates, discount rules, surcharges and taxes (rules/opportunities 8.1). */
+/** Recalculates an open opportunity with current rates, rules, surcharges and taxes (rules/opportunities 8.1). */
 import { Effect, Result } from "effect"
 import { keysOf, reject, sameJson, Store } from "../../../kernel/index.ts"
 import type { DecideContext, Decided, Input, Rejection } from "../../../kernel/index.ts"
