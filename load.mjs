@@ -6,8 +6,19 @@ export const loading = (program) => {
   const fs = process.getBuiltinModule("node:fs")
   const { Script } = process.getBuiltinModule("node:vm")
   const digest = "BUILD"
+  /** A folder of the user's own, or undefined: whoever writes to it runs code as the user. */
+  const ownFolder = () => {
+    const { HOME, LOCALAPPDATA, XDG_CACHE_HOME } = process.env
+    if (process.platform === "win32") return LOCALAPPDATA && `${LOCALAPPDATA}/flightcase`
+    const owned = XDG_CACHE_HOME || HOME
+    if (!owned || fs.statSync(owned, { throwIfNoEntry: false })?.uid !== process.getuid()) return undefined
+    return `${XDG_CACHE_HOME || `${HOME}/.cache`}/flightcase`
+  }
+  const modules = process.getBuiltinModule("node:module")
+  const own = process.env.NODE_COMPILE_CACHE === undefined ? ownFolder() : undefined
+  if (own) modules.enableCompileCache(own)
   // Named by Node for its version, V8's flags and the user; undefined if compiled code is not kept.
-  const folder = process.getBuiltinModule("node:module").getCompileCacheDir()
+  const folder = modules.getCompileCacheDir()
   const kept = folder === undefined ? undefined : `${folder}/flightcase-${digest}`
   const fileOf = (part) => `${kept}/${part.slice("parts/".length)}`
   const scripts = new Map()
@@ -20,10 +31,14 @@ export const loading = (program) => {
       return undefined
     }
   }
-  /** Compiled code of a part, which ends with the digest: V8 does not notice what is missing. */
+  const sizeOf = (part) => fs.statSync(fileOf(part), { throwIfNoEntry: false })?.size
+  /** Compiled code of a part, kept twice and with the digest: V8 does not notice what is missing or damaged. */
   const keptOf = (part) => {
-    const code = read(fileOf(part))
-    return code?.subarray(-digest.length).toString("latin1") === digest ? code.subarray(0, -digest.length) : undefined
+    const bytes = read(fileOf(part))
+    if (bytes?.subarray(-digest.length).toString("latin1") !== digest) return undefined
+    const length = (bytes.length - digest.length) / 2
+    const code = bytes.subarray(0, length)
+    return code.equals(bytes.subarray(length, 2 * length)) ? code : undefined
   }
   /** Text of a part. Throws as `import` does if it is gone or of another release, as while that is being written. */
   const textAt = (at) => {
@@ -39,7 +54,7 @@ export const loading = (program) => {
     const cachedData = kept === undefined ? undefined : keptOf(part)
     const script = new Script(textAt(at), { filename: at.href, cachedData })
     if (script.cachedDataRejected !== false) is_incomplete = true
-    scripts.set(part, [script, cachedData?.length])
+    scripts.set(part, [script, script.cachedDataRejected === false ? cachedData.length : 0, sizeOf(part)])
     const members = script.runInThisContext()(load, later, { url: at.href, ran })
     loaded.set(part, members)
     return members
@@ -59,22 +74,29 @@ export const loading = (program) => {
     if (kept === undefined) return
     const mark = `${kept}/${command.replaceAll(" ", "-")}.ran`
     if (!is_incomplete && fs.existsSync(mark)) return
+    let beside = ""
     try {
-      fs.mkdirSync(kept, { recursive: true })
-      fs.writeFileSync(mark, "")
+      // V8 drops code that a long process no longer calls, and others may have kept more meanwhile.
+      if (process.uptime() > 20 || [...scripts].some(([part, [, , size]]) => sizeOf(part) !== size)) return
+      fs.mkdirSync(kept, { recursive: true, mode: 0o700 })
       for (const [part, [script, length]] of scripts) {
         const code = script.createCachedData()
-        if (code.length === length) continue
+        if (code.length <= length) continue
         // On disk before it has its name, so that it is there as a whole or not at all.
-        const beside = `${fileOf(part)}.${process.pid}`
-        fs.writeFileSync(beside, Buffer.concat([code, Buffer.from(digest)]), { flush: true })
+        beside = `${fileOf(part)}.${process.pid}`
+        fs.writeFileSync(beside, Buffer.concat([code, code, Buffer.from(digest)]), { flush: true })
         fs.renameSync(beside, fileOf(part))
+        scripts.set(part, [script, code.length, sizeOf(part)])
       }
+      fs.writeFileSync(mark, "")
+      is_incomplete = false
     } catch {
       // Without it commands only start more slowly.
+      if (beside !== "") fs.rmSync(beside, { force: true })
     }
   }
   process.on("exit", keep)
+  setTimeout(keep, 10_000).unref()
   import.meta.ran = ran
   return [load, later]
 }

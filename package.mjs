@@ -52,7 +52,6 @@ const main = `const [, , word] = process.argv
 // Its own path is known where /proc is mounted.
 if (word === "serve" && process.env.MALLOC_ARENA_MAX === undefined && process.execPath.startsWith("/"))
   process.execve(process.execPath, [process.execPath, ...process.argv.slice(2)], { ...process.env, MALLOC_ARENA_MAX: "2" })
-process.getBuiltinModule("node:module").enableCompileCache()
 await import("./out/cli.js")
 `
 const executableFor = (arch) => {

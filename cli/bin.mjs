@@ -20,8 +20,6 @@ if (Number(process.versions.node.split(".")[0]) >= 24) {
       [process.execPath, ...process.execArgv, ...server_options, ...process.argv.slice(1)],
       server_environment
     )
-  // Compiled code is kept between runs: a command starts in a fraction of the time.
-  process.getBuiltinModule("node:module").enableCompileCache()
   await import(built.href)
 } else {
   const { spawn } = await import("node:child_process")

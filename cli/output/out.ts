@@ -45,12 +45,16 @@ const byStream = (stream: () => NodeJS.WriteStream): Output => ({
 const atOnce = (fd: 1 | 2, later: Output, onError: (error: unknown) => void): Output => {
   let next: Output | undefined
   let failure: "none" | "pending" | "reported" = "none"
+  let room = fstatSync(fd).isFile() ? Number.POSITIVE_INFINITY : 65_536
   const asStream = (): NodeJS.WriteStream => (next ??= withErrors(later, onError)).asStream()
   return {
     write: (content) => {
       if (failure !== "none") return
       if (next !== undefined) return next.write(content)
       const bytes = Buffer.from(content)
+      // A full pipe would hold the process, which signals then could not end: a stream waits for its reader.
+      room -= bytes.length
+      if (room < 0) return void asStream().write(bytes)
       let written = 0
       try {
         while (written < bytes.length) written += writeSync(fd, bytes, written)

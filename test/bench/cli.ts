@@ -9,6 +9,7 @@ import { inTurns, print } from "./measure.ts"
 import { importProducts, owner_token, root, started, temporaryFolder } from "./processes.ts"
 import { onSqlite, served } from "./stage.ts"
 
+const nothing_kept = { NODE_DISABLE_COMPILE_CACHE: "1" }
 const rounds = 21
 const products = 2_000
 
@@ -30,7 +31,7 @@ export const cli = async (): Promise<void> => {
     [
       started("flightcase", [join(root, "cli/bin.mjs"), ...asked], home, first),
       started("node -e 0", ["-e", "0"], home),
-      started("out/cli.js, nothing kept", [join(root, "out/cli.js"), ...asked], home, first)
+      started("out/cli.js, nothing kept", [join(root, "out/cli.js"), ...asked], home, first, nothing_kept)
     ],
     rounds
   )

@@ -167,13 +167,19 @@ export const importProducts = async (ask: Client, count: number): Promise<void> 
 }
 
 /** A side that runs a program from start to end once a round; throws unless it succeeds and prints `shows`. */
-export const started = (name: string, args: ReadonlyArray<string>, home: string, shows?: string): Side => ({
+export const started = (
+  name: string,
+  args: ReadonlyArray<string>,
+  home: string,
+  shows?: string,
+  environment: { readonly [name: string]: string } = {}
+): Side => ({
   name,
   round: async () => {
     const begun = performance.now()
     const { status, stdout, stderr } = spawnSync(process.execPath, args, {
       encoding: "utf8",
-      env: { ...process.env, FLIGHTCASE_HOME: home, FLIGHTCASE_NO_BACKGROUND: "1" }
+      env: { ...process.env, FLIGHTCASE_HOME: home, FLIGHTCASE_NO_BACKGROUND: "1", ...environment }
     })
     const seconds = (performance.now() - begun) / 1000
     if (status !== 0 || (shows !== undefined && !stdout.includes(shows)))

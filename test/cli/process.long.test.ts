@@ -29,6 +29,19 @@ describe("the command line as a process", () => {
     expect({ code, err }).toEqual({ code: 0, err: "" })
   })
 
+  it("exits with 130 when it is interrupted while the reader of its output waits", async () => {
+    const child = spawn(process.execPath, [cli_program, "products", "list", "--all", "--json"], {
+      env: { ...place.env }
+    })
+    const ended = new Promise<number | null>((resolve) => child.on("exit", resolve))
+    await new Promise((resolve) => child.stdout.once("readable", resolve))
+    // By then its pipe is full.
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    expect(child.exitCode).toBeNull()
+    child.kill("SIGINT")
+    expect(await ended).toBe(130)
+  })
+
   it("exits with 130 when it is interrupted", async () => {
     const child = spawn(process.execPath, [cli_program, "pack", "1"], {
       env: { ...place.env, FLIGHTCASE_URL: place.url }

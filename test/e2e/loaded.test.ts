@@ -1,4 +1,5 @@
 /** Bytes loaded by the built command line, which determine its start-up time on any machine. */
+import { execFileSync } from "node:child_process"
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -8,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { catalogue } from "../../core/catalogue.ts"
 import { tablesOfDevices } from "../../core/kernel/runtime/schema.ts"
 import { freePort } from "../free-port.ts"
+import { cli_program } from "../programs.ts"
 import { words } from "../words.ts"
 import { commandLine, startServer, token } from "./processes.ts"
 
@@ -94,16 +96,28 @@ describe("the built command line", () => {
     // A command that calls others adds to it.
     expect(await cli("products", "list", "--offline")).toMatchObject({ code: 0 })
     expect(bytesOf(core)).toBeGreaterThan(whole.length)
-    for (const damaged of [whole.subarray(0, 500_000), Buffer.alloc(whole.length), Buffer.alloc(0)]) {
+    const holed = Buffer.from(whole).fill(0, 100_000, 100_512)
+    for (const damaged of [whole.subarray(0, 500_000), Buffer.alloc(whole.length), Buffer.alloc(0), holed]) {
       writeFileSync(join(code, core), damaged)
       expect(await show()).toEqual(first)
       expect(bytesOf(core)).toBeGreaterThan(500_000)
     }
     expect(filesOf().filter((name) => !/(\.js|\.ran|flightcase-[0-9a-f]{16})$/.test(name))).toEqual([])
   })
-  it("loads less than 7,800 bytes to print its version", async () => {
+  it("keeps compiled code in a folder of the user's own, and nowhere without one", () => {
+    const cli = [cli_program, "--version"]
+    const ran = (home: string | undefined) => {
+      const own = mkdtempSync(join(folder, "own-"))
+      const env = { PATH: process.env["PATH"], TMPDIR: own, ...(home !== undefined && { HOME: join(own, home) }) }
+      execFileSync(process.execPath, cli, { env })
+      return readdirSync(own, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".js"))
+    }
+    expect(ran(".")).toEqual([expect.stringMatching(/^\.cache\/flightcase\/v24.*\/start-[^/]+\.js$/)])
+    expect([ran(undefined), ran("missing")]).toEqual([[], []])
+  })
+  it("loads less than 8,600 bytes to print its version", async () => {
     const { bytes } = await loadedBy("--version")
-    expect(bytes).toBeLessThan(7_800)
+    expect(bytes).toBeLessThan(8_600)
   })
   it.each([
     [["help"]],
