@@ -131,6 +131,9 @@ const makeSession = (client: pg.PoolClient, endpoint: PgEndpoint): Session => {
     Effect.suspend(() => {
       if (!is_begin_due) return run(given)
       is_begin_due = false
+      // Where BEGIN is cancelled, what travels with it runs outside the transaction: only what writes nothing may.
+      if (!given.every(({ text }) => /^\s*(select|savepoint)\b/i.test(text)))
+        return Effect.andThen(run([{ text: "BEGIN" }]), run(given))
       return Effect.map(run([{ text: "BEGIN" }, ...given]), (results) => results.slice(1))
     })
   return {
@@ -191,14 +194,16 @@ const queryOnce = (pool: pg.Pool, endpoint: PgEndpoint, queries: ReadonlyArray<S
 const SHARED_MAX = 32
 
 /**
- * Runs short queries on connections of the pool, those that come in one turn of the process together. Interrupted ones
- * are not cancelled on the server.
+ * Runs short queries on connections of the pool, equal ones that come in one turn of the process together. Interrupted
+ * ones are not cancelled on the server; a connection is closed if all its readers were interrupted.
  */
 const makeShared = (pool: pg.Pool, endpoint: PgEndpoint): ((query: SessionQuery) => Results) => {
   interface Waiting {
     readonly query: SessionQuery
     readonly answer: (results: Results) => void
     isAbandoned: boolean
+    isAnswered: boolean
+    abandoned: () => void
   }
   let waiting: Array<Waiting> = []
   const send = (queries: ReadonlyArray<Waiting>): void =>
@@ -210,30 +215,47 @@ const makeShared = (pool: pg.Pool, endpoint: PgEndpoint): ((query: SessionQuery)
       let health: Health = "good"
       let unanswered = queries.length
       const { stream } = client.connection
+      // If all its readers were interrupted, a connection is closed, in case it never answers.
+      const closeIfUnwanted = (): void => {
+        if (unanswered === 0 || queries.some(({ isAbandoned, isAnswered }) => !isAbandoned && !isAnswered)) return
+        setTimeout(() => {
+          if (unanswered > 0) stream.destroy()
+        }, CANCEL_TIMEOUT_MS)
+      }
       stream.cork()
-      for (const { answer, query } of queries)
+      for (const one of queries) {
+        one.abandoned = closeIfUnwanted
         startQueries(
           client,
           endpoint,
-          [query],
+          [one.query],
           (changed) => (health = changed),
           (results) => {
+            one.isAnswered = true
             if (--unanswered === 0) giveBack(client, health)
-            answer(results)
+            else closeIfUnwanted()
+            one.answer(results)
           }
         )
+      }
       stream.uncork()
+      closeIfUnwanted()
     })
   const sendAll = (): void => {
     const wanted = waiting.filter(({ isAbandoned }) => !isAbandoned)
     waiting = []
-    for (let at = 0; at < wanted.length; at += SHARED_MAX) send(wanted.slice(at, at + SHARED_MAX))
+    // Reads of other tables do not wait for a locked one.
+    for (const queries of Map.groupBy(wanted, ({ query }) => query.text).values())
+      for (let at = 0; at < queries.length; at += SHARED_MAX) send(queries.slice(at, at + SHARED_MAX))
   }
   return (query) =>
     Effect.callback((resume) => {
-      const one: Waiting = { query, answer: resume, isAbandoned: false }
+      const one: Waiting = { query, answer: resume, isAbandoned: false, isAnswered: false, abandoned: () => {} }
       if (waiting.push(one) === 1) setImmediate(sendAll)
-      return Effect.sync(() => void (one.isAbandoned = true))
+      return Effect.sync(() => {
+        one.isAbandoned = true
+        one.abandoned()
+      })
     })
 }
 

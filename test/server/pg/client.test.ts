@@ -8,6 +8,7 @@ import * as Queue from "effect/Queue"
 import * as SqlClient from "effect/sql/SqlClient"
 import type { SqlErrorReason } from "effect/sql/SqlError"
 import * as Stream from "effect/Stream"
+import { type AddressInfo, connect, createServer } from "node:net"
 import pg from "pg"
 import { vi } from "vitest"
 import { integer, plainTable } from "../../../core/kernel/index.ts"
@@ -278,13 +279,96 @@ describe("the Postgres client, managing connections,", () => {
             ]
           )
         }
-        assert.strictEqual(new Set(query.mock.contexts).size, 1)
+        assert.strictEqual(new Set(query.mock.contexts).size, 2)
       } finally {
         query.mockRestore()
       }
     })
   )
 
+  it.live("reads other tables while one is locked", () =>
+    Effect.gen(function* () {
+      const sql = yield* makeClient
+      for (const name of ["held", "free"]) {
+        yield* sql.unsafe(`create table ${name} (id integer primary key)`)
+        yield* sql.unsafe(`insert into ${name} values (1)`)
+      }
+      const store = makeStore(sql)
+      const read = (name: string) => untraced(store.get(plainTable(name, "id", { id: integer() }), 1))
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const holder = yield* sql.reserve
+          for (const text of ["begin", "lock table held in access exclusive mode"])
+            yield* holder.execute(text, [], undefined)
+          const [held, free] = yield* Effect.forEach(["held", "free"], (name) => Effect.forkChild(read(name)))
+          assert.deepStrictEqual(yield* Fiber.join(free!), { id: 1 })
+          assert.isUndefined(held!.pollUnsafe())
+          yield* holder.execute("rollback", [], undefined)
+          assert.deepStrictEqual(yield* Fiber.join(held!), { id: 1 })
+        })
+      )
+    })
+  )
+  it.live("sends BEGIN alone ahead of a statement that writes, which would commit if BEGIN were cancelled", () =>
+    Effect.gen(function* () {
+      const sql = yield* makeClient
+      yield* sql`create table first (id integer primary key)`
+      const sent: Array<readonly [turn: number, text: string]> = []
+      let turn = 0
+      const plain = pg.Client.prototype.query as (...given: ReadonlyArray<unknown>) => unknown
+      const query = vi.spyOn(pg.Client.prototype, "query").mockImplementation(function (
+        this: unknown,
+        ...given: ReadonlyArray<unknown>
+      ) {
+        const [one] = given
+        sent.push([turn, (typeof one === "string" ? one : (one as { readonly text: string }).text).slice(0, 6)])
+        queueMicrotask(() => void turn++)
+        return plain.apply(this, [...given])
+      } as never)
+      const turnsOf = (text: string) =>
+        Effect.map(sql.withTransaction(sql.unsafe(text)), () => {
+          const all = sent.splice(0).filter(([, one]) => one !== "COMMIT")
+          return [all.map(([, one]) => one), new Set(all.map(([at]) => at)).size]
+        })
+      const turns = [yield* turnsOf("insert into first values (1)"), yield* turnsOf("select 1")]
+      query.mockRestore()
+      assert.deepStrictEqual(turns, [
+        [["BEGIN", "insert"], 2],
+        [["BEGIN", "select"], 1]
+      ])
+    })
+  )
+  it.live("closes connections that stop answering once all their readers were interrupted", () =>
+    Effect.gen(function* () {
+      const url = new URL(yield* databaseUrl)
+      const socket_folder = url.searchParams.get("host") ?? ""
+      const silence: Array<() => void> = []
+      const proxy = createServer((client) => {
+        const server = connect(`${socket_folder}/.s.PGSQL.${url.port}`)
+        let is_silent = false
+        silence.push(() => void (is_silent = true))
+        for (const one of [client, server]) one.on("error", () => {})
+        client.on("data", (bytes) => void (is_silent || server.write(bytes)))
+        server.on("data", (bytes) => void (is_silent || client.write(bytes)))
+        client.on("close", () => server.destroy())
+      })
+      yield* Effect.promise(() => new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve)))
+      yield* Effect.addFinalizer(() => Effect.sync(() => proxy.close()))
+      const behind = new URL(url)
+      behind.searchParams.delete("host")
+      behind.hostname = "127.0.0.1"
+      behind.port = String((proxy.address() as AddressInfo).port)
+      const sql = yield* Pg.make({ url: behind.href, connection_timeout_ms: 5_000 })
+      yield* sql`create table kept (id integer primary key)`
+      const read = untraced(makeStore(sql).get(plainTable("kept", "id", { id: integer() }), 1))
+      yield* read
+      for (const one of silence) one()
+      const stuck = yield* Effect.forkChild(read)
+      yield* Effect.sleep("50 millis")
+      yield* Fiber.interrupt(stuck)
+      yield* eventually(Effect.map(Effect.timeoutOption(Effect.exit(read), "200 millis"), (one) => one._tag === "Some"))
+    })
+  )
   it.live("returns every connection to the pool, even if its request was interrupted", () =>
     Effect.gen(function* () {
       const url = yield* databaseUrl
