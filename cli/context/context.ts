@@ -149,6 +149,8 @@ export const openContext = (options: Globals, env: Environment = process.env, is
   }
   const accepted = async (asking: ApiRequest, answer: QueryResult): Promise<QueryResult> => {
     if (answer.status < 400) return answer
+    // A sync of a revoked device removes its data, and fails with the way out.
+    if (answer.status === 403 && place.choice().is_device && isRevoked(answer)) await (await replica.device()).sync()
     throw await (await import("./error-report.ts")).refusalOf({ request, terminal }, asking, answer)
   }
   const ask = async (asking: ApiRequest): Promise<QueryResult> => accepted(asking, await request(asking))
@@ -198,6 +200,11 @@ export const openContext = (options: Globals, env: Environment = process.env, is
     },
     close: replica.close
   }
+}
+
+const isRevoked = ({ body }: QueryResult): boolean => {
+  const { errors } = objectBody(body)
+  return isJsonObject(errors) && Array.isArray(errors["replica"]) && errors["replica"].includes("revoked")
 }
 
 /** The profile's replica: opened when first needed; closing it starts a background sync if one is due. */

@@ -16,8 +16,8 @@ const accepted_share_min = 0.85
 const seldom_recorded = new Set(
   words(
     "opportunities.reprice opportunities.credit stocktakes.scan stocktakes.close stocktakes.cancel containers.nest " +
-      "inspections.create inspections.delete inspection_intervals.create inspection_intervals.update " +
-      "inspection_intervals.delete transfers.create transfers.send transfers.receive transfers.cancel"
+      "inspection_kinds.delete inspections.create inspections.delete inspection_intervals.create " +
+      "inspection_intervals.update inspection_intervals.delete transfers.create transfers.send transfers.receive transfers.cancel"
   )
 )
 

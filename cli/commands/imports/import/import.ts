@@ -159,8 +159,8 @@ const importRows: ImportRows = async (context, list) => {
   const rows = counts.created + counts.updated + counts.unchanged + counts.rejected
   return { summary: { rows, ...counts, dry_run }, verdicts }
 }
-/** Syncs the device to fetch imported rows; without a device, or offline, does nothing. */
-const fetched = async (context: CommandContext): Promise<void> => {
+/** Syncs the device to fetch rows written at the server; without a device, or offline, does nothing. */
+export const fetched = async (context: CommandContext): Promise<void> => {
   if (!context.isDevice() || context.offline) return
   try {
     await (await context.device()).sync()
