@@ -160,7 +160,7 @@ describe("the built command line", () => {
     const { bytes, count, sources } = await ofReplica(words)
     expect(sources).not.toContain("core/slices.ts")
     expect(count).toBeLessThan(13)
-    expect(bytes).toBeLessThan(826_000)
+    expect(bytes).toBeLessThan(828_000)
   })
   it.each(reads.others)("reads from its replica without loading the server: %s %s %s", async (...words) => {
     const { bytes, count, sources } = await ofReplica(words)

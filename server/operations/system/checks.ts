@@ -140,7 +140,7 @@ const backups = Effect.gen(function* () {
     const prune_error = last.result?.["prune_error"]
     if (typeof prune_error === "string") return bad(`old ones cannot be deleted: ${shownError(prune_error)}`)
   }
-  if (folder === undefined) return well("unknown: FLIGHTCASE_BACKUPS names no folder")
+  if (folder === undefined) return well("unknown: neither backups.folder nor FLIGHTCASE_BACKUPS names a folder")
   const now = yield* Clock.currentTimeMillis
   const newest = yield* Effect.tryPromise({
     try: async () => (await import("../backups/backup.ts")).newestBackup(folder, { now: new Date(now), server, aws }),

@@ -9,7 +9,7 @@ import { standardInput } from "../../../base/input.ts"
 import { columnsNamed, tableText } from "../../../output/table.ts"
 import { type CommandAction, repeatable, textFlag, verb } from "../../../context/program.ts"
 import { example, type House, houseFrom, houseOfFlags, plainHouse, withFlags } from "./house.ts"
-import { type Present, presentAt, proposedBy, usualTax, withoutClassText } from "./present.ts"
+import { isNew, type Present, presentAt, proposedBy, usualTax, withoutClassText } from "./present.ts"
 import type { SetupStep } from "./steps.ts"
 import { writeFileSync } from "node:fs"
 
@@ -99,7 +99,7 @@ const setUp = async (context: CommandContext, house: House, present: Present, as
   }
   for (const [at, one] of due.entries()) await carriedOut(one, at, due)
   if (due.length > 0) await (await import("../../imports/import/import.ts")).fetched(context)
-  told(context, steps, "done")
+  told(context, steps, "done", isNew(present))
   if (house.taxes !== undefined && house.assign_tax_classes !== true) offerClasses(context, present)
 }
 const offerClasses = (context: CommandContext, present: Present): void => {
@@ -201,7 +201,7 @@ const showSteps = (context: CommandContext, steps: ReadonlyArray<SetupStep>, as:
   const columns = columnsNamed("part=PART, what=WHAT, value=VALUE, state=STATE")
   context.print(tableText(columns, rowsOf(steps, as), context.terminal))
 }
-const told = (context: CommandContext, steps: ReadonlyArray<SetupStep>, as: "plan" | "done"): void => {
+const told = (context: CommandContext, steps: ReadonlyArray<SetupStep>, as: "plan" | "done", is_new = false): void => {
   if (context.options.json === true)
     return context.printJson({
       setup: rowsOf(steps, as),
@@ -211,7 +211,7 @@ const told = (context: CommandContext, steps: ReadonlyArray<SetupStep>, as: "pla
   if (as === "plan") return context.note("Planned only; nothing was written.")
   const due = steps.filter(({ is_set }) => !is_set).length
   context.note(due === 0 ? "All of it was set already." : `${due} of ${steps.length} set.`)
-  context.note(`Next:\n${next_commands.map(([command, says]) => `  ${command}    ${says}`).join("\n")}`)
+  if (is_new) context.note(`Next:\n${next_commands.map(([command, says]) => `  ${command}    ${says}`).join("\n")}`)
 }
 
 const names_max = 100

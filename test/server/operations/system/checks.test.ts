@@ -50,7 +50,7 @@ describe.each(engines)("the checks of a server on %s", (engine) => {
       expect(found["database"]?.detail).toMatch(/^(SQLite 3|Postgres 1)\d*\.\S+( \(.*\))?, \d+ MiB, \d+ events$/)
       const { disk: _disk, ...others } = found
       expect(Object.values(others).filter(({ ok }) => !ok)).toEqual([])
-      expect(found["backups"]?.detail).toBe("unknown: FLIGHTCASE_BACKUPS names no folder")
+      expect(found["backups"]?.detail).toBe("unknown: neither backups.folder nor FLIGHTCASE_BACKUPS names a folder")
     }))
 
   it("report failed jobs, webhook addresses without a trusted certificate, and missing or old backups", async () => {
