@@ -7,7 +7,8 @@ import { plainJson } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
 import { printTable } from "../../context/print.ts"
-import { oneLine, recordedText, sentenceText } from "../../output/text.ts"
+import { wrapped } from "../../output/explanation.ts"
+import { minuteText, oneLine, recordedText, sentenceText } from "../../output/text.ts"
 import { type Flags, textFlag, verb } from "../../context/program.ts"
 
 export const declare = (program: Command): void => {
@@ -45,17 +46,21 @@ const list = async (context: CommandContext, flags: Flags): Promise<void> => {
   await context.lookUpClocks()
   if (context.options.json === true) return context.printJson({ undo: listed.map(listedJson) })
   if (listed.length === 0) return context.note("Nothing recorded here can be undone.")
-  printTable(
-    context,
-    "n=COMMAND, when=WHEN, what=WHAT, way=UNDOING, says=MEANS",
-    listed.map((one): JsonObject => ({
-      n: one.n,
-      when: one.issued_at,
-      what: one.summary,
-      way: one.way === "refused" && (one.refusal !== null || one.later === null) ? "refused" : wayTexts[one.way],
-      says: meaning(one)
-    }))
-  )
+  const rows = listed.map((one) => ({
+    n: one.n,
+    when: one.issued_at,
+    what: one.summary,
+    way: one.way === "refused" && (one.refusal !== null || one.later === null) ? "refused" : wayTexts[one.way],
+    says: meaning(one)
+  }))
+  const { columns, is_tty, zoneOf } = context.terminal
+  if (!is_tty) return printTable(context, "n=COMMAND, when=WHEN, what=WHAT, way=UNDOING, says=MEANS", rows)
+  const indent = "    "
+  for (const { n, says, way, what, when } of rows) {
+    const lines = [`${n}  ${minuteText(when, zoneOf?.({}))}  ${oneLine(what)}`, `(${way}) ${says}`]
+    for (const [at, line] of lines.flatMap((one) => wrapped(one, Math.min(columns, 120) - indent.length)).entries())
+      context.print(`${at === 0 ? "" : indent}${line}\n`)
+  }
 }
 const listedJson = (one: UndoListed) => plainJson(stepJson(one))
 /** A step for output: without its guard, and with the names of its requests alone. */
