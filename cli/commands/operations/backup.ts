@@ -115,6 +115,7 @@ const list = (context: CommandContext, [given]: ReadonlyArray<string>, flags: Fl
     if (from === undefined) throw usageError("Name a folder: neither FLIGHTCASE_BACKUPS nor backups.folder does.")
     const { backups, others } = await backupsIn(from, place.outside.aws, flags.all === true ? undefined : server)
     printAll(context, backups, { last_scheduled: last ?? null, others })
+    if (backups.length === 0) context.note(`There are no backups of this server in ${from}.`)
     if (others > 0) context.note(`Backups of other servers in ${from}: ${others}; --all lists them, too.`)
     if (last === undefined) return
     const { at, error, result, status } = last
