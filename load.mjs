@@ -10,9 +10,13 @@ export const loading = (program) => {
   const ownFolder = () => {
     const { HOME, LOCALAPPDATA, XDG_CACHE_HOME } = process.env
     if (process.platform === "win32") return LOCALAPPDATA && `${LOCALAPPDATA}/flightcase`
-    const owned = XDG_CACHE_HOME || HOME
-    if (!owned || fs.statSync(owned, { throwIfNoEntry: false })?.uid !== process.getuid()) return undefined
-    return `${XDG_CACHE_HOME || `${HOME}/.cache`}/flightcase`
+    try {
+      if (fs.statSync(XDG_CACHE_HOME || HOME).uid !== process.getuid()) return undefined
+      return `${XDG_CACHE_HOME || `${HOME}/.cache`}/flightcase`
+    } catch {
+      // It is missing, or may not be looked at.
+      return undefined
+    }
   }
   const modules = process.getBuiltinModule("node:module")
   const own = process.env.NODE_COMPILE_CACHE === undefined ? ownFolder() : undefined
