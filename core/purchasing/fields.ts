@@ -90,10 +90,10 @@ export const purchaseOrderMail = Schema.Struct({
 })
 export type PurchaseOrderMail = typeof purchaseOrderMail.Type
 
-/** Queues the message on a server; does nothing on devices, whose command a server takes later. */
-export const PurchaseOrderMailer = Context.Reference<(mail: PurchaseOrderMail) => StoreRead<void>>(
+/** Queues the message on a server, with warnings; does nothing on devices, whose command a server takes later. */
+export const PurchaseOrderMailer = Context.Reference<(mail: PurchaseOrderMail) => StoreRead<ReadonlyArray<string>>>(
   "flightcase/PurchaseOrderMailer",
-  { defaultValue: () => () => Effect.void }
+  { defaultValue: () => () => Effect.succeed([]) }
 )
 
 // Fields of requests about deliveries and returns (rules/billing 2.3).

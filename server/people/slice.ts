@@ -8,7 +8,6 @@ import type { TypeSetting } from "../../core/office/notifications/types.ts"
 import { effectiveChannels, notification_settings, notificationType } from "../../core/office/notifications/types.ts"
 import { memberAnonymised } from "../../core/people/personal-data/erase.ts"
 import { momentText } from "../../core/pricing/print/format.ts"
-import { secret_settings } from "../../core/setup/settings/secrets.ts"
 import {
   access_resets_max,
   anonymousEmail,
@@ -25,6 +24,7 @@ import { type UserRow, users } from "../../core/people/users/permissions.ts"
 import { instantOf, zoneOf } from "../../core/values/time.ts"
 import { dropMail, dropOldSecrets, queueMail } from "../delivery/mail/jobs.ts"
 import { jobKind, jobOffer, processOf, serverContext, timedWork } from "../ports/server-context.ts"
+import { queuedMode, queuedText } from "../delivery/mail/transport.ts"
 import { codeWith, firstCode, hashOfCode, login_codes, makeCode } from "./codes.ts"
 import type { AccountMailKind } from "./texts.ts"
 import { shownWithSecret } from "../ports/secret-box.ts"
@@ -57,9 +57,8 @@ const isMailed = Effect.fnUntraced(function* (kind: AccountMailKind) {
 
 /** The code of an invitation if no mail server is configured, for the inviting user to pass on; else null. */
 const codeShown = Effect.fnUntraced(function* (user_id: number) {
-  const { key, outside } = yield* serverContext
-  const is_mailed = outside.smtp_url !== undefined || (yield* Store.get(secret_settings, "mail.smtp_url")) !== undefined
-  const user = is_mailed ? undefined : yield* Store.get(users, user_id)
+  const { key } = yield* serverContext
+  const user = (yield* queuedMode) === "smtp" ? undefined : yield* Store.get(users, user_id)
   return user === undefined ? null : firstCode(key, user)
 })
 
@@ -269,15 +268,10 @@ const reset = command("POST", "/api/v1/users/{id}/reset_password", {
   decide: (facts, { now, rows, values, viewer }) =>
     resetAccess(rows.id, values.end_sessions === true, viewer, facts, now),
   result: Schema.Struct({ id: Schema.Int, sent_to: Schema.String }),
-  respond: ({ sent_to }, { now, rows }) =>
-    Effect.succeed({
-      status: 202,
-      body: {
-        message: `A code is sent to ${sent_to}.`,
-        sent_to,
-        expires_at: expiryAt(now, minutesFor("reset", rows.id))
-      }
-    })
+  respond: Effect.fnUntraced(function* ({ sent_to }, { now, rows }) {
+    const message = queuedText("A code to log in with", yield* queuedMode, sent_to)
+    return { status: 202, body: { message, sent_to, expires_at: expiryAt(now, minutesFor("reset", rows.id)) } }
+  })
 })
 
 /** How long sent messages are remembered: longer than their jobs, which would be queued again otherwise. */

@@ -12,7 +12,8 @@ it("mail test says that no mail is sent without a mail server", async () => {
   expect([tried.code, tried.err]).toEqual([
     0,
     expect.stringContaining(
-      "No mail server is set: the message to ann@customer.example is written to the outbox folder and not sent.\n"
+      "No mail server is set: the message to ann@customer.example is written to the outbox folder and not sent. " +
+        "flightcase setup --smtp URL sets one.\n"
     )
   ])
   expect(tried.out).toMatch(/^[0-9a-f-]{36}\n$/)

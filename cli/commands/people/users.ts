@@ -35,9 +35,7 @@ const invited = decoderOf(() =>
     invitation_code: Schema.optional(Schema.NullOr(Schema.String))
   })
 )
-const reset = decoderOf(() =>
-  Schema.Struct({ message: Schema.String, sent_to: Schema.String, expires_at: Schema.String })
-)
+const reset = decoderOf(() => Schema.Struct({ message: Schema.String, expires_at: Schema.String }))
 
 /** Invites a user at the server, which mails at once; with --offline records it here, for the next sync to send. */
 const inviteUser: CommandAction = async (context, [email = ""], flags) => {
@@ -72,10 +70,10 @@ const resetAccess: CommandAction = async (context, [named = ""], flags) => {
   const body = { end_sessions: flags.endSessions === true }
   const answer = await context.askServer({ method: "POST", path: `/api/v1/users/${id}/reset_password`, body })
   if (context.options.json === true) return printAnswer(context, answer)
-  const { expires_at, sent_to } = decodeAnswer(reset, answer.body)
+  const { expires_at, message } = decodeAnswer(reset, answer.body)
   const { is_tty, zoneOf } = context.terminal
   const expires = is_tty ? minuteText(expires_at, zoneOf?.({})) : expires_at
-  context.note(`A code to log in with is sent to ${sent_to}; it holds until ${expires}.`)
+  context.note(`${message} The code holds until ${expires}.`)
   if (flags.endSessions === true) context.note("What they were logged in with does not hold any more.")
 }
 

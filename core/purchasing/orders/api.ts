@@ -1,7 +1,7 @@
 /** Endpoints of purchase orders, except to receive, return and extend (rules/billing 2.3). */
 import { Effect } from "effect"
 import { baseCurrency, boolean, command, created, crudResource, customFieldFacts, decimal } from "../../kernel/index.ts"
-import { later, longText, noContent, ok, renderById, resource, Shown, Store, text } from "../../kernel/index.ts"
+import { later, list, longText, noContent, ok, renderById, resource, Shown, Store, text } from "../../kernel/index.ts"
 import { viewContext, viewManageAccess, withRules } from "../../kernel/index.ts"
 import type { Endpoint, Id, Input, Status } from "../../kernel/index.ts"
 import type { PurchaseOrderItemRow, PurchaseOrderRow, PurchaseOrderStatus } from "../schema.ts"
@@ -190,7 +190,7 @@ const deciding = later(() => import("./decide.ts"))
 
 export const purchaseOrderShown = { purchase_order: Shown.row(() => purchaseOrderResource) }
 /** Response to sending: the order, and whether mail goes to the supplier, which needs an address. */
-const sentShown = { ...purchaseOrderShown, meta: Shown.keys({ is_mailed: boolean() }) }
+const sentShown = { ...purchaseOrderShown, meta: Shown.keys({ is_mailed: boolean(), warnings: list(text()) }) }
 /** Includes of write responses besides the requested ones. */
 const with_items = ["include", "items"] as const
 export const purchaseOrderAnswer = (status: Status) => (result: Id, input: Input) =>
@@ -252,14 +252,14 @@ const send = command("POST", `${path}/{id}/send`, {
   result: purchaseOrderMail,
   respond: (mail, input) =>
     Effect.gen(function* () {
-      if (mail.to !== null) yield* (yield* PurchaseOrderMailer)(mail)
+      const warnings = mail.to === null ? [] : yield* (yield* PurchaseOrderMailer)(mail)
       const shown = yield* renderById(
         purchaseOrderResource,
         mail.purchase_order_id,
         [with_items, ...input.query],
         viewContext(input)
       )
-      return ok({ ...shown, meta: { is_mailed: mail.to !== null } })
+      return ok({ ...shown, meta: { is_mailed: mail.to !== null, warnings } })
     })
 })
 const cancel = command("POST", `${path}/{id}/cancel`, {

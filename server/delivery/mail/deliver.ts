@@ -12,7 +12,7 @@ import { basename, join } from "node:path"
 import { pipeline } from "node:stream/promises"
 import { CommandRuntime, settingText, type Failure, type JsonObject, type Store } from "../../../core/kernel/index.ts"
 import { secretSetting } from "../../../core/setup/settings/secrets.ts"
-import { type MailServer, mailServer, MailTransport } from "./transport.ts"
+import { mailServer, MailTransport } from "./transport.ts"
 
 // Loads attachments and builds the message in the mail library's format.
 
@@ -196,7 +196,7 @@ const messageOf = (error: unknown): string => (error instanceof Error ? error.me
 const bySmtp = Effect.fnUntraced(function* (
   message: MailMessage,
   content: Content,
-  server: Extract<MailServer, { readonly server: unknown }>["server"]
+  server: Extract<Effect.Success<typeof mailServer>, { readonly server: unknown }>["server"]
 ): Effect.fn.Return<Delivered, MailDeferred, MailTransport> {
   const outcome = yield* (yield* MailTransport).send(server, content, message.recipients)
   if (outcome.kind === "later") return yield* new MailDeferred({ message: outcome.text })

@@ -7,8 +7,8 @@ import { printableLine } from "../../../core/values/text.ts"
 import type { Refusal } from "./compose.ts"
 import type { SendMailOptions } from "nodemailer"
 import { parseSmtpUrl, type SmtpServer } from "../../../core/values/mail-address.ts"
-import { CommandRuntime, type Failure, type Store } from "../../../core/kernel/index.ts"
-import { secretSetting } from "../../../core/setup/settings/secrets.ts"
+import { CommandRuntime, type Failure, Store } from "../../../core/kernel/index.ts"
+import { secret_settings, secretSetting } from "../../../core/setup/settings/secrets.ts"
 import { serverContext } from "../../ports/server-context.ts"
 
 // Interprets responses of mail servers: 4xx and connection errors are temporary, 5xx permanent. Wrong passwords and
@@ -234,7 +234,7 @@ const openPool = async (server: SmtpServer, key: string, waits: MailWaits): Prom
 /** `smtp`: mail is sent. `outbox`: mail is only written to a file in the data folder. */
 export type MailMode = "smtp" | "outbox"
 
-export type MailServer =
+type MailServer =
   | { readonly mode: "smtp"; readonly server: SmtpServer; readonly from: "environment" | "setting" }
   | { readonly mode: "outbox" }
   /** The configured mail server is invalid; nothing is sent until it is corrected. */
@@ -260,8 +260,15 @@ export const mailMode: Effect.Effect<MailMode, Failure, Store | CommandRuntime> 
   mailServer,
   ({ mode }) => mode
 )
+/** The same mode, found without the address, which only a command's facts can decrypt. */
+export const queuedMode: Effect.Effect<MailMode, Failure, Store> = Effect.gen(function* () {
+  const { outside } = yield* serverContext
+  const is_set = outside.smtp_url !== undefined || (yield* Store.get(secret_settings, "mail.smtp_url")) !== undefined
+  return is_set ? "smtp" : "outbox"
+})
 /** Confirmation for the sending user; says if the message is only written to the outbox. */
 export const queuedText = (subject: string, mode: MailMode, to: string): string =>
   mode === "smtp"
     ? `${subject} is on its way to ${to}.`
-    : `No mail server is set: the message to ${to} is written to the outbox folder and not sent.`
+    : `No mail server is set: the message to ${to} is written to the outbox folder and not sent. ` +
+      "flightcase setup --smtp URL sets one."

@@ -344,6 +344,8 @@ describe.each(engines)("invitations without a mail server on %s", (engine) => {
       await expect.poll(async () => (await house.redeem(invitation_code)).status, soon).toBe(201)
       expect((await house.redeem(invitation_code)).status).toBe(422)
       expect((await house.invite({ send_invitation: false })).invitation_code).toBeNull()
+      const reset = await house.did(202, "POST", `/users/${invited.body.user.id}/reset_password`, {})
+      expect(reset.message).toContain("the message to ann@house.example is written to the outbox folder and not sent")
     } finally {
       await house.close()
     }

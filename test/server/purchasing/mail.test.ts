@@ -44,7 +44,8 @@ describe.each(engines)("a purchase order by e-mail on %s", (engine) => {
       { address: "bills@rig.example", type_id }
     )
     const { id, number } = await order(supplier_id)
-    expect((await must(`purchase_orders/${id}/send`, {})).purchase_order.status).toBe("sent")
+    const sent = await must(`purchase_orders/${id}/send`, {})
+    expect([sent.purchase_order.status, sent.meta]).toEqual(["sent", { is_mailed: true, warnings: [] }])
     const [mail] = await mails.arrived()
     const { read, to } = mail!
     expect(to).toEqual(["bills@rig.example"])
