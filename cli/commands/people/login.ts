@@ -138,7 +138,7 @@ const loginAsked = async (context: CommandContext, url: string, flags: Flags): P
   const folder = profileFolder(name, context.env)
   const exists = profileExists(name, context.env)
   const set_aside = exists && flags.setAside === true
-  const before = exists && !set_aside ? await loginStateOf(folder) : undefined
+  const before = exists && !set_aside ? await loginStateOf(folder, { url: address, ...shown }) : undefined
   const device_name = textFlag(flags, "name") ?? before?.profile.device ?? hostname()
   const token =
     "token" in shown
@@ -236,9 +236,12 @@ interface LoginState {
 
 /**
  * State of the device to replace: its commands are sent and resolved, or are moved if it may no longer send. Exit 6 if
- * it still could send them.
+ * it still could send them, 4 if the given token is wrong.
  */
-const loginStateOf = async (folder: string): Promise<LoginState> => {
+const loginStateOf = async (
+  folder: string,
+  given: { readonly url: string; readonly token?: string }
+): Promise<LoginState> => {
   const { openOutboxOf, readProfile } = await import("../../../sync/device/outbox/folder.ts")
   const profile = readProfile(folder)
   const outbox = openOutboxOf(folder)
@@ -247,27 +250,28 @@ const loginStateOf = async (folder: string): Promise<LoginState> => {
     const conflicts = [...outbox.byState("rejected"), ...outbox.byState("held")]
     if (pending.length + conflicts.length === 0 || profile.revoked_at !== undefined || profile.copied_at !== undefined)
       return { profile, pending, conflicts }
-    if (await opensNothing(profile)) return { profile, pending, conflicts }
-    throw new CliError(
-      exit_codes.conflict,
-      `This profile still holds ${pending.length} unsent commands and ${conflicts.length} conflicts.`,
-      {
-        way_out:
-          "flightcase sync sends them, flightcase sync conflicts settles them; or log in under another --profile."
-      }
-    )
+    if ((await unauthorized(profile)) !== undefined) return { profile, pending, conflicts }
+    const wrong = given.token === undefined ? undefined : await unauthorized({ url: given.url, token: given.token })
+    if (wrong !== undefined) throw (await import("../../base/response-errors.ts")).responseError(wrong)
+    const [commands, conflict] = [
+      `${pending.length} unsent ${pending.length === 1 ? "command" : "commands"}`,
+      `${conflicts.length} ${conflicts.length === 1 ? "conflict" : "conflicts"}`
+    ]
+    throw new CliError(exit_codes.conflict, `This profile still holds ${commands} and ${conflict}.`, {
+      way_out: "flightcase sync sends them, flightcase sync conflicts settles them; or log in under another --profile."
+    })
   } finally {
     outbox.close()
   }
 }
 
-/** Whether the server rejects the device's token as expired or revoked, so that it can send nothing. */
-const opensNothing = async ({ token, url }: Profile): Promise<boolean> =>
+/** The server's answer if it rejects the token as unknown, expired or revoked, so that nothing can be sent with it. */
+const unauthorized = async ({ token, url }: Pick<Profile, "token" | "url">) =>
   serverAt(url, token)
     .ask({ method: "GET", path: "/api/v1/abilities", query: [], body: undefined })
     .then(
-      ({ status }) => status === 401,
-      () => false
+      (answer) => (answer.status === 401 ? answer : undefined),
+      () => undefined
     )
 
 /** Moves unsent commands to the new device. Exit 6 if they are another user's. */
