@@ -143,9 +143,11 @@ interface Line {
 const readLines = async (context: CommandContext, given: ReadonlyArray<string>): Promise<ReadonlyArray<Line>> => {
   const lines: Array<Line> = []
   for (const text of given) {
-    const [, code = "", quantity = "1"] = /^(.*?)(?:\*(\d+(?:\.\d+)?))?$/s.exec(text.trim()) ?? []
+    const [, code = "", quantity = "1"] = /^(.*?)(?:\*(-?\d+(?:\.\d+)?))?$/s.exec(text.trim()) ?? []
     if (code === "")
       throw usageError(`--line ${JSON.stringify(text)} names no product: write --line SKU or --line SKU*12.`)
+    if (Number(quantity) <= 0)
+      throw usageError(`--line ${JSON.stringify(text)} has no quantity above 0: write --line ${code}*12.`)
     lines.push({ ...(await findProduct(context, code)), quantity })
   }
   return lines
