@@ -5,7 +5,7 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs"
 import { connect } from "node:net"
 import { dirname, join, resolve } from "node:path"
-import { Effect, Result } from "effect"
+import { Effect, Result, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { parseSmtpUrl } from "../../core/values/mail-address.ts"
 import type { Finding } from "../../sync/device/device.ts"
@@ -88,9 +88,33 @@ const isServed = (folder: string): boolean => {
   lock?.release()
   return lock === undefined
 }
-const address = async ({ FLIGHTCASE_HOST: host, FLIGHTCASE_PORT: port }: Values): Promise<string> => {
-  await checkAddress(host, port)
+const address = async ({ DATABASE_URL, FLIGHTCASE_HOST: host, FLIGHTCASE_PORT: port }: Values): Promise<string> => {
+  try {
+    await checkAddress(host, port)
+  } catch (cause) {
+    const served = isInUse(cause) ? await servedDatabase(host, port) : undefined
+    if (served === undefined) throw cause
+    if (served === "postgres" && DATABASE_URL !== undefined)
+      return `${host} port ${port} is in use: a Flightcase server on Postgres runs there`
+    throw new Error(
+      `Port ${port} on ${host} is in use: a Flightcase server with another database runs there; ` +
+        "FLIGHTCASE_PORT chooses another."
+    )
+  }
   return `${host} port ${port} is free`
+}
+const isInUse = (cause: unknown): boolean =>
+  cause instanceof Error && cause.cause instanceof Error && "code" in cause.cause && cause.cause.code === "EADDRINUSE"
+const healthAnswer = Schema.Struct({ health: Schema.Struct({ database: Schema.String }) })
+/** Kind of database of the Flightcase server that answers at an address; undefined if none does. */
+const servedDatabase = async (host: string, port: number): Promise<string | undefined> => {
+  const url = `http://${host.includes(":") ? `[${host}]` : host}:${port}/api/v1/system/health`
+  try {
+    const answer = await fetch(url, { signal: AbortSignal.timeout(patience_millis) })
+    return Schema.decodeUnknownSync(healthAnswer)(await answer.json()).health.database
+  } catch {
+    return undefined
+  }
 }
 const isLoopback = (host: string): boolean => /^(localhost|127\.|::1$)/.test(host)
 const publicAddress = ({ FLIGHTCASE_HOST, FLIGHTCASE_TRUST_PROXY, FLIGHTCASE_URL }: Values): string => {

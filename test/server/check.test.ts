@@ -1,4 +1,5 @@
 import { existsSync, mkdtempSync } from "node:fs"
+import { createServer as createHttpServer } from "node:http"
 import { createServer } from "node:net"
 import { DatabaseSync } from "node:sqlite"
 import { once } from "node:events"
@@ -76,6 +77,23 @@ describe("serve --check", () => {
     expect(await checked({ FLIGHTCASE_PORT: String(port) })).toMatchObject({
       address: expect.stringMatching(/^bad: Port \d+ on 127\.0\.0\.1 is taken/)
     })
+    other.close()
+  })
+  it("passes a port that a Flightcase server on Postgres answers, for another beside it, and no other", async () => {
+    const other = createHttpServer((_, response) =>
+      response.end(JSON.stringify({ health: { status: "ok", database: "postgres" } }))
+    ).listen(0, "127.0.0.1")
+    await once(other, "listening")
+    const { port } = other.address() as { readonly port: number }
+    const addressOf = async (environment: Environment) =>
+      (await checked({ ...environment, FLIGHTCASE_PORT: String(port) })).address
+    expect(await addressOf({ DATABASE_URL: "postgres://a:b@127.0.0.1:1/x", FLIGHTCASE_KEY: key })).toBe(
+      `127.0.0.1 port ${port} is in use: a Flightcase server on Postgres runs there`
+    )
+    expect(await addressOf({})).toBe(
+      `bad: Port ${port} on 127.0.0.1 is in use: a Flightcase server with another database runs there; ` +
+        "FLIGHTCASE_PORT chooses another."
+    )
     other.close()
   })
   it.each([
