@@ -49,7 +49,7 @@ export const queueTimedWork = (
     const fixed = typeof cron === "string" ? Effect.succeed(cronOf({ cron })) : undefined
     const by_settings = typeof cron === "string" ? Effect.undefined : cron
     const now = Effect.map(by_settings, (given) => (given === undefined ? undefined : cronOf(given)))
-    return { ...work, cron: fixed ?? now, queued_millis: Number.NaN }
+    return { ...work, cron: fixed ?? now, is_by_settings: fixed === undefined, queued_millis: Number.NaN }
   })
   let is_started = false
   const tick = Effect.gen(function* () {
@@ -63,7 +63,7 @@ export const queueTimedWork = (
     }
     if (works.some(({ queued_millis }) => Number.isNaN(queued_millis))) {
       const known = yield* lastQueued(works, now)
-      for (const work of works) work.queued_millis = known.get(work.kind.kind) ?? now
+      for (const work of works) work.queued_millis = known.get(work.kind.kind) ?? Number.NaN
     }
     let next = Number.POSITIVE_INFINITY
     for (const work of works) {
@@ -99,13 +99,19 @@ const setBack = Effect.fnUntraced(function* ({ kind }: Pick<TimedWork, "kind">, 
   return now_millis
 })
 
-/** Last queued due time of each task; for a new task, now. */
-const lastQueued = Effect.fnUntraced(function* (works: ReadonlyArray<Pick<TimedWork, "kind">>, now_millis: number) {
+/** Last queued due time of each task; for a new one, now, or the epoch if settings will ask for it: it runs at once. */
+const lastQueued = Effect.fnUntraced(function* (
+  works: ReadonlyArray<Pick<TimedWork, "kind"> & { readonly is_by_settings: boolean }>,
+  now_millis: number
+) {
   const rows = yield* Store.find(timed_work, { kind: works.map(({ kind }) => kind.kind) })
   const known = new Map(rows.map(({ due_at, kind }) => [kind, Date.parse(due_at)]))
   const fresh = works.filter(({ kind }) => !known.has(kind.kind))
-  for (const { kind } of fresh)
-    yield* Store.apply([insert(timed_work, { kind: kind.kind, due_at: instantOf(now_millis) })])
+  for (const { is_by_settings, kind } of fresh) {
+    const due_millis = is_by_settings ? 0 : now_millis
+    yield* Store.apply([insert(timed_work, { kind: kind.kind, due_at: instantOf(due_millis) })])
+    known.set(kind.kind, due_millis)
+  }
   return known
 })
 
