@@ -123,14 +123,19 @@ export const progressOf = (context: CommandContext): Progress => {
 export const endedJob = async (
   context: CommandContext,
   job_id: string,
-  { doing, total = 100, wait_millis = Infinity }: { doing?: string; total?: number; wait_millis?: number }
+  {
+    ask = async (path: string) => (await context.askServer({ method: "GET", path })).body,
+    doing,
+    total = 100,
+    wait_millis = Infinity
+  }: { ask?: (path: string) => Promise<Json | undefined>; doing?: string; total?: number; wait_millis?: number }
 ): Promise<Row<"job">> => {
   const progress = progressOf(context)
   const path = `/api/v1/system/jobs/${encodeURIComponent(job_id)}`
   const until = performance.now() + wait_millis
   try {
     for (let pause = 100; ; pause = Math.min(500, pause * 2)) {
-      const job = rowIn((await context.askServer({ method: "GET", path })).body, "job")
+      const job = rowIn(await ask(path), "job")
       if (job.status === "done" || job.status === "failed" || performance.now() > until) return job
       if (doing !== undefined) progress.at(doing, Math.round((job.progress ?? 0) * total), total)
       await setTimeout(pause)

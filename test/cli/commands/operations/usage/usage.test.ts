@@ -99,7 +99,9 @@ beforeAll(async () => {
     asked.push(decodeURIComponent(request.url ?? ""))
     const answer = answers(pathname, searchParams)
     const is_file = typeof answer === "string"
-    const is_refused = request.headers.authorization === "Bearer unknown"
+    const { authorization } = request.headers
+    // One token is revoked while its export is made.
+    const is_refused = authorization === "Bearer unknown" || (authorization === "Bearer revoked" && polls > 1)
     response.writeHead(is_refused ? 401 : answer === undefined ? 404 : 200, {
       "content-type": is_file ? "text/csv" : "application/json",
       ...(is_file ? { "content-disposition": 'attachment; filename="usage-7d.csv"' } : {})
@@ -225,6 +227,10 @@ describe("the request of flightcase usage", () => {
     expect(await type(["usage", "--token", "4"], { FLIGHTCASE_TOKEN: "unknown" })).toMatchObject({
       code: 4,
       err: expect.stringContaining("set FLIGHTCASE_TOKEN: --token of usage says whose calls are shown")
+    })
+    expect(await type(["usage", "export", "-o", "-"], { FLIGHTCASE_TOKEN: "revoked" })).toMatchObject({
+      code: 4,
+      err: expect.stringContaining("--token of usage says whose calls are shown")
     })
   })
 })
