@@ -43,7 +43,9 @@ export const runnerOf = (sql: SqlClient.SqlClient & Partial<DirectClient>, befor
   readAll: (statements: ReadonlyArray<BoundSql>): AllRows =>
     Effect.withFiber(
       (fiber) =>
-        (fiber.getRef(References.TracerEnabled) ? undefined : sql.together?.(statements, fiber)) ??
+        (fiber.getRef(References.TracerEnabled) || statements.length === 0
+          ? undefined
+          : sql.together?.(statements, fiber)) ??
         Effect.forEach(statements, ({ text, values }) => sql.unsafe(text, values))
     )
 })

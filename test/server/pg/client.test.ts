@@ -235,6 +235,8 @@ describe("the Postgres client, managing connections,", () => {
       const { readAll } = makeStore(sql)
       const row = (id: number) => ({ text: "select * from t where id = $1", values: [id] })
       const both = untraced(readAll([row(1), { text: "select count(*) as rows from t", values: [] }, row(2)]))
+      const none = untraced(readAll([]))
+      assert.deepStrictEqual([yield* none, yield* sql.withTransaction(none)], [[], []])
       const zero = [[{ id: 1, n: 0 }], [{ rows: 2 }], [{ id: 2, n: 0 }]]
       for (let round = 0; round < 3; round++) assert.deepStrictEqual(yield* both, zero)
       const written = yield* Effect.flip(
