@@ -7,6 +7,7 @@ import { inspections } from "../../core/warehouse/inspections/schema.ts"
 import { both_engines } from "../app.ts"
 import { type FreshDatabase, freshDatabase } from "../postgres.ts"
 import { rentalHouse } from "../rental-house.ts"
+import { rowsOf } from "../server/delivery/jobs/words.ts"
 import { serve, type Serving, startedServer } from "../server/serving.ts"
 
 const opp = "/api/v1/opportunities"
@@ -50,6 +51,15 @@ describe.each(both_engines)("concurrent commands on stock, on %s,", (engine) => 
   }
   const lineOf = (item_id: number) => ({ name: "Desk", item_id, quantity: "1" })
 
+  /** Number of connections that wait for a lock. */
+  const waitingOn = async (client: pg.Client): Promise<number> => {
+    // Within a transaction Postgres would keep showing the connections of the first query.
+    await client.query("select pg_stat_clear_snapshot()")
+    const { rows } = await client.query(
+      "select count(*) as n from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
+    )
+    return Number(rows[0].n)
+  }
   /**
    * Runs them concurrently. On Postgres no demand or inspection is written before each has read its facts, waits for a
    * lock, or has ended.
@@ -61,13 +71,7 @@ describe.each(both_engines)("concurrent commands on stock, on %s,", (engine) => 
     }
     const [client, looking] = [new pg.Client(database.url), new pg.Client(database.url)]
     await Promise.all([client.connect(), looking.connect()])
-    // Within a transaction Postgres would keep showing the connections of the first query.
-    const waiting = async (): Promise<number> => {
-      const { rows } = await looking.query(
-        "select count(*) as n from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
-      )
-      return Number(rows[0].n)
-    }
+    const waiting = () => waitingOn(looking)
     await client.query("begin")
     await client.query(`lock table "${demands.name}", "${inspections.name}" in exclusive mode`)
     let ended = 0
@@ -84,6 +88,25 @@ describe.each(both_engines)("concurrent commands on stock, on %s,", (engine) => 
     await Promise.all([client.end(), looking.end()])
     await Promise.all(running)
     expect(met).toBeGreaterThan(0)
+  }
+  /** Closes a stocktake. On Postgres the work begins once that has counted, and before it decides. */
+  const closingMeanwhile = async (stocktake: number, work: () => Promise<unknown>): Promise<void> => {
+    const close = () => made("POST", `/api/v1/stocktakes/${stocktake}/close`)
+    if (database === undefined) return void (await Promise.all([work(), close()]))
+    const client = new pg.Client(database.url)
+    await client.connect()
+    // Keeps ids from closing.
+    await client.query("begin")
+    await client.query("alter sequence ids_service_records cache 1")
+    let ended = 0
+    const running: Array<Promise<number>> = []
+    for (const one of [close, work]) {
+      running.push(one().then(() => ended++))
+      while (ended + (await waitingOn(client)) < running.length) await pause(5)
+    }
+    await client.query("rollback")
+    await client.end()
+    await Promise.all(running)
   }
   /** Each order's stored flag, and its lines' shortages as computed now. */
   const told = async (id: number) => {
@@ -152,6 +175,36 @@ describe.each(both_engines)("concurrent commands on stock, on %s,", (engine) => 
       () => made("POST", ledgerOf(product.id, product.level), { transaction_type: 6, quantity: 1 })
     )
     expect(await told(id)).toEqual({ flag: true, lacks: true })
+  })
+  it("keep the ledger of a bulk product right that a stocktake with over a thousand other changes corrects", async () => {
+    const store = await house.store()
+    const { units } = await house.units(store, 1)
+    const columns = (await rowsOf(server.app, `select * from stock_levels where id = ${units[0]}`)).flatMap(Object.keys)
+    const numbers =
+      engine === "pg"
+        ? "generate_series(1, 1200) as n(i)"
+        : "(with recursive n(i) as (select 1 union all select i + 1 from n where i < 1200) select i from n) as n"
+    const copied = columns.map((name) =>
+      name === "id" ? "900000 + i" : /^(asset_number|barcode|serial_number)/.test(name) ? "null" : `row."${name}"`
+    )
+    await rowsOf(
+      server.app,
+      `insert into stock_levels (${columns.map((name) => `"${name}"`).join(", ")}) ` +
+        `select ${copied.join(", ")} from stock_levels row, ${numbers} where row.id = ${units[0]}`
+    )
+    // Last in the order of the lines.
+    const cable = await house.bulk(store, 10, { name: "Zip cable", sku: "CABLE-COUNTED" })
+    const { id } = await house.create("/stocktakes", { store_id: store })
+    await made("POST", `/api/v1/stocktakes/${id}/scans`, { codes: ["CABLE-COUNTED*7"] })
+    await closingMeanwhile(id, () =>
+      made("POST", ledgerOf(cable.id, cable.level), { transaction_type: 6, quantity: 2 })
+    )
+    const ledger = await house.show(`/products/${cable.id}/stock_levels/${cable.level}/stock_transactions`)
+    const moved = ledger.reduce(
+      (sum: number, one: { readonly quantity_move: string }) => sum + Number(one.quantity_move),
+      0
+    )
+    expect([moved, Number((await house.show(`/stock_levels/${cable.level}`)).quantity_held)]).toEqual([5, 5])
   })
   it("do not mark an order as short if a piece becomes free at the same time", async () => {
     const product = await productOf("Hazer", 1)

@@ -34,6 +34,9 @@ interface How {
 const locking = (kind: "" | "try_", { shared = false }: How): string =>
   `pg_${kind}advisory_xact_lock${shared ? "_shared" : ""}`
 
+/** Locks of single stock levels share `stock_levels`, which a stocktake locks: Postgres has no room for one of each. */
+const sharing_all_levels = `${locking("", { shared: true })}(hashtextextended('stock_levels', 0))`
+
 /** Locks these names until the transaction ends, waiting for their holders. */
 export const lockNames = Effect.fnUntraced(function* (names: ReadonlyArray<string>, how: How = {}): Store.Reads<void> {
   const store = yield* Store
@@ -41,13 +44,14 @@ export const lockNames = Effect.fnUntraced(function* (names: ReadonlyArray<strin
   const named = inOrder(names)
   // One statement, in the order of the list: every writer locks in the same order, which avoids deadlocks.
   const [name = ""] = named
+  const select = named.some((one) => one.startsWith("stock_level:")) ? `select ${sharing_all_levels}, ` : "select "
   // Without parameters, the statement is sent together with the BEGIN before it.
   if (named.length === 1 && /^[a-z_]+:\d+$/.test(name))
-    yield* store.run(`select ${locking("", how)}(hashtextextended('${name}', 0))`)
-  else if (named.length === 1) yield* store.run(`select ${locking("", how)}(hashtextextended($1, 0))`, named)
+    yield* store.run(`${select}${locking("", how)}(hashtextextended('${name}', 0))`)
+  else if (named.length === 1) yield* store.run(`${select}${locking("", how)}(hashtextextended($1, 0))`, named)
   else if (named.length > 1) {
     yield* store.run(
-      `select count(${locking("", how)}(hashtextextended(stream, 0))) from json_array_elements_text($1::json) as given (stream)`,
+      `${select}(select count(${locking("", how)}(hashtextextended(stream, 0))) from json_array_elements_text($1::json) as given (stream))`,
       [JSON.stringify(named)]
     )
   }

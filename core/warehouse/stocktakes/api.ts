@@ -160,6 +160,8 @@ const writes: ReadonlyArray<Endpoint> = [
     permission: "stock.adjust",
     success_status: 200,
     params: one,
+    // Before the stocktake's own lock, which goods that move lock after their level's.
+    streams: ({ id }) => ["stock_levels", `stocktake:${id}`],
     fields: {
       missing_as: choice(missing_records, {
         default: "lost",

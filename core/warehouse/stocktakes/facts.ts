@@ -1,7 +1,7 @@
 /** Reads facts of stocktakes, in a fixed number of queries for any number of units. */
 import { Effect } from "effect"
-import { bindings, chunked, columnsNamed, hasOnePermission, lockStreams, quote, Store } from "../../kernel/index.ts"
-import { streamOf, type AnyRow, type Failure, type Table, type ViewContext, type Viewer } from "../../kernel/index.ts"
+import { bindings, chunked, columnsNamed, hasOnePermission, quote, Store } from "../../kernel/index.ts"
+import type { AnyRow, Failure, Table, ViewContext, Viewer } from "../../kernel/index.ts"
 import { asset_assignments, checked_in, dispatched, finalised } from "../../orders/opportunities/tables/index.ts"
 import { on_hire } from "../../orders/opportunities/tables/index.ts"
 import { demands, transfer_source } from "../../orders/demands/schema.ts"
@@ -277,25 +277,15 @@ const loadLines = Effect.fnUntraced(function* (
   ]
 })
 
-/** Facts of closing: lines, users who counted, and workshop facts of levels that change, which are locked. */
+/** Facts of closing: lines, users who counted, and workshop facts of levels that change. */
 export const loadClose = Effect.fnUntraced(function* (
   take: StocktakeRow,
   now: string
 ): Effect.fn.Return<CloseFacts, Failure, Store> {
   if (take.status !== "open") return { take, lines: [], counted_by: [], levels: new Map() }
-  const counted = () => Effect.map(loadCount(take, now), (count) => ({ count, lines: countLines(count) }))
-  const first = yield* counted()
-  const changing = (lines: ReadonlyArray<CountLine>): ReadonlyArray<number> =>
-    lines.flatMap(({ on_close, stock_level_id }) => (on_close === "nothing" ? [] : (stock_level_id ?? [])))
-  // Locks are limited, as Postgres keeps some thousands; above the limit the streams' versions detect races.
-  yield* lockStreams(
-    changing(first.lines)
-      .slice(0, 1_000)
-      .map((id) => streamOf("stock_level", id))
-  )
-  // Counted again after locking, as goods may have been dispatched meanwhile.
-  const { count, lines } = (yield* Store).dialect === "pg" ? yield* counted() : first
-  const ids = changing(lines)
+  const count = yield* loadCount(take, now)
+  const lines = countLines(count)
+  const ids = lines.flatMap(({ on_close, stock_level_id }) => (on_close === "nothing" ? [] : (stock_level_id ?? [])))
   const levels = new Map((yield* Effect.forEach(chunked(ids, 5_000), loadServiceFacts)).flatMap((some) => [...some]))
   return { take, lines, counted_by: [...new Set(count.scans.map((one) => one.counted_by_user_id))], levels }
 })
