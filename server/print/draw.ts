@@ -1,4 +1,5 @@
 /** Draws documents as PDF, in drawing threads only: the library loads slowly and blocks while drawing. */
+import { inflateSync } from "node:zlib"
 import pdfmake, { type Attachment, type TDocumentDefinitions } from "pdfmake"
 import rendering, { type PdfDocument, type StructureElement } from "pdfmake/js/Renderer.js"
 import virtual from "pdfmake/js/virtual-fs.js"
@@ -138,6 +139,32 @@ renderer.renderSVG = function (drawing) {
   drawSvg.call(this, drawing)
 }
 
+/**
+ * Whether the pixels of a PNG unpack, to no more than it says in its one head. The library unpacks without a limit, and
+ * ends the thread where it cannot.
+ */
+const isSoundPng = (bytes: Uint8Array): boolean => {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const packed: Array<Uint8Array> = []
+  let heads = 0
+  for (let at = 8, length = 0; at + 12 <= bytes.length; at += 12 + length) {
+    length = view.getUint32(at)
+    const type = Buffer.from(bytes.subarray(at + 4, at + 8)).toString("latin1")
+    if (type === "IEND") break
+    if (type === "IHDR") heads++
+    if (at + 12 + length > bytes.length || heads !== 1) return false
+    if (type === "IDAT") packed.push(bytes.subarray(at + 8, at + 8 + length))
+  }
+  // At most four samples of 16 bits a pixel, and a byte or two for each of a row's passes.
+  const maxOutputLength = (8 * view.getUint32(16) + 16) * view.getUint32(20)
+  try {
+    inflateSync(Buffer.concat(packed), { maxOutputLength })
+    return true
+  } catch {
+    return false
+  }
+}
+
 export const draw = async ({ carried_xml, document, fonts, pictures }: PdfTask): Promise<Answer> => {
   try {
     const families = familiesFor(virtual.default, fonts)
@@ -151,6 +178,7 @@ export const draw = async ({ carried_xml, document, fonts, pictures }: PdfTask):
         const key = "sha256" in picture ? picture.sha256 : picture.base64
         const found = pictures.get(key)
         if (found === undefined) throw new Undrawable(`The picture ${key.slice(0, 64)} is missing.`)
+        if (found.mime_type === "image/png" && !isSoundPng(found.bytes)) throw new Undrawable("A picture is damaged.")
         return found
       },
       symbolOf: (symbology, value) => {

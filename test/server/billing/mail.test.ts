@@ -1,5 +1,4 @@
 /** Invoices by e-mail, also with malicious logos and texts, and with the maximum number of rows. */
-import { deflateSync } from "node:zlib"
 import { afterEach, beforeAll, describe, expect, it } from "vitest"
 import { engines, plays_everything } from "../../app.ts"
 import { formOf } from "../files/sending.ts"
@@ -7,16 +6,9 @@ import { poll } from "../house.ts"
 import { attachedText, mailsFor } from "../delivery/mail/mailing.ts"
 import { replies } from "../delivery/mail/smtp.ts"
 import { pagesOfPdf } from "../print/pdf-text.ts"
-import { fadingPng } from "../print/png.ts"
+import { fadingPng, packedZeros, swollenPng } from "../print/png.ts"
 import { type Billing, billingOf } from "./billing.ts"
 
-/** A small file that claims huge dimensions. */
-const hugePng = (): Buffer => {
-  const png = Buffer.from(fadingPng(4, 4))
-  png.writeUInt32BE(60_000, 16)
-  png.writeUInt32BE(60_000, 20)
-  return png
-}
 const svg = (inside: string): Buffer =>
   Buffer.from(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 40">${inside}</svg>`)
 const multiplying = svg(
@@ -214,8 +206,10 @@ describe.each(engines)("an invoice by e-mail on %s", (engine) => {
       expect((await drawn(id)).pictures).toContain("/Subtype /Image")
     })
     it.each([
-      ["a PNG of more pixels than memory", hugePng()],
-      ["a PNG with compressed data after its end", Buffer.concat([hugePng(), deflateSync(Buffer.alloc(5_000_000))])],
+      ["a PNG of more pixels than memory", swollenPng(30_000, 3_600)],
+      ["a PNG of sixteen pixels that unpack to four gigabytes", swollenPng(4, 4_000)],
+      ["a PNG that is larger than it says first", swollenPng(4, 1, 30_000)],
+      ["a PNG with compressed data after its end", Buffer.concat([fadingPng(4, 4), packedZeros(4_000)])],
       ["an SVG whose shapes multiply to a billion", multiplying],
       ["an SVG tiled a billion times", tiled],
       ["an SVG of very many shapes", dense],
