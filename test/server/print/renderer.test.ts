@@ -9,7 +9,7 @@ import { makeRenderer, type Renderer } from "../../../server/print/renderer.ts"
 import { sharedRenderer } from "../serving.ts"
 import { pagesOfPdf } from "./pdf-text.ts"
 import { fadingPng } from "./png.ts"
-import { of, quote } from "./samples.ts"
+import { arabic_name, of, quote } from "./samples.ts"
 
 const renderer = sharedRenderer()
 
@@ -125,6 +125,16 @@ describe("a document as PDF", () => {
     )
     // Drawn left to right: the first letter of right-to-left text is on the right.
     expect(page.split("\n")).toEqual(["םלוע םולש", "Case (12) והד גבא here"])
+  })
+  it("sets Arabic from right to left with its letters joined, and numbers and Latin words in it from left to right", async () => {
+    const [page = ""] = await drawn(
+      of([
+        { kind: "paragraph", runs: plain(arabic_name) },
+        { kind: "paragraph", runs: plain("اسم عربي مع رقم 250 وكلمة LED في الوسط") }
+      ])
+    )
+    // لأ is one glyph, whose letters keep their order.
+    expect(page.split("\n")).toEqual(["تايلاعفلل ءاوضلأا ةكرش", "طسولا يف LED ةملكو 250 مقر عم يبرع مسا"])
   })
   it.each([
     ["a picture that is not given", { picture: { sha256: "a".repeat(64) } }, /is not given/],

@@ -247,6 +247,28 @@ describe.each(engines)("saved views on %s", (engine) => {
     const view = await made({ entity_type: "products", columns: ["name", "weight"] }, without)
     expect(Object.keys((await listed("products", view.id, "", without)).products[0])).toEqual(["id", "name", "weight"])
   })
+  it("show no column that the user may not see, and do not sort by it", async () => {
+    const supplier_id = await w.customer()
+    for (const unit_cost of ["50.00", "10.00"])
+      await w.create("/purchase_orders", { supplier_id, items: [{ name: "Truss", unit_cost }] })
+    const columns = ["status", "subtotal"]
+    const view = await made({
+      entity_type: "purchase_orders",
+      columns,
+      visibility: "shared",
+      role_ids: [3],
+      sort_column: "subtotal"
+    })
+    const seen = async (viewer: Viewer) => (await listed("purchase_orders", view.id, "", viewer)).purchase_orders
+    const [dearest, cheapest] = [{ subtotal: "50.00" }, { subtotal: "10.00" }]
+    expect(await seen(owner)).toMatchObject([cheapest, dearest])
+    const [first, second] = await seen({ ...viewerWith(["purchase_orders.view"], ["*"]), role_ids: [3] })
+    expect([Object.keys(first), Object.keys(second)]).toEqual([
+      ["id", "status"],
+      ["id", "status"]
+    ])
+    expect(first.id).toBeLessThan(second.id)
+  })
   it("apply to nested and unpaged lists too", async () => {
     const [ann] = await w.show("/members?q[name_eq]=Ann")
     await w.post(`/members/${ann.id}/emails`, { address: "ann@example.com" })

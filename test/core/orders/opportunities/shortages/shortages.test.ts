@@ -130,5 +130,25 @@ describe.each(engines)("shortages of one opportunity on %s", (engine) => {
       (await w.get(`/opportunities/${id}/shortages`, viewerWith(["opportunities.view"], ["opportunities:read"]))).status
     ).toBe(403)
   })
+  it("refuse an order at a blocking store to users without shortages.ignore", async () => {
+    const store = await w.create("/stores", { name: "Strict", shortage_policy: "block" })
+    const product = await w.product()
+    await w.create("/stock_levels", { product_id: product, store_id: store.id, quantity_held: 5 })
+    const ordered = async (quantity: number, viewer = viewerWith(["opportunities.edit"], ["*"])) => {
+      const opportunity = await w.deal({ ...june, store_id: store.id }, { name: "Cable", item_id: product, quantity })
+      await w.post(`/opportunities/${opportunity.id}/convert_to_quotation`)
+      return {
+        id: opportunity.id,
+        reply: await w.post(`/opportunities/${opportunity.id}/convert_to_order`, {}, viewer)
+      }
+    }
+    expect((await ordered(4)).reply.body.opportunity).toMatchObject({ state: 2, has_shortage: false })
+    const blocked = await ordered(3)
+    expect([blocked.reply.status, Object.keys(blocked.reply.body.errors)]).toEqual([422, ["shortages"]])
+    const ignoring = await ordered(3, viewerWith(["opportunities.edit", "shortages.ignore"], ["*"]))
+    expect(ignoring.reply.body.opportunity).toMatchObject({ state: 2, has_shortage: true })
+    await w.post(`/opportunities/${ignoring.id}/change_status`, { status: 6 })
+    expect((await w.show(`/opportunities/${ignoring.id}`)).has_shortage).toBe(false)
+  })
   itFoldsAgain(w)
 })

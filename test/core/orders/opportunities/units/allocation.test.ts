@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest"
 import { demands } from "../../../../../core/orders/demands/schema.ts"
 import { Store } from "../../../../../core/kernel/store/store.ts"
 import { Effect } from "effect"
-import { both_engines, engines, viewerWith } from "../../../../app.ts"
+import { both_engines, engines } from "../../../../app.ts"
 import { appHouse, itFoldsAgain, refused } from "../../../../app-house.ts"
 
 /** In the future for any clock that the tests use. */
@@ -115,26 +115,6 @@ describe.each(engines)("allocating units on %s", (engine) => {
     const opportunity = await w.deal({ ...may, store_id: null }, { name: "Unit", item_id: product })
     expect((await w.allocate({ id: opportunity.id, line: opportunity.items[0] }, unit)).status).toBe(200)
     expect(await demandsOf(opportunity)).toMatchObject([{ asset_id: unit, store_id: 1 }])
-  })
-  it("is not needed for an order, but a blocking store rejects a short order without shortages.ignore", async () => {
-    const store = await w.create("/stores", { name: "Strict", shortage_policy: "block" })
-    const product = await w.product()
-    await w.create("/stock_levels", { product_id: product, store_id: store.id, quantity_held: 5 })
-    const ordered = async (quantity: number, viewer = viewerWith(["opportunities.edit"], ["*"])) => {
-      const opportunity = await w.deal({ ...may, store_id: store.id }, { name: "Cable", item_id: product, quantity })
-      await w.post(`/opportunities/${opportunity.id}/convert_to_quotation`)
-      return {
-        id: opportunity.id,
-        reply: await w.post(`/opportunities/${opportunity.id}/convert_to_order`, {}, viewer)
-      }
-    }
-    expect((await ordered(4)).reply.body.opportunity).toMatchObject({ state: 2, has_shortage: false })
-    const blocked = await ordered(3)
-    expect([blocked.reply.status, Object.keys(blocked.reply.body.errors)]).toEqual([422, ["shortages"]])
-    const ignoring = await ordered(3, viewerWith(["opportunities.edit", "shortages.ignore"], ["*"]))
-    expect(ignoring.reply.body.opportunity).toMatchObject({ state: 2, has_shortage: true })
-    await w.post(`/opportunities/${ignoring.id}/change_status`, { status: 6 })
-    expect((await w.show(`/opportunities/${ignoring.id}`)).has_shortage).toBe(false)
   })
   itFoldsAgain(w)
 })

@@ -68,7 +68,7 @@ describe.each(engines)("dispatch and return on %s", (engine) => {
     })
     expect((await w.post(`/opportunities/${id}/change_status`, { status: 5 })).status).toBe(200)
   })
-  it("begin with units that can be replaced by free ones, put in a case, and deallocated until dispatch", async () => {
+  it("leave units that are not yet dispatched free to be replaced, put in a case, and deallocated", async () => {
     const { id, ids, asset_ids, at } = await orderWith(2, 3)
     const act = (body: object) => w.patch(`${at}/assets/${asset_ids[0]}`, body)
     await refused(act({ action: "substitute" }), "stock_level_id")
