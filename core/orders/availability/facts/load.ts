@@ -44,7 +44,7 @@ export const spanMaxIn = (settings: Settings): number =>
 interface SnapshotRequest {
   readonly store_ids: ReadonlyArray<number>
   /** Products to load, with their parts. Undefined: all products with stock or demands there, without parts. */
-  readonly product_ids?: ReadonlyArray<number>
+  readonly product_ids?: ReadonlyArray<number> | undefined
   /** With `product_ids`: deleted products count as having no stock and no demands. */
   readonly live_only?: boolean
   /** With up to 2,000 `product_ids`: 422 with this text on `product_id` if one does not exist. */
@@ -83,8 +83,8 @@ export const loadSnapshots = Effect.fnUntraced(function* (
   const found = yield* store.getMany(stores, request.store_ids)
   const store_ids = found.map((one) => one.id)
   if (store_ids.length === 0) return new Map()
-  const { product_ids } = request
-  const { demands: rows, levels, products } = yield* factsOf(store, store_ids, request)
+  const product_ids = request.product_ids === undefined ? undefined : [...new Set(request.product_ids)]
+  const { demands: rows, levels, products } = yield* factsOf(store, store_ids, { ...request, product_ids })
   const stocked = new Set(levels.map((level) => `${level.store_id}:${level.product_id}`))
   const known_pairs = yield* loadKnown(
     store,

@@ -106,6 +106,27 @@ describe.each(both_engines)("availability snapshots loaded on %s", (engine) => {
     }))
     expect(await statements(snapshotsForLines(lines, context))).toBeLessThanOrEqual(6)
   })
+  it("read the rows of their products alone, however often these are named", async () => {
+    const { id } = await w.bulk(S, 5)
+    const read = (product_ids: ReadonlyArray<number>) =>
+      w.app.run(
+        Effect.gen(function* () {
+          const store = yield* Store
+          const statements: Array<unknown> = []
+          const watching: typeof store = {
+            ...store,
+            readAll: (given) => {
+              statements.push(...given)
+              return store.readAll(given)
+            }
+          }
+          const loading = loadSnapshots({ store_ids: [S], product_ids, window }, context)
+          yield* Effect.provideService(loading, Store, watching)
+          return statements
+        })
+      )
+    expect(await read(Array(2_001).fill(id))).toEqual(await read([id]))
+  })
   it("are empty for unknown stores and for an empty list of lines", async () => {
     expect((await w.app.run(loadSnapshots({ store_ids: [99_999], product_ids: [1], window }, context))).size).toBe(0)
     expect(await w.app.run(snapshotsForLines([], context))).toEqual(new Map())
