@@ -91,8 +91,8 @@ describe("a request to a server on Postgres", () => {
     const statements = await statementsOf(() =>
       server.ask(`/api/v1/products/${id}`, { method: "PUT", json: { name: `Speaker ${count++}` } })
     )
-    expect(transactionOf(statements, 'update "products"', "BEGIN; select pg_advisory_xact_lock")).toEqual([
-      "BEGIN; select pg_advisory_xact_lock",
+    expect(transactionOf(statements, 'update "products"', "BEGIN; select pg_advisory_xact_lock_shared")).toEqual([
+      "BEGIN; select pg_advisory_xact_lock_shared",
       'select "id",',
       'update "products"',
       "with head",

@@ -27,6 +27,9 @@ const wanted_max = 2_000
 const inOrder = (names: ReadonlyArray<string>): ReadonlyArray<string> =>
   [...new Set(names.map((one) => one.replaceAll("\u0000", "").toWellFormed()))].sort()
 
+/** The kind in a name: `lamp` of `lamp:7`. */
+const kindOf = /^([^:]+):/
+
 interface How {
   /** A shared lock, which does not exclude other shared ones. */
   readonly shared?: boolean
@@ -34,26 +37,31 @@ interface How {
 const locking = (kind: "" | "try_", { shared = false }: How): string =>
   `pg_${kind}advisory_xact_lock${shared ? "_shared" : ""}`
 
-/** Locks of single stock levels share `stock_levels`, which a stocktake locks: Postgres has no room for one of each. */
-const sharing_all_levels = `${locking("", { shared: true })}(hashtextextended('stock_levels', 0))`
-
-/** Locks these names until the transaction ends, waiting for their holders. */
+/**
+ * Locks these names until the transaction ends, waiting for their holders. `lamp:7` shares the lock `lamp`, which a
+ * command takes that changes more of a kind than Postgres has locks for.
+ */
 export const lockNames = Effect.fnUntraced(function* (names: ReadonlyArray<string>, how: How = {}): Store.Reads<void> {
   const store = yield* Store
   if (store.dialect !== "pg") return
   const named = inOrder(names)
   // One statement, in the order of the list: every writer locks in the same order, which avoids deadlocks.
   const [name = ""] = named
-  const select = named.some((one) => one.startsWith("stock_level:")) ? `select ${sharing_all_levels}, ` : "select "
+  const sharing = locking("", { shared: true })
   // Without parameters, the statement is sent together with the BEGIN before it.
-  if (named.length === 1 && /^[a-z_]+:\d+$/.test(name))
-    yield* store.run(`${select}${locking("", how)}(hashtextextended('${name}', 0))`)
-  else if (named.length === 1) yield* store.run(`${select}${locking("", how)}(hashtextextended($1, 0))`, named)
-  else if (named.length > 1) {
+  const [, kind] = named.length === 1 ? (/^([a-z_]+):\d+$/.exec(name) ?? []) : []
+  if (kind !== undefined)
     yield* store.run(
-      `${select}(select count(${locking("", how)}(hashtextextended(stream, 0))) from json_array_elements_text($1::json) as given (stream))`,
-      [JSON.stringify(named)]
+      `select ${sharing}(hashtextextended('${kind}', 0)), ${locking("", how)}(hashtextextended('${name}', 0))`
     )
+  else if (named.length > 0) {
+    const kinds = inOrder(named.flatMap((one) => kindOf.exec(one)?.[1] ?? [])).filter((one) => !named.includes(one))
+    const each = (lock: string, names: "$1" | "$2"): string =>
+      `(select count(${lock}(hashtextextended(name, 0))) from json_array_elements_text(${names}::json) as given (name))`
+    yield* store.run(`select ${each(sharing, "$1")}, ${each(locking("", how), "$2")}`, [
+      JSON.stringify(kinds),
+      JSON.stringify(named)
+    ])
   }
 })
 

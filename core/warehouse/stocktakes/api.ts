@@ -160,8 +160,8 @@ const writes: ReadonlyArray<Endpoint> = [
     permission: "stock.adjust",
     success_status: 200,
     params: one,
-    // Before the stocktake's own lock, which goods that move lock after their level's.
-    streams: ({ id }) => ["stock_levels", `stocktake:${id}`],
+    // All stock levels, before the stocktake: moved goods lock open stocktakes after their levels.
+    streams: ({ id }) => ["stock_level", `stocktake:${id}`],
     fields: {
       missing_as: choice(missing_records, {
         default: "lost",
