@@ -5,7 +5,7 @@ import { SqlClient, SqlError } from "effect/sql"
 import { catalogue as core } from "../../core/catalogue.ts"
 import { serverRuntime } from "../../core/kernel/runtime/server-runtime.ts"
 import { catalogueOf, CommandRuntime, CommitNotice, make as makeStore, Store } from "../../core/kernel/index.ts"
-import type { Catalogue, Failure, NewEvent, StoredEvent } from "../../core/kernel/index.ts"
+import type { Catalogue, Failure, NewEvent } from "../../core/kernel/index.ts"
 import { ensureSchema } from "../../core/kernel/runtime/schema.ts"
 import * as Sqlite from "../../sync/sqlite/client.ts"
 import { endSharedCommit, sharedCommits } from "../../sync/sqlite/shared-commits.ts"
@@ -130,14 +130,22 @@ const commandRuntimeLayer = (
 ) => {
   const slices: ReadonlyArray<ServerSlice> = catalogue.slices
   const plain = serverRuntime({ catalogue, commandId: randomUUIDv7, secrets: secretBox(key, "settings") })
-  const recordedHooks = slices.flatMap((slice) => slice.recorded ?? [])
-  const callHooks = Effect.fnUntraced(function* (stored: ReadonlyArray<StoredEvent>) {
-    for (const hook of recordedHooks) yield* hook(stored)
+  const processes = slices.flatMap((slice) => slice.processes ?? [])
+  const follows = new Set(processes.flatMap(({ on }) => on))
+  const queueWhatFollows = whatFollows(processes, server.jobs)
+  /** Hooks for these events, which are not stored yet; without any, their transaction commits as it stores them. */
+  const hooksFor = Effect.fnUntraced(function* (events: ReadonlyArray<NewEvent>) {
+    const { scrubs } = catalogue
+    const is_erasure = events.some(({ type }) => scrubs[type] !== undefined)
+    const hooks: Array<NonNullable<ServerSlice["recorded"]>> = []
+    for (const { concerns, recorded } of slices) {
+      if (recorded === undefined) continue
+      if (concerns === undefined || (concerns === "erasures" ? is_erasure : yield* concerns(events)))
+        hooks.push(recorded)
+    }
+    if (events.some(({ type }) => follows.has(type))) hooks.push(queueWhatFollows)
+    return hooks
   })
-  const queueWhatFollows = whatFollows(
-    slices.flatMap((slice) => slice.processes ?? []),
-    server.jobs
-  )
   return Layer.effect(
     CommandRuntime,
     Effect.map(CommandRuntime, (inner) => {
@@ -147,11 +155,11 @@ const commandRuntimeLayer = (
         filesNamed,
         file_url: (uuid, now) => fileUrl(server.public_url(), key, uuid, now),
         settings: settings_cache.settingsWithin,
-        append: Effect.fnUntraced(function* (events, recording) {
-          const stored = yield* inner.append(events, recording)
-          if (stored.length === 0) return stored
-          yield* Effect.provideContext(callHooks(stored), hosting)
-          yield* queueWhatFollows(stored)
+        append: Effect.fnUntraced(function* (events, recording, is_last) {
+          if (events.length === 0) return []
+          const hooks = yield* Effect.provideContext(hooksFor(events), hosting)
+          const stored = yield* inner.append(events, recording, is_last === true && hooks.length === 0)
+          for (const hook of hooks) yield* Effect.provideContext(hook(stored), hosting)
           const settingsChanged = changesSettings(stored)
           if (settingsChanged) yield* endSharedCommit
           yield* (yield* Store).sql.afterCommit(Effect.sync(() => committed(settingsChanged)))

@@ -39,6 +39,7 @@ export const erasedBytes = (every_millis = tried_again_every_millis): ServerSlic
   )
   return {
     name: "erased-bytes",
+    concerns: "erasures",
     recorded: Effect.fnUntraced(function* (events) {
       const store = yield* Store
       if (store.dialect !== "sqlite" || scrubsOf((yield* CommandRuntime).catalogue.scrubs, events).length === 0) return

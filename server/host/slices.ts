@@ -56,6 +56,7 @@ const secretSettingsSlice: ServerSlice = {
 
 const serverSyncSlice: ServerSlice = {
   ...syncSlice,
+  concerns: "erasures",
   recorded: eraseFromDevices,
   services: (server) => {
     const { tail, wake } = makeJournalTail()

@@ -135,6 +135,12 @@ export const opportunitiesServerSlice: ServerSlice = {
   name: "opportunities_server",
   jobs: [lookAgain],
   timed: [waitingSweep, lateTransfersSweep],
+  concerns: (events) =>
+    Effect.succeed(
+      events.some(
+        ({ stream, type }) => frees.has(type) || type === waitLeft.type || opportunityIn(stream) !== undefined
+      )
+    ),
   recorded: Effect.fnUntraced(function* (events) {
     const product_ids = yield* concerned(events)
     const [first] = events

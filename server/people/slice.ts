@@ -305,6 +305,8 @@ const endCodes = (events: ReadonlyArray<StoredEvent>): Effect.Effect<void, Failu
   return ended.length === 0 ? Effect.void : Store.apply(ended.map((user_id) => removeWhere(login_codes, { user_id })))
 }
 
+const ends_codes = new Set([userDeactivated.type, `${users.entity}.updated`, memberAnonymised.type])
+
 export const accessSlice: ServerSlice = {
   name: "access",
   server_tables: [login_codes],
@@ -312,6 +314,7 @@ export const accessSlice: ServerSlice = {
   jobs: [mailAccount, dropOldDaily.kind],
   processes: [accountMails],
   timed: [dropOldDaily],
+  concerns: (events) => Effect.succeed(events.some(({ type }) => ends_codes.has(type))),
   recorded: (events) => Effect.andThen(endCodes(events), dropMails(events)),
   services: () => Context.make(AccountMail, { invites: isMailed("invited"), codeShown })
 }

@@ -5,6 +5,7 @@ import type { Borrower, Connection } from "effect/sql/SqlConnection"
 import { SqlError, UnknownError } from "effect/sql/SqlError"
 import * as Statement from "effect/sql/Statement"
 import pg from "pg"
+import { lastOf } from "../../core/values/text.ts"
 import type { RawResult } from "../../sync/sqlite/statement.ts"
 import { bind, connectionConfig, isStalePlan, makePlanNames, pgError, type PlanNames } from "./connection.ts"
 import { queriesOn, type Restore, type Session, takeSession } from "./session.ts"
@@ -124,19 +125,36 @@ const directOver = (
       (error) => isStalePlan(error.reason.cause),
       () => Effect.forEach(given, ({ text, values }) => client.unsafe(text, values))
     )
-  const connectionOf = ({ context }: Fiber.Fiber<unknown, unknown>): Connection | undefined =>
+  const connectionOf = (context: Context.Context<never>): Connection | undefined =>
     Context.getOrUndefined(context, client.transactionService)?.[0]
+  /** Connection of a transaction, outside its savepoints. */
+  const outermostOf = (context: Context.Context<never>): PgConnection | undefined => {
+    const [connection, depth] = Context.getOrUndefined(context, client.transactionService) ?? []
+    return connection !== undefined && depth === 0 && isPgConnection(connection) ? connection : undefined
+  }
   return {
     direct: (text: string, values: ReadonlyArray<unknown>, fiber: Fiber.Fiber<unknown, unknown>, is_short: boolean) => {
-      const connection = connectionOf(fiber)
+      const connection = connectionOf(fiber.context)
       if (connection !== undefined) return connection.execute(text, values, undefined)
       if (values.length === 0) return undefined
       return Effect.map(onceOrAgain([{ text, values }], is_short ? shared : once), ([rows = []]) => rows)
     },
     together: (given: ReadonlyArray<BoundSql>, fiber: Fiber.Fiber<unknown, unknown>) => {
-      const connection = connectionOf(fiber)
+      const connection = connectionOf(fiber.context)
       if (connection === undefined) return onceOrAgain(given)
       return isPgConnection(connection) ? connection.together(given) : undefined
+    },
+    // In a savepoint, a deferred lock could first be sent with its release, whose errors are defects.
+    ahead: (text: string, { context }: Fiber.Fiber<unknown, unknown>): boolean => {
+      const connection = outermostOf(context)
+      if (connection === undefined) return false
+      connection.session.defer(text)
+      return true
+    },
+    last: ({ text, values }: BoundSql, { context }: Fiber.Fiber<unknown, unknown>) => {
+      const connection = outermostOf(context)
+      if (connection === undefined) return undefined
+      return Effect.map(connection.last([{ text, values }]), ([rows = []]) => rows)
     }
   }
 }
@@ -164,27 +182,29 @@ const compiler = Statement.makeCompiler({
  * Fails if Postgres answers COMMIT with ROLLBACK, without an error: a statement of the transaction failed and the
  * failure was handled, so nothing was written.
  */
-const commit = (session: Session): Effect.Effect<void, SqlError> =>
-  session.endUnsent()
+const checkCommitted = ({ command }: pg.QueryResult): Effect.Effect<void, SqlError> =>
+  command === "COMMIT"
     ? Effect.void
-    : Effect.flatMap(session.query({ text: "COMMIT" }), ({ command }) =>
-        command === "COMMIT"
-          ? Effect.void
-          : Effect.fail(
-              new SqlError({
-                reason: new UnknownError({
-                  cause: undefined,
-                  operation: "commit",
-                  message:
-                    "rolled back at commit, as a statement in the transaction had failed: only a nested one may fail"
-                })
-              })
-            )
+    : Effect.fail(
+        new SqlError({
+          reason: new UnknownError({
+            cause: undefined,
+            operation: "commit",
+            message: "rolled back at commit, as a statement in the transaction had failed: only a nested one may fail"
+          })
+        })
       )
+
+const commitWith = (session: Session, queries: Parameters<Session["commit"]>[0]) =>
+  Effect.tap(session.commit(queries), (results) => checkCommitted(lastOf(results)))
+const commit = (session: Session): Effect.Effect<void, SqlError> =>
+  Effect.suspend(() => (session.hasEnded() ? Effect.void : Effect.asVoid(commitWith(session, []))))
 
 interface PgConnection extends Connection {
   readonly session: Session
   readonly together: (given: ReadonlyArray<BoundSql>) => Together
+  /** Runs the transaction's last statement and commits. */
+  readonly last: (given: ReadonlyArray<BoundSql>) => Together
 }
 const isPgConnection = (connection: Connection): connection is PgConnection => "together" in connection
 
@@ -284,8 +304,8 @@ const makeConnection = (session: Session, plans: PlanNames): PgConnection => {
       Effect.map(run(sql, params, { prepared, rowMode: "array" }), (result) => result.rows)
   // A lost connection has ended its transaction: a rollback on it succeeds.
   const control: Connection["execute"] = (sql, params, transformRows) => {
-    if (sql === "BEGIN") return Effect.as(session.begin, [])
-    if (sql === "ROLLBACK" && session.endUnsent()) return Effect.succeed([])
+    if (sql === "BEGIN") return Effect.sync(() => (session.defer(sql), []))
+    if (sql.startsWith("ROLLBACK") && session.hasEnded()) return Effect.succeed([])
     const result = rows(false)(sql, params, transformRows)
     return sql.startsWith("ROLLBACK")
       ? Effect.catchIf(
@@ -298,6 +318,7 @@ const makeConnection = (session: Session, plans: PlanNames): PgConnection => {
   return {
     session,
     together: runTogether(session.queryAll, plans),
+    last: runTogether((queries) => commitWith(session, queries), plans),
     execute: rows(true),
     executeUnprepared: control,
     executeValues: values(true),

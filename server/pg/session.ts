@@ -14,10 +14,12 @@ export interface Session {
   readonly query: (query: SessionQuery) => Effect.Effect<pg.QueryResult, SqlError>
   /** Runs queries in one round trip, in order; fails with the first error, once all have ended. */
   readonly queryAll: (queries: ReadonlyArray<SessionQuery>) => Results
-  /** Begins a transaction with its first query, which is sent together with BEGIN. */
-  readonly begin: Effect.Effect<void>
-  /** Ends one of which nothing was sent yet; false if something was, or if none has begun. */
-  readonly endUnsent: () => boolean
+  /** Sends a statement (BEGIN, a lock) ahead of the next query and together with it. */
+  readonly defer: (text: string) => void
+  /** Runs a transaction's last queries, and COMMIT, in one round trip; cannot be interrupted. */
+  readonly commit: (queries: ReadonlyArray<SessionQuery>) => Results
+  /** Drops deferred statements; true if the transaction has ended, or if nothing of it was sent. */
+  readonly hasEnded: () => boolean
   readonly isInTransaction: () => boolean
   /**
    * "cancelled": a query was interrupted, so the connection is not reused; "lost": it does not even answer a rollback.
@@ -126,27 +128,39 @@ const makeSession = (client: pg.PoolClient, endpoint: PgEndpoint): Session => {
   }
   const run = (queries: ReadonlyArray<SessionQuery>): Results =>
     turn.withPermit(Effect.callback((resume) => startQueries(client, endpoint, queries, note, resume)))
-  let is_begin_due = false
+  let due: ReadonlyArray<string> = []
+  let has_ended = false
   const queryAll: Session["queryAll"] = (given) =>
     Effect.suspend(() => {
-      if (!is_begin_due) return run(given)
-      is_begin_due = false
+      if (due.length === 0) return run(given)
+      const first = { text: due.join("; ") }
+      const has_begun = due[0] !== "BEGIN"
+      due = []
       // Where BEGIN is cancelled, what travels with it runs outside the transaction: only what writes nothing may.
-      if (!given.every(({ text }) => /^\s*(select|savepoint)\b/i.test(text)))
-        return Effect.andThen(run([{ text: "BEGIN" }]), run(given))
-      return Effect.map(run([{ text: "BEGIN" }, ...given]), (results) => results.slice(1))
+      if (!has_begun && !given.every(({ text }) => /^\s*(select|savepoint)\b/i.test(text)))
+        return Effect.andThen(run([first]), run(given))
+      return Effect.map(run([first, ...given]), (results) => results.slice(1))
     })
   return {
     client,
     queryAll,
     query: (given) => Effect.map(queryAll([given]), firstOf),
-    begin: Effect.sync(() => void (is_begin_due = true)),
-    endUnsent: () => {
-      const was_due = is_begin_due
-      is_begin_due = false
-      return was_due
+    defer: (text) => {
+      if (text === "BEGIN") has_ended = false
+      due = [...due, text]
     },
-    isInTransaction: () => is_begin_due || client.getTransactionStatus() !== "I",
+    commit: (given) =>
+      Effect.suspend(() => (due.length === 0 ? Effect.void : queryAll([]))).pipe(
+        Effect.andThen(run([...given, { text: "COMMIT" }])),
+        Effect.onExit(() => Effect.sync(() => void (has_ended = client.getTransactionStatus() === "I"))),
+        Effect.uninterruptible
+      ),
+    hasEnded: () => {
+      const is_unsent = due[0] === "BEGIN"
+      due = []
+      return is_unsent || has_ended
+    },
+    isInTransaction: () => due[0] === "BEGIN" || client.getTransactionStatus() !== "I",
     health: () => health,
     release: Effect.sync(() => giveBack(client, health))
   }

@@ -4,7 +4,7 @@
  */
 import { type Context, Effect, Schema, type Scope } from "effect"
 import type { Answer, CommandRuntime, EndpointCall, Failure, JsonObject, Slice } from "../../core/kernel/index.ts"
-import type { Store, StoredEvent } from "../../core/kernel/index.ts"
+import type { NewEvent, Store, StoredEvent } from "../../core/kernel/index.ts"
 import type { AnyJobKind, Headers, Process, ServerContext, TimedWork } from "./server-context.ts"
 import { GivenUp } from "./server-context.ts"
 import { createHash, createHmac } from "node:crypto"
@@ -65,6 +65,8 @@ export interface ServerSlice extends Slice {
   readonly around?: (call: ServerCall, next: ServerEndpoint<Answer>) => ServerEndpoint<Answer>
   /** Runs in the transaction that recorded the events; a failure rejects the command. */
   readonly recorded?: (events: ReadonlyArray<StoredEvent>) => ServerEndpoint<void>
+  /** Whether `recorded` is for these events, not stored yet; by default it is. "erasures": if one has a scrub. */
+  readonly concerns?: "erasures" | ((events: ReadonlyArray<NewEvent>) => ServerEndpoint<boolean>)
   /** Called after every request under /api/v1 was answered; must be quick and must not fail. */
   readonly answered?: (call: AnsweredServerCall) => void
   /** Runs from the start of the server to its end: timers, queues. Interrupted when the server stops. */

@@ -12,16 +12,16 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     name: "a command is decided outside a transaction",
     file: engine,
     within: "runCommand",
-    find: "return yield* Store.transaction(decideCommand(call, command_metadata))",
-    replace: "return yield* decideCommand(call, command_metadata)",
+    find: "return yield* Store.transaction(decideCommand(call, command_metadata, true))",
+    replace: "return yield* decideCommand(call, command_metadata, true)",
     killed_by: [{ file: engine_test, test: "a defect in", engine: "sqlite" }]
   },
   {
     name: "a device's refused command keeps rows written before the refusal",
     file: engine,
     within: "decideInSavepoint",
-    find: "Effect.flatMap(Store, (store) => store.transaction(decideCommand(call, command_metadata)))",
-    replace: "Effect.flatMap(Store, () => decideCommand(call, command_metadata))",
+    find: "Effect.flatMap(Store, (store) => store.transaction(decideCommand(call, command_metadata, false)))",
+    replace: "Effect.flatMap(Store, () => decideCommand(call, command_metadata, false))",
     killed_by: [
       {
         file: "test/sync/atomic-verdicts.test.ts",

@@ -58,7 +58,10 @@ const statementsOf = async (request: () => Promise<unknown>): Promise<ReadonlyAr
 /** The transaction that contains this statement; those of jobs come before or after it. */
 const transactionOf = (statements: ReadonlyArray<string>, one: string, begin: string): ReadonlyArray<string> => {
   const at = statements.indexOf(one)
-  return statements.slice(statements.lastIndexOf(begin, at), statements.indexOf("COMMIT", at) + 1)
+  return statements.slice(
+    statements.lastIndexOf(begin, at),
+    statements.findIndex((text, index) => index > at && text.endsWith("COMMIT")) + 1
+  )
 }
 
 describe("a request to a server on Postgres", () => {
@@ -83,7 +86,7 @@ describe("a request to a server on Postgres", () => {
     expect(kept).toEqual(['select sum("rows") as total from "opportunities_counts"'])
     expect(await countOf("q[subject_eq]=Gala")).toEqual(['select count(*) as total from "opportunities"'])
   })
-  it("changes one row in five round trips, those of BEGIN and COMMIT included", async () => {
+  it("changes one row in three round trips, those of BEGIN and COMMIT included", async () => {
     let count = 0
     const { product_group } = (await server.ask("/api/v1/product_groups", { method: "POST", json: { name: "Sound" } }))
       .body
@@ -91,12 +94,10 @@ describe("a request to a server on Postgres", () => {
     const statements = await statementsOf(() =>
       server.ask(`/api/v1/products/${id}`, { method: "PUT", json: { name: `Speaker ${count++}` } })
     )
-    expect(transactionOf(statements, 'update "products"', "BEGIN; select pg_advisory_xact_lock_shared")).toEqual([
-      "BEGIN; select pg_advisory_xact_lock_shared",
-      'select "id",',
+    expect(transactionOf(statements, 'update "products"', 'BEGIN; select; select "id",')).toEqual([
+      'BEGIN; select; select "id",',
       'update "products"',
-      "with head",
-      "COMMIT"
+      "with head; COMMIT"
     ])
   })
 })

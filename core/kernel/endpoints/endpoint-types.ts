@@ -368,10 +368,14 @@ interface CommandRuntimeShape {
   readonly nextNumber: (sequence: string) => Effect.Effect<number | null, SqlError.SqlError, Store>
   /** Applies the row changes of events that {@link append} then records. */
   readonly project: (changes: ReadonlyArray<RowChange>) => Effect.Effect<void, SqlError.SqlError, Store>
-  /** Appends projected events to the journal; call it last, as on Postgres all others wait from here to the commit. */
+  /**
+   * Appends projected events to the journal; call it last, as on Postgres all others wait from here to the commit.
+   * `is_last`: nothing follows in the outermost transaction, and nothing can fail; it may commit with this statement.
+   */
   readonly append: (
     events: ReadonlyArray<NewEvent>,
-    metadata: EventMetadata
+    metadata: EventMetadata,
+    is_last?: boolean
   ) => Effect.Effect<ReadonlyArray<StoredEvent>, Rejection | SqlError.SqlError, Store>
   readonly settings: Effect.Effect<Settings, SqlError.SqlError, Store>
   /** The server's public address; on a replica, as it was at registration. */

@@ -3,7 +3,15 @@
  * transaction, so that readers who follow positions miss nothing.
  */
 import { Context, Effect, Schema } from "effect"
-import { type EventType, eventType, type NewEvent, type Scrub, type Scrubs, type StoredEvent } from "./event-type.ts"
+import {
+  type EventType,
+  eventType,
+  type NewEvent,
+  type Scrub,
+  type Scrubs,
+  scrubsOf,
+  type StoredEvent
+} from "./event-type.ts"
 import { redactedValue } from "../tables/visibility.ts"
 import { jsonObject, type Stored } from "../tables/field-schema.ts"
 import { insert, type Key, plainTable, type RowChange, type Table, update } from "../tables/table.ts"
@@ -212,10 +220,13 @@ const versionsOf = (
 export const appendAndScrub = Effect.fnUntraced(function* (
   scrubs: Scrubs,
   events: ReadonlyArray<NewEvent>,
-  metadata: EventMetadata
+  metadata: EventMetadata,
+  is_last = false
 ) {
   const store: StoreShape = yield* Store
   if (events.length === 0) return []
+  if (is_last && events.length <= one_statement_max && scrubsOf(scrubs, events).length === 0)
+    return yield* appendInOneStatement(store, events, metadata, { run: store.runLast })
   const stored = yield* append(store, events, metadata)
   yield* scrubEarlierEvents(store, scrubs, stored)
   return stored
@@ -274,7 +285,9 @@ export const appendProvisional = (
   Effect.flatMap(Store, (store) =>
     Effect.map(
       Effect.forEach(chunked(events, one_statement_max), (some) =>
-        appendInOneStatement(store, some, metadata, `(select max(${base}, coalesce(max(position), 0)) from journal)`)
+        appendInOneStatement(store, some, metadata, {
+          last: `(select max(${base}, coalesce(max(position), 0)) from journal)`
+        })
       ),
       (parts) => parts.flat()
     )
@@ -289,7 +302,7 @@ const appendInOneStatement = Effect.fnUntraced(function* (
   store: StoreShape,
   events: ReadonlyArray<NewEvent>,
   { command_id, actor_id, replica_id, recorded_at }: EventMetadata,
-  last?: string
+  { last, run = store.run }: { readonly last?: string; readonly run?: StoreShape["run"] } = {}
 ) {
   const { values, bind } = bindings(store.dialect)
   const is_pg = store.dialect === "pg"
@@ -310,7 +323,7 @@ const appendInOneStatement = Effect.fnUntraced(function* (
     [recorded_at, "timestamptz"]
   ] as const
   const version = "(select max(version) from journal before where before.stream = given.stream)"
-  const rows = yield* store.run<{ position: number; version: number }>(
+  const rows = yield* run<{ position: number; version: number }>(
     `with ${head}given (ord, nth, stream, type, data) as (values ${given.join(", ")}) ` +
       `insert into journal (position, stream, version, type, data, command_id, actor_id, replica_id, recorded_at) ` +
       `select ${before} + given.ord, given.stream, coalesce(${version}, 0) + given.nth, given.type, given.data, ` +

@@ -52,7 +52,7 @@ export const runCommand = (
   command_metadata: CommandMetadata = {}
 ): Effect.Effect<Outcome, Failure, Store | CommandRuntime> =>
   Effect.gen(function* () {
-    return yield* Store.transaction(decideCommand(call, command_metadata))
+    return yield* Store.transaction(decideCommand(call, command_metadata, true))
   }).pipe(retryOnConflict)
 
 interface Span<A> extends Tracer.SpanOptions {
@@ -108,7 +108,7 @@ export const decideInSavepoint = (
   command_metadata: CommandMetadata
 ): Effect.Effect<Outcome, Failure, Store | CommandRuntime> => {
   const attempt = (left: number): Effect.Effect<Outcome, Failure, Store | CommandRuntime> =>
-    Effect.flatMap(Store, (store) => store.transaction(decideCommand(call, command_metadata))).pipe(
+    Effect.flatMap(Store, (store) => store.transaction(decideCommand(call, command_metadata, false))).pipe(
       Effect.catch((failure) =>
         Effect.gen(function* () {
           const refusal =
@@ -125,11 +125,12 @@ export const decideInSavepoint = (
 const overlapRejection = invalidField("base", "Something it claims is held by somebody else in that window.")
 
 /** Decides and records inside the caller's transaction (or savepoint). */
-const decideCommand = (call: EndpointCall, command_metadata: CommandMetadata) =>
-  rememberingRows(decideAndRecord(call, command_metadata))
+const decideCommand = (call: EndpointCall, command_metadata: CommandMetadata, is_last: boolean) =>
+  rememberingRows(decideAndRecord(call, command_metadata, is_last))
 const decideAndRecord = Effect.fnUntraced(function* (
   call: EndpointCall,
-  command_metadata: CommandMetadata
+  command_metadata: CommandMetadata,
+  is_last: boolean
 ): CommandRuntime.Reads<Outcome> {
   const runtime = yield* CommandRuntime
   const endpoint = commandOf(call)
@@ -160,7 +161,7 @@ const decideAndRecord = Effect.fnUntraced(function* (
   return {
     answer,
     result: decision.result,
-    events: yield* unremembered(runtime.append(happened, metadata)),
+    events: yield* unremembered(runtime.append(happened, metadata, is_last)),
     command_id,
     ids: ids.used()
   }

@@ -37,28 +37,33 @@ interface How {
 const locking = (kind: "" | "try_", { shared = false }: How): string =>
   `pg_${kind}advisory_xact_lock${shared ? "_shared" : ""}`
 
+/** Names whose lock is sent without parameters, and so planned each time. */
+const ahead_max = 8
+
 /**
  * Locks these names until the transaction ends, waiting for their holders. `lamp:7` shares the lock `lamp`, which a
- * command takes that changes more of a kind than Postgres has locks for.
+ * command takes that changes more of a kind than Postgres has locks for; locks of `lockIfFree` do not share it.
  */
 export const lockNames = Effect.fnUntraced(function* (names: ReadonlyArray<string>, how: How = {}): Store.Reads<void> {
   const store = yield* Store
   if (store.dialect !== "pg") return
   const named = inOrder(names)
+  if (named.length === 0) return
   // One statement, in the order of the list: every writer locks in the same order, which avoids deadlocks.
-  const [name = ""] = named
-  const sharing = locking("", { shared: true })
-  // Without parameters, the statement is sent together with the BEGIN before it.
-  const [, kind] = named.length === 1 ? (/^([a-z_]+):\d+$/.exec(name) ?? []) : []
-  if (kind !== undefined)
-    yield* store.run(
-      `select ${sharing}(hashtextextended('${kind}', 0)), ${locking("", how)}(hashtextextended('${name}', 0))`
-    )
-  else if (named.length > 0) {
-    const kinds = inOrder(named.flatMap((one) => kindOf.exec(one)?.[1] ?? [])).filter((one) => !named.includes(one))
-    const each = (lock: string, names: "$1" | "$2"): string =>
-      `(select count(${lock}(hashtextextended(name, 0))) from json_array_elements_text(${names}::json) as given (name))`
-    yield* store.run(`select ${each(sharing, "$1")}, ${each(locking("", how), "$2")}`, [
+  const kinds = inOrder(named.flatMap((one) => kindOf.exec(one)?.[1] ?? [])).filter((one) => !named.includes(one))
+  const lock = (name: string, { shared = false }: How): string =>
+    `${locking("", { shared })}(hashtextextended(${name}, 0))`
+  // Without parameters, the statement travels with BEGIN and with the one that follows.
+  if (named.length <= ahead_max && named.every((name) => /^[a-z_]+:\d+$/.test(name))) {
+    const locks = [
+      ...kinds.map((kind) => lock(`'${kind}'`, { shared: true })),
+      ...named.map((name) => lock(`'${name}'`, how))
+    ]
+    yield* store.runAhead(`select ${locks.join(", ")}`)
+  } else {
+    const each = (how: How, names: "$1" | "$2"): string =>
+      `(select count(${lock("name", how)}) from json_array_elements_text(${names}::json) as given (name))`
+    yield* store.run(`select ${each({ shared: true }, "$1")}, ${each(how, "$2")}`, [
       JSON.stringify(kinds),
       JSON.stringify(named)
     ])

@@ -52,7 +52,7 @@ export const serverRuntime = ({ catalogue, commandId, secrets }: ServerRuntimeOp
       releaseIds: releaseIds,
       nextNumber: (sequence) => Effect.flatMap(Store, (store) => nextDocumentNumber(store, sequence)),
       project: Store.apply,
-      append: (events, metadata) => appendAndScrub(catalogue.scrubs, events, metadata),
+      append: (events, metadata, is_last) => appendAndScrub(catalogue.scrubs, events, metadata, is_last),
       settings: storedSettings(catalogue),
       ...(secrets === undefined ? {} : { secrets })
     })

@@ -17,6 +17,13 @@ interface DirectClient {
   ) => ReturnType<SqlConnection.Connection["execute"]> | undefined
   /** The same for several statements, in one round trip. */
   readonly together: (statements: ReadonlyArray<BoundSql>, fiber: Fiber.Fiber<unknown, unknown>) => AllRows | undefined
+  /** Sends a statement without parameters ahead of an outermost transaction's next one; false elsewhere. */
+  readonly ahead: (text: string, fiber: Fiber.Fiber<unknown, unknown>) => boolean
+  /** Rows of an outermost transaction's last statement, with which it commits; undefined elsewhere. */
+  readonly last: (
+    statement: BoundSql,
+    fiber: Fiber.Fiber<unknown, unknown>
+  ) => ReturnType<SqlConnection.Connection["execute"]> | undefined
 }
 /** The rows of each of several statements. */
 type AllRows = Effect.Effect<
@@ -31,15 +38,20 @@ export const runnerOf = (sql: SqlClient.SqlClient & Partial<DirectClient>, befor
   run: <Row extends object = { [column: string]: unknown }>(
     text: string,
     values: ReadonlyArray<unknown> = [],
-    is_short = false
+    kind?: "short" | "last"
   ): Effect.Effect<ReadonlyArray<Row>, SqlError.SqlError> =>
     Effect.withFiber((fiber) => {
       before(text)
-      return (
-        (fiber.getRef(References.TracerEnabled) ? undefined : sql.direct?.(text, values, fiber, is_short)) ??
-        sql.unsafe<Row>(text, values)
-      )
+      if (fiber.getRef(References.TracerEnabled)) return sql.unsafe<Row>(text, values)
+      const ended = kind === "last" ? sql.last?.({ text, values }, fiber) : undefined
+      return ended ?? sql.direct?.(text, values, fiber, kind === "short") ?? sql.unsafe<Row>(text, values)
     }),
+  runAhead: (text: string): Effect.Effect<void, SqlError.SqlError> =>
+    Effect.withFiber((fiber) =>
+      !fiber.getRef(References.TracerEnabled) && sql.ahead?.(text, fiber) === true
+        ? Effect.void
+        : Effect.asVoid(sql.unsafe(text))
+    ),
   readAll: (statements: ReadonlyArray<BoundSql>): AllRows =>
     Effect.withFiber(
       (fiber) =>

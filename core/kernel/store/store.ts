@@ -32,6 +32,10 @@ export interface StoreShape {
     text: string,
     values?: ReadonlyArray<unknown>
   ) => Sql<ReadonlyArray<Row>>
+  /** Runs a transaction's last statement, after which nothing may fail; on Postgres, COMMIT travels with it. */
+  readonly runLast: StoreShape["run"]
+  /** Runs a statement without parameters; on Postgres, it travels with the transaction's next one. */
+  readonly runAhead: ReturnType<typeof runnerOf>["runAhead"]
   /** Rows of each of these statements, which only read; Postgres answers them in one round trip. */
   readonly readAll: ReturnType<typeof runnerOf>["readAll"]
   readonly get: <T extends Table>(table: T, key: Key) => Sql<RowOf<T> | undefined>
@@ -207,7 +211,7 @@ const makeReads = (dialect: Dialect, run: Run) => {
     withKnownRows((known) => {
       const row = knownRow(known, table, key)
       if (row !== undefined) return Effect.succeed(row)
-      return Effect.map(run(selectByKey(table), [key], true), ([read]) => {
+      return Effect.map(run(selectByKey(table), [key], "short"), ([read]) => {
         if (read === undefined) return undefined
         const decoded = decode(table, read)
         if (known !== undefined && keepsReads(table, dialect)) keep(known, table, key, decoded)
@@ -300,7 +304,7 @@ export const make = (sql: Parameters<typeof runnerOf>[0], keeps_counts = false):
   const dialect: Dialect = sql.onDialectOrElse({ pg: () => "pg" as const, orElse: () => "sqlite" as const })
   let writes = 0
   const last_writes = new Map<string | undefined, number>()
-  const { readAll, run } = runnerOf(sql, (text) => {
+  const { readAll, run, runAhead } = runnerOf(sql, (text) => {
     for (const name of tablesWrittenBy(text) ?? [undefined]) last_writes.set(name, ++writes)
   })
   const { decode, find, get, select, selectMany } = makeReads(dialect, run)
@@ -339,6 +343,8 @@ export const make = (sql: Parameters<typeof runnerOf>[0], keeps_counts = false):
         if (known !== undefined) forgetChanged(known, text)
         return run(text, values)
       }),
+    runLast: (text, values) => run(text, values, "last"),
+    runAhead,
     readAll,
     get,
     find,

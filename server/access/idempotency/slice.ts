@@ -211,10 +211,8 @@ export const idempotencySlice: ServerSlice = {
   name: "idempotency",
   server_tables: [idempotency_keys, idempotency_results],
   around,
-  recorded: (events) =>
-    Effect.flatMap(CommandRuntime, ({ catalogue }) =>
-      events.some(({ type }) => catalogue.scrubs[type] !== undefined) ? clearAnswers : Effect.void
-    ),
+  concerns: "erasures",
+  recorded: () => clearAnswers,
   background: Effect.andThen(
     releaseOwn,
     Effect.repeat(Effect.flatMap(Clock.currentTimeMillis, dropExpired), Schedule.spaced(sweep_every_millis))

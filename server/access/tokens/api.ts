@@ -252,6 +252,8 @@ const revoke = command("DELETE", "/api/v1/tokens/{id}", {
 })
 
 /** `abilities`: all those used by endpoints; available once the catalogue is complete. */
+const ends_tokens = new Set([userDeactivated.type, userAccessReset.type, memberAnonymised.type])
+
 export const tokensSlice = (abilities: () => ReadonlySet<string>): ServerSlice => ({
   name: "tokens",
   server_tables: [tokens],
@@ -264,6 +266,7 @@ export const tokensSlice = (abilities: () => ReadonlySet<string>): ServerSlice =
     Effect.map(Store.find(journal, { type: tokenIssued.type }, { order: ["position"] }), (issued) =>
       issued.filter(({ data }) => data["user_id"] === user_id).map(({ stream }) => stream)
     ),
+  concerns: (events) => Effect.succeed(events.some(({ type }) => ends_tokens.has(type))),
   recorded: Effect.fnUntraced(function* (events) {
     yield* Store.apply(
       events.flatMap(({ data, recorded_at, type }): ReadonlyArray<RowChange> => {

@@ -1,6 +1,6 @@
 /** Inbound webhooks (rules/conventions 14): sources, received deliveries, and the slices' handlers. */
 import { Clock, Effect, Result, Schema } from "effect"
-import { command, CommandRuntime, created, eventType, forbidden, get, insert } from "../../../core/kernel/index.ts"
+import { command, created, eventType, forbidden, get, insert } from "../../../core/kernel/index.ts"
 import { invalidField, isJsonObject, listOf, lockStreams, noContent, notFound, ok } from "../../../core/kernel/index.ts"
 import { parseJson, postQuery, Rejection, remove, resource, retryOnConflict } from "../../../core/kernel/index.ts"
 import { Shown, Store, text, viewContext } from "../../../core/kernel/index.ts"
@@ -283,11 +283,7 @@ export const inboundSlice = (whole: () => Catalogue): ServerSlice => {
     jobs: [work],
     timed: [forgetOld],
     // Bodies may name the erased person; pending ones are kept until processed.
-    recorded: (events) =>
-      Effect.flatMap(CommandRuntime, ({ catalogue }) =>
-        events.some(({ type }) => catalogue.scrubs[type] !== undefined)
-          ? Effect.flatMap(Clock.currentTimeMillis, (now) => forgetBodies(instantOf(now + 1)))
-          : Effect.void
-      )
+    concerns: "erasures",
+    recorded: () => Effect.flatMap(Clock.currentTimeMillis, (now) => forgetBodies(instantOf(now + 1)))
   }
 }

@@ -3,7 +3,7 @@
  * failed ones, and drop failed or waiting ones.
  */
 import { Effect, Result, Schema } from "effect"
-import { command, CommandRuntime, forbidden, get, hasAbility, hasOnePermission } from "../../../core/kernel/index.ts"
+import { command, forbidden, get, hasAbility, hasOnePermission } from "../../../core/kernel/index.ts"
 import { integer, invalidField, listOf, noContent, ok, renderOne, resource, Shown } from "../../../core/kernel/index.ts"
 import { Store, text, viewContext, type JsonObject, type Viewer } from "../../../core/kernel/index.ts"
 import { serverPermissions } from "../../../core/people/users/permissions.ts"
@@ -164,9 +164,8 @@ export const jobsSlice = (kinds: () => ReadonlyMap<string, AnyJobKind>): ServerS
     server_tables: [job_notes, timed_work],
     resources: [jobs],
     timed: [cleanup],
-    recorded: Effect.fnUntraced(function* (events) {
-      const { scrubs } = (yield* CommandRuntime).catalogue
-      if (!events.some(({ type }) => scrubs[type] !== undefined)) return
+    concerns: "erasures",
+    recorded: Effect.fnUntraced(function* () {
       const about_people = [...kinds().values()].filter(({ names_people }) => names_people === true)
       yield* emptyEnded(
         yield* Store,

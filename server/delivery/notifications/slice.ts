@@ -146,6 +146,8 @@ export const notificationsServerSlice = (): ServerSlice => {
     // The stream's path comes before `/notifications/{id}`, which would match it.
     endpoints: [streamEndpoint(hub), ...notificationEndpoints],
     around: withLastEventId,
+    concerns: (events) =>
+      Effect.succeed(events.some(({ type }) => causesOf(type).length > 0 || type === "member.anonymised")),
     recorded: Effect.fnUntraced(function* (events) {
       yield* queue(events)
       // Notifications are erased with their user.

@@ -5,7 +5,7 @@
  */
 import { Clock, Context, Effect, Schema } from "effect"
 import { chunked, CommandRuntime, insert, journal, lastPosition, Store } from "../../../core/kernel/index.ts"
-import type { Failure, JsonObject, StoredEvent, StoreRead } from "../../../core/kernel/index.ts"
+import type { Failure, JsonObject, NewEvent, StoredEvent, StoreRead } from "../../../core/kernel/index.ts"
 import { webhook_deliveries, type WebhookRow, webhooks } from "./schema.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { bodiesOf, bodyOf, deliveryOf, type Message, messagesOf, toldOf, type WebhookKinds } from "./payloads.ts"
@@ -95,6 +95,8 @@ const range = Schema.Struct({
 
 export interface FanOut {
   readonly job: JobKind<typeof range.Type>
+  /** Whether a webhook subscribes to one of the events, or one is an erasure. */
+  readonly concerns: (events: ReadonlyArray<NewEvent>) => ServerEndpoint<boolean>
   /** Queues deliveries in the recording transaction. Webhooks are read without locks, so that it does not wait. */
   readonly recorded: (events: ReadonlyArray<StoredEvent>) => ServerEndpoint<void>
   /**
@@ -104,8 +106,8 @@ export interface FanOut {
   readonly catchUp: (webhook_id: number, from: number) => StoreRead<void>
 }
 
-/** Delay of the scan: longer than any server's cache lives. */
-const catch_up_seconds = 3
+/** Delay of the scan: longer than any server's cache lives, and than a command that read it waits for the journal. */
+const catch_up_seconds = 20
 export const page_events = 500
 
 export const makeFanOut = (kinds: WebhookKinds, subscriptions: Subscriptions, wake: () => void): FanOut => {
@@ -131,12 +133,17 @@ export const makeFanOut = (kinds: WebhookKinds, subscriptions: Subscriptions, wa
   })
   const causes = (names: ReadonlySet<string>, type: string): boolean =>
     kinds.causedBy(type).some(({ name }) => names.has(name) || names.has(every_event))
+  const isWanted = (events: ReadonlyArray<NewEvent>) =>
+    Effect.map(subscriptions.names, (names) => names.size > 0 && events.some(({ type }) => causes(names, type)))
   return {
     job,
+    concerns: (events) =>
+      Effect.flatMap(CommandRuntime, ({ catalogue }) =>
+        events.some(({ type }) => catalogue.scrubs[type] !== undefined) ? Effect.succeed(true) : isWanted(events)
+      ),
     recorded: Effect.fnUntraced(function* (events) {
       yield* forgetErased(events)
-      const names = yield* subscriptions.names
-      if (names.size === 0 || !events.some(({ type }) => causes(names, type))) return
+      if (!(yield* isWanted(events))) return
       const store = yield* Store
       const subscribers = yield* store.find(webhooks, { is_active: true }, { order: ["id"] })
       const causedBy = (type: string) =>

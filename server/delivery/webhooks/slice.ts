@@ -209,6 +209,8 @@ export const webhooksSlice = ({ attempted, lookup, timeout_millis }: WebhooksOpt
       }
       return yield* next
     }),
+    concerns: (events) =>
+      events.some(({ type }) => may_change_rights.test(type)) ? Effect.succeed(true) : fan_out.concerns(events),
     recorded: (events) => Effect.andThen(turnOffOfLeavers(events, subscriptions.forget), fan_out.recorded(events)),
     jobs: [fan_out.job, dropOldDaily.kind],
     timed: [dropOldDaily],

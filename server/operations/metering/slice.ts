@@ -143,6 +143,7 @@ export const meteringSlice = (meter: Meter): ServerSlice => ({
   resources: [logResource],
   endpoints: [usageEndpoint(meter), exportEndpoint(meter), logsEndpoint(meter)],
   answered: meter.answered,
+  concerns: (events) => Effect.succeed(events.some(({ type }) => type === memberAnonymised.type)),
   recorded: (events) => eraseAddresses(events, meter.forget),
   jobs: [exportUsage, emptyLateLogs, dropOldDaily.kind],
   timed: [dropOldDaily],

@@ -1,0 +1,219 @@
+/** Transactions whose last statement travels with COMMIT, and whose first one with BEGIN and a lock. */
+import { Effect, Exit, Fiber, ManagedRuntime } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import pg from "pg"
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
+import { make as makeStore, type StoreShape } from "../../../core/kernel/store/store.ts"
+import * as Pg from "../../../server/pg/client.ts"
+import { type FreshDatabase, freshDatabase } from "../../postgres.ts"
+import { untraced } from "../../sync/sqlite/sql-client.contract.ts"
+
+let database: FreshDatabase
+let other: pg.Client
+let runtime: ManagedRuntime.ManagedRuntime<SqlClient.SqlClient, SqlError.SqlError>
+beforeEach(async () => {
+  database = await freshDatabase()
+  other = new pg.Client(database.url)
+  await other.connect()
+  await other.query("create table notes (id bigint primary key, note text not null default '')")
+  await other.query(
+    "create table parts (id bigint primary key, note_id bigint references notes deferrable initially deferred)"
+  )
+  // One connection for transactions: each must leave it in a clean state for the next.
+  runtime = ManagedRuntime.make(Pg.layer({ url: database.url, max: 2, lock_timeout_ms: 1_500 }))
+  await runtime.runPromise(Effect.void)
+})
+afterEach(async () => {
+  vi.restoreAllMocks()
+  await runtime.dispose()
+  await other.end()
+  await database.drop()
+})
+type Work<A> = (store: StoreShape) => Effect.Effect<A, SqlError.SqlError>
+const inTransaction = <A>(work: Work<A>) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) => {
+    const store = makeStore(sql)
+    return untraced(store.transaction(work(store)))
+  })
+const run = <A>(work: Work<A>) => runtime.runPromiseExit(inTransaction(work))
+const add = (id: number) => ["insert into notes (id) values ($1) returning id", [id]] as const
+const notes = async () => (await other.query("select id::int from notes order by id")).rows.map(({ id }) => id)
+const faultOf = (exit: Exit.Exit<unknown, SqlError.SqlError>) =>
+  Exit.isFailure(exit) ? exit.cause.reasons.map((one) => ("error" in one ? one.error.reason._tag : one._tag)) : []
+const lock = "select pg_advisory_xact_lock(7)"
+/** Begins of the statements sent during the work, those of one round trip joined. */
+const sentBy = async (work: () => Promise<unknown>): Promise<ReadonlyArray<string>> => {
+  const trips: Array<Array<string>> = [[]]
+  const plain = pg.Client.prototype.query as (...given: ReadonlyArray<unknown>) => unknown
+  vi.spyOn(pg.Client.prototype, "query").mockImplementation(function (this: unknown, ...given: ReadonlyArray<unknown>) {
+    const [one] = given
+    const trip = trips.at(-1)!
+    trip.push((typeof one === "string" ? one : (one as { readonly text: string }).text).slice(0, 13))
+    queueMicrotask(() => trip === trips.at(-1) && trips.push([]))
+    return plain.apply(this, [...given])
+  } as never)
+  await work()
+  vi.restoreAllMocks()
+  return trips.filter((trip) => trip.length > 0).map((trip) => trip.join(" | "))
+}
+const waiting = async (): Promise<void> => {
+  const look =
+    "select 1 from pg_locks where not granted and (database is null or database = (select oid from pg_database where datname = current_database()))"
+  for (let tries = 0; tries < 500; tries++) {
+    if ((await other.query(look)).rows.length > 0) return
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+  throw new Error("nothing waits")
+}
+
+describe("a transaction's last statement", () => {
+  it("commits in the same round trip, before the transaction ends", async () => {
+    const trips = await sentBy(async () => {
+      const exit = await run((store) =>
+        Effect.gen(function* () {
+          yield* store.run(...add(1))
+          const rows = yield* store.runLast(...add(2))
+          return [rows, yield* Effect.promise(notes)]
+        })
+      )
+      expect(exit).toEqual(Exit.succeed([[{ id: 2 }], [1, 2]]))
+    })
+    expect(trips).toEqual(["BEGIN", "insert into n", "insert into n | COMMIT", "select id::in"])
+  })
+  it("rolls everything back if it fails, with its own error and no further statement", async () => {
+    await run((store) => store.runLast(...add(2)))
+    const trips = await sentBy(async () => {
+      expect(faultOf(await run((store) => Effect.andThen(store.run(...add(1)), store.runLast(...add(2)))))).toEqual([
+        "UniqueViolation"
+      ])
+    })
+    expect(trips.at(-1)).toBe("insert into n | COMMIT")
+    expect(await notes()).toEqual([2])
+    await run((store) => store.runLast(...add(3)))
+    expect(await notes()).toEqual([2, 3])
+  })
+  it("fails if COMMIT does, and the next transaction succeeds", async () => {
+    const exit = await run((store) =>
+      Effect.andThen(store.run(...add(1)), store.runLast("insert into parts values ($1, $2)", [1, 99]))
+    )
+    expect(faultOf(exit)).toEqual(["ConstraintError"])
+    expect(await notes()).toEqual([])
+    await run((store) => store.runLast(...add(3)))
+    expect(await notes()).toEqual([3])
+  })
+  it("fails after a failure that was handled, as Postgres then rolls back", async () => {
+    const failed = (store: StoreShape) => Effect.ignore(store.run("select 1 / $1::integer", [0]))
+    const exit = await run((store) => Effect.andThen(failed(store), store.runLast(...add(1))))
+    expect(Exit.isFailure(exit)).toBe(true)
+    expect(await notes()).toEqual([])
+  })
+  it("commits nothing in a savepoint: the outermost transaction does", async () => {
+    const nested = (store: StoreShape) => store.transaction(store.runLast(...add(1)))
+    const exit = await run((store) =>
+      Effect.andThen(
+        nested(store),
+        Effect.flatMap(Effect.promise(notes), (seen) => Effect.die(seen))
+      )
+    )
+    expect(Exit.isFailure(exit) && exit.cause.reasons).toMatchObject([{ defect: [] }])
+    expect(await notes()).toEqual([])
+    await run(nested)
+    expect(await notes()).toEqual([1])
+  })
+  it("runs callbacks registered after it once, and none if it failed", async () => {
+    const called: Array<number> = []
+    const following = (id: number) => (store: StoreShape) =>
+      store
+        .runLast(...add(id))
+        .pipe(Effect.ensuring(Effect.ignore(store.sql.afterCommit(Effect.sync(() => void called.push(id))))))
+    await run(following(1))
+    await run(following(1))
+    await run(following(2))
+    expect(called).toEqual([1, 2])
+  })
+  it("is neither cut off nor lost if its fiber is interrupted while it waits", async () => {
+    await other.query("begin; insert into notes values (2)")
+    const fiber = runtime.runFork(
+      inTransaction((store) =>
+        Effect.andThen(store.run(...add(1)), store.runLast("insert into notes values ($1) on conflict do nothing", [2]))
+      )
+    )
+    await waiting()
+    const interrupted = Effect.runPromise(Fiber.interrupt(fiber))
+    await other.query("rollback")
+    await interrupted
+    expect(await notes()).toEqual([1, 2])
+    await run((store) => store.runLast(...add(3)))
+    expect(await notes()).toEqual([1, 2, 3])
+  })
+  it("fails if its connection is killed while it waits, and writes nothing", async () => {
+    await other.query("begin; insert into notes values (2)")
+    const ended = run((store) => Effect.andThen(store.run(...add(1)), store.runLast(...add(2))))
+    await waiting()
+    await other.query(
+      "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and wait_event_type = 'Lock' and datname = current_database()"
+    )
+    expect(faultOf(await ended)).toEqual(["ConnectionError"])
+    await other.query("rollback")
+    expect(await notes()).toEqual([])
+    await run((store) => store.runLast(...add(3)))
+    expect(await notes()).toEqual([3])
+  })
+  it("fails once it has waited too long for a lock, and writes nothing", async () => {
+    await other.query("begin; insert into notes values (2)")
+    const exit = await run((store) => Effect.andThen(store.run(...add(1)), store.runLast(...add(2))))
+    expect(faultOf(exit)).toEqual(["LockTimeoutError"])
+    await other.query("rollback")
+    expect(await notes()).toEqual([])
+  })
+})
+
+describe("a statement sent ahead of the next one", () => {
+  it("is complete before the next one sees the database, in the same round trip", async () => {
+    await other.query("insert into notes values (1, 'before'); begin; update notes set note = 'after'")
+    await other.query(lock)
+    let read: Promise<unknown> = Promise.resolve()
+    const trips = await sentBy(async () => {
+      read = run((store) =>
+        Effect.andThen(store.runAhead(lock), store.run("select note from notes where id = $1", [1]))
+      )
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    })
+    await waiting()
+    await other.query("commit")
+    expect(await read).toEqual(Exit.succeed([{ note: "after" }]))
+    expect(trips).toEqual(["BEGIN; select | select note f"])
+  })
+  it("is not sent if nothing follows, nor is BEGIN", async () => {
+    expect(await sentBy(() => run((store) => store.runAhead(lock)))).toEqual([])
+    expect(await sentBy(() => run((store) => Effect.andThen(store.runAhead(lock), Effect.die("refused"))))).toEqual([])
+    expect(await sentBy(() => run((store) => Effect.andThen(store.run(...add(1)), store.runAhead(lock))))).toEqual([
+      "BEGIN",
+      "insert into n",
+      "COMMIT"
+    ])
+  })
+  it("is sent at once in a savepoint, whose release could not report its error", async () => {
+    const nested = await sentBy(() => run((store) => store.transaction(store.runAhead(lock))))
+    expect(nested).toEqual(["BEGIN | SAVEPOINT eff", "select pg_adv", "RELEASE SAVEP", "COMMIT"])
+  })
+  it("fails the next one with its own error", async () => {
+    await other.query("begin")
+    await other.query(lock)
+    const exit = await run((store) => Effect.andThen(store.runAhead(lock), store.run(...add(1))))
+    expect(faultOf(exit)).toEqual(["LockTimeoutError"])
+    await other.query("rollback")
+    expect(await notes()).toEqual([])
+  })
+  it("lets nothing be written if it is interrupted while it waits", async () => {
+    await other.query("begin")
+    await other.query(lock)
+    const fiber = runtime.runFork(inTransaction((store) => Effect.andThen(store.runAhead(lock), store.run(...add(1)))))
+    await waiting()
+    await Effect.runPromise(Fiber.interrupt(fiber))
+    await other.query("rollback")
+    expect(await notes()).toEqual([])
+    await run((store) => store.runLast(...add(3)))
+    expect(await notes()).toEqual([3])
+  })
+})
