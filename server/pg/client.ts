@@ -5,7 +5,7 @@ import type { Borrower, Connection } from "effect/sql/SqlConnection"
 import { SqlError, UnknownError } from "effect/sql/SqlError"
 import * as Statement from "effect/sql/Statement"
 import pg from "pg"
-import { lastOf } from "../../core/values/text.ts"
+import { firstOf, lastOf } from "../../core/values/text.ts"
 import type { RawResult } from "../../sync/sqlite/statement.ts"
 import { bind, connectionConfig, isStalePlan, makePlanNames, pgError, type PlanNames } from "./connection.ts"
 import { queriesOn, type Restore, type Session, takeSession } from "./session.ts"
@@ -125,36 +125,27 @@ const directOver = (
       (error) => isStalePlan(error.reason.cause),
       () => Effect.forEach(given, ({ text, values }) => client.unsafe(text, values))
     )
-  const connectionOf = (context: Context.Context<never>): Connection | undefined =>
-    Context.getOrUndefined(context, client.transactionService)?.[0]
-  /** Connection of a transaction, outside its savepoints. */
-  const outermostOf = (context: Context.Context<never>): PgConnection | undefined => {
-    const [connection, depth] = Context.getOrUndefined(context, client.transactionService) ?? []
-    return connection !== undefined && depth === 0 && isPgConnection(connection) ? connection : undefined
-  }
   return {
-    direct: (text: string, values: ReadonlyArray<unknown>, fiber: Fiber.Fiber<unknown, unknown>, is_short: boolean) => {
-      const connection = connectionOf(fiber.context)
+    direct: (
+      text: string,
+      values: ReadonlyArray<unknown>,
+      { context }: Fiber.Fiber<unknown, unknown>,
+      kind?: string
+    ) => {
+      const [connection, depth] = Context.getOrUndefined(context, client.transactionService) ?? []
+      // In a savepoint, a deferred lock could first be sent with its release, whose errors are defects.
+      if (depth === 0 && isPgConnection(connection)) {
+        if (kind === "last") return Effect.map(connection.last([{ text, values }]), firstOf)
+        if (kind === "ahead") return Effect.sync(() => (connection.session.defer(text), []))
+      }
       if (connection !== undefined) return connection.execute(text, values, undefined)
       if (values.length === 0) return undefined
-      return Effect.map(onceOrAgain([{ text, values }], is_short ? shared : once), ([rows = []]) => rows)
+      return Effect.map(onceOrAgain([{ text, values }], kind === "short" ? shared : once), ([rows = []]) => rows)
     },
-    together: (given: ReadonlyArray<BoundSql>, fiber: Fiber.Fiber<unknown, unknown>) => {
-      const connection = connectionOf(fiber.context)
+    together: (given: ReadonlyArray<BoundSql>, { context }: Fiber.Fiber<unknown, unknown>) => {
+      const [connection] = Context.getOrUndefined(context, client.transactionService) ?? []
       if (connection === undefined) return onceOrAgain(given)
       return isPgConnection(connection) ? connection.together(given) : undefined
-    },
-    // In a savepoint, a deferred lock could first be sent with its release, whose errors are defects.
-    ahead: (text: string, { context }: Fiber.Fiber<unknown, unknown>): boolean => {
-      const connection = outermostOf(context)
-      if (connection === undefined) return false
-      connection.session.defer(text)
-      return true
-    },
-    last: ({ text, values }: BoundSql, { context }: Fiber.Fiber<unknown, unknown>) => {
-      const connection = outermostOf(context)
-      if (connection === undefined) return undefined
-      return Effect.map(connection.last([{ text, values }]), ([rows = []]) => rows)
     }
   }
 }
@@ -206,7 +197,8 @@ interface PgConnection extends Connection {
   /** Runs the transaction's last statement and commits. */
   readonly last: (given: ReadonlyArray<BoundSql>) => Together
 }
-const isPgConnection = (connection: Connection): connection is PgConnection => "together" in connection
+const isPgConnection = (connection: Connection | undefined): connection is PgConnection =>
+  connection !== undefined && "together" in connection
 
 type Run = (
   text: string,

@@ -3,27 +3,22 @@ import { Effect, type Fiber, References } from "effect"
 import type { SqlClient, SqlConnection, SqlError } from "effect/sql"
 import type { BoundSql } from "./statement.ts"
 
+/**
+ * "short": may share a connection with statements of other fibers. "ahead", of an outermost transaction, without
+ * parameters: travels with the next one. "last": COMMIT of the outermost transaction travels with it.
+ */
+type StatementKind = "short" | "ahead" | "last"
 /** A client that runs statements without spans and templates, in a fraction of the time. */
 interface DirectClient {
-  /**
-   * Rows of a statement, run in the fiber's transaction if there is one; undefined if it has to wait for others. Short
-   * ones may share a connection with those of other fibers.
-   */
+  /** Rows of a statement, run in the fiber's transaction if there is one; undefined if it has to wait for others. */
   readonly direct: (
     text: string,
     values: ReadonlyArray<unknown>,
     fiber: Fiber.Fiber<unknown, unknown>,
-    is_short: boolean
+    kind?: StatementKind
   ) => ReturnType<SqlConnection.Connection["execute"]> | undefined
   /** The same for several statements, in one round trip. */
   readonly together: (statements: ReadonlyArray<BoundSql>, fiber: Fiber.Fiber<unknown, unknown>) => AllRows | undefined
-  /** Sends a statement without parameters ahead of an outermost transaction's next one; false elsewhere. */
-  readonly ahead: (text: string, fiber: Fiber.Fiber<unknown, unknown>) => boolean
-  /** Rows of an outermost transaction's last statement, with which it commits; undefined elsewhere. */
-  readonly last: (
-    statement: BoundSql,
-    fiber: Fiber.Fiber<unknown, unknown>
-  ) => ReturnType<SqlConnection.Connection["execute"]> | undefined
 }
 /** The rows of each of several statements. */
 type AllRows = Effect.Effect<
@@ -38,20 +33,15 @@ export const runnerOf = (sql: SqlClient.SqlClient & Partial<DirectClient>, befor
   run: <Row extends object = { [column: string]: unknown }>(
     text: string,
     values: ReadonlyArray<unknown> = [],
-    kind?: "short" | "last"
+    kind?: StatementKind
   ): Effect.Effect<ReadonlyArray<Row>, SqlError.SqlError> =>
     Effect.withFiber((fiber) => {
       before(text)
-      if (fiber.getRef(References.TracerEnabled)) return sql.unsafe<Row>(text, values)
-      const ended = kind === "last" ? sql.last?.({ text, values }, fiber) : undefined
-      return ended ?? sql.direct?.(text, values, fiber, kind === "short") ?? sql.unsafe<Row>(text, values)
+      return (
+        (fiber.getRef(References.TracerEnabled) ? undefined : sql.direct?.(text, values, fiber, kind)) ??
+        sql.unsafe<Row>(text, values)
+      )
     }),
-  runAhead: (text: string): Effect.Effect<void, SqlError.SqlError> =>
-    Effect.withFiber((fiber) =>
-      !fiber.getRef(References.TracerEnabled) && sql.ahead?.(text, fiber) === true
-        ? Effect.void
-        : Effect.asVoid(sql.unsafe(text))
-    ),
   readAll: (statements: ReadonlyArray<BoundSql>): AllRows =>
     Effect.withFiber(
       (fiber) =>

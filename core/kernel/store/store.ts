@@ -35,7 +35,7 @@ export interface StoreShape {
   /** Runs a transaction's last statement, after which nothing may fail; on Postgres, COMMIT travels with it. */
   readonly runLast: StoreShape["run"]
   /** Runs a statement without parameters; on Postgres, it travels with the transaction's next one. */
-  readonly runAhead: ReturnType<typeof runnerOf>["runAhead"]
+  readonly runAhead: (text: string) => Sql<unknown>
   /** Rows of each of these statements, which only read; Postgres answers them in one round trip. */
   readonly readAll: ReturnType<typeof runnerOf>["readAll"]
   readonly get: <T extends Table>(table: T, key: Key) => Sql<RowOf<T> | undefined>
@@ -304,7 +304,7 @@ export const make = (sql: Parameters<typeof runnerOf>[0], keeps_counts = false):
   const dialect: Dialect = sql.onDialectOrElse({ pg: () => "pg" as const, orElse: () => "sqlite" as const })
   let writes = 0
   const last_writes = new Map<string | undefined, number>()
-  const { readAll, run, runAhead } = runnerOf(sql, (text) => {
+  const { readAll, run } = runnerOf(sql, (text) => {
     for (const name of tablesWrittenBy(text) ?? [undefined]) last_writes.set(name, ++writes)
   })
   const { decode, find, get, select, selectMany } = makeReads(dialect, run)
@@ -344,7 +344,7 @@ export const make = (sql: Parameters<typeof runnerOf>[0], keeps_counts = false):
         return run(text, values)
       }),
     runLast: (text, values) => run(text, values, "last"),
-    runAhead,
+    runAhead: (text) => run(text, [], "ahead"),
     readAll,
     get,
     find,
