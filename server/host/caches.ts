@@ -1,6 +1,6 @@
 /** Caches of a server: settings and reference rows, used for less than a second and never after its own changes. */
 import type { Catalogue, Failure, Key, RowOf, Settings, Sql, StoreShape } from "../../core/kernel/index.ts"
-import { keyOf, Store, type Table } from "../../core/kernel/index.ts"
+import { keyOf, Store, type Table, type Where } from "../../core/kernel/index.ts"
 import { Clock, Effect, Option, Schema } from "effect"
 import { storedSettings } from "../../core/kernel/runtime/server-runtime.ts"
 import { endSharedCommit } from "../../sync/sqlite/shared-commits.ts"
@@ -142,6 +142,9 @@ const makeKept = () => {
     fresh(now)
     let known = rows.get(table)
     if (known === undefined) rows.set(table, (known = new Map()))
+    const [key] = keys
+    const row: unknown = keys.length === 1 && key !== undefined ? known.get(key) : undefined
+    if (row !== undefined) return Effect.succeed([row as RowOf<T>])
     const distinct = [...new Set(keys)]
     const held: ReadonlyArray<unknown> = distinct.map((key) => known.get(key)).filter((row) => row !== undefined)
     const found = held as ReadonlyArray<RowOf<T>>
@@ -179,6 +182,16 @@ const makeKept = () => {
   return { forget, rowsOf, listOf }
 }
 
+/** Names of lists by their conditions, for those that are asked for with the same objects each time. */
+const list_names = new WeakMap<Where, { readonly table: Table; readonly options: unknown; readonly name: string }>()
+const listName = (table: Table, where: Where, options: unknown): string => {
+  const known = list_names.get(where)
+  if (known?.table === table && known.options === options) return known.name
+  const name = `${table.name} ${JSON.stringify([where, options])}`
+  list_names.set(where, { table, options, name })
+  return name
+}
+
 /** `changed`: called after a commit that changed such rows. */
 const makeReferenceCache = (changed: () => void): ReferenceCache => {
   const { forget, listOf, rowsOf } = makeKept()
@@ -188,11 +201,12 @@ const makeReferenceCache = (changed: () => void): ReferenceCache => {
     // Transactions bypass the cache, as they see their own changes and may be rolled back; except for reads marked
     // `cached` if they changed no reference rows.
     const outside = <A>(kept: (now: number) => Sql<A>, plain: () => Sql<A>, cached = false): Sql<A> =>
-      Effect.flatMap(store.openTransaction, (transaction) =>
-        transaction === undefined || (cached && !changing.has(transaction))
-          ? Effect.flatMap(Clock.currentTimeMillis, kept)
+      Effect.withFiber((fiber) => {
+        const transaction = store.transactionOf(fiber)
+        return transaction === undefined || (cached && !changing.has(transaction))
+          ? kept(fiber.getRef(Clock.Clock).currentTimeMillisUnsafe())
           : plain()
-      )
+      })
     const getMany: StoreShape["getMany"] = (table, keys, options) =>
       !table.reference || keys.length === 0
         ? store.getMany(table, keys)
@@ -205,8 +219,7 @@ const makeReferenceCache = (changed: () => void): ReferenceCache => {
       !table.reference
         ? store.find(table, where, options)
         : outside(
-            (now) =>
-              listOf(`${table.name} ${JSON.stringify([where, options])}`, () => store.find(table, where, options), now),
+            (now) => listOf(listName(table, where, options), () => store.find(table, where, options), now),
             () => store.find(table, where, options),
             options?.cached
           )

@@ -77,6 +77,7 @@ const lookAt = Effect.fnUntraced(function* (primary: StoreShape, replica: StoreS
 const withCachedRows = (primary: StoreShape, replica: StoreShape): StoreShape => ({
   ...replica,
   openTransaction: Effect.succeed(undefined),
+  transactionOf: () => undefined,
   getMany: (table, keys) => (table.reference ? primary : replica).getMany(table, keys),
   find: (table, where, options) => (table.reference ? primary : replica).find(table, where, options)
 })

@@ -28,6 +28,9 @@ interface Prepared {
   readonly coded: ReadonlyArray<{ readonly at: number; readonly kind: Kind }>
   readonly changesSchema: boolean
   readsBigints: boolean
+  /** Rows made so far; undefined once they are made by the compiled `asRow`. */
+  made: number | undefined
+  asRow: (values: Values) => Row
 }
 
 const STATEMENTS_KEPT = 500
@@ -92,13 +95,16 @@ export const prepare = (db: DatabaseSync, sql: string): Prepared => {
   statement.setReadBigInts(readsBigints)
   // Arrays take half the time of objects, which the driver builds column by column, without a prototype.
   statement.setReturnArrays(true)
+  const names = columns.map(({ name }) => name)
   return {
     statement,
-    names: columns.map(({ name }) => name),
+    names,
     kinds,
     coded: kinds.flatMap((kind, at) => (kind === "plain" ? [] : [{ at, kind }])),
     changesSchema: CHANGES_SCHEMA.test(sql),
-    readsBigints
+    readsBigints,
+    made: names.includes("__proto__") ? undefined : 0,
+    asRow: (values) => asRow(names, values)
   }
 }
 
@@ -117,7 +123,7 @@ const runForValues = (prepared: Prepared, params: ReadonlyArray<unknown>): Array
 
 /** Runs a statement; returns each row as an object. */
 const runForRows = (prepared: Prepared, params: ReadonlyArray<unknown>): Array<Row> =>
-  asRows(prepared.names, runForValues(prepared, params))
+  asRows(prepared, runForValues(prepared, params))
 
 /** Yields a query's rows one by one. The statement must not be shared, as it is busy meanwhile. */
 export function* iterate(prepared: Prepared, params: ReadonlyArray<unknown>): Generator<Row> {
@@ -157,19 +163,22 @@ const COMPILED_FROM = 32
 const COMPILED_KEPT = 500
 const compiled = new Map<string, (values: Values) => Row>()
 /**
- * Rows as objects. Many are made by a compiled literal: a twentieth of the time, and they share one hidden class, while
- * objects filled column by column become slow dictionaries.
+ * Rows as objects. From some rows of a statement on, a compiled literal makes them: a twentieth of the time, and they
+ * share one hidden class, while objects filled column by column become slow dictionaries.
  */
-const asRows = (names: ReadonlyArray<string>, rows: ReadonlyArray<Values>): Array<Row> => {
-  if (rows.length < COMPILED_FROM || names.includes("__proto__")) return rows.map((values) => asRow(names, values))
-  const key = JSON.stringify(names)
-  let make = compiled.get(key)
-  if (make === undefined) {
-    make = literalOf(names) ?? ((values) => asRow(names, values))
-    if (compiled.size >= COMPILED_KEPT) compiled.clear()
-    compiled.set(key, make)
+const asRows = (prepared: Prepared, rows: ReadonlyArray<Values>): Array<Row> => {
+  if (prepared.made !== undefined && (prepared.made += rows.length) >= COMPILED_FROM) {
+    prepared.made = undefined
+    prepared.asRow = compiledOf(prepared.names) ?? prepared.asRow
   }
-  return rows.map(make)
+  return rows.map(prepared.asRow)
+}
+const compiledOf = (names: ReadonlyArray<string>): ((values: Values) => Row) | undefined => {
+  const key = JSON.stringify(names)
+  const make = compiled.get(key) ?? literalOf(names)
+  if (compiled.size >= COMPILED_KEPT) compiled.clear()
+  if (make !== undefined) compiled.set(key, make)
+  return make
 }
 
 /** Undefined if Node forbids functions made of text (`--disallow-code-generation-from-strings`). */

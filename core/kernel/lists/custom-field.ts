@@ -87,8 +87,13 @@ export const list_values = table(
 )
 
 /** Active definitions of a module, in display order. */
-export const customFieldsFor = (module: string) =>
-  Store.find(custom_fields, { module_type: module, is_active: true }, { order: ["sort_order", "id"], cached: true })
+const in_order = { order: ["sort_order", "id"], cached: true }
+const active_in = new Map<string, { readonly module_type: string; readonly is_active: true }>()
+export const customFieldsFor = (module: string) => {
+  let active = active_in.get(module)
+  if (active === undefined) active_in.set(module, (active = { module_type: module, is_active: true }))
+  return Store.find(custom_fields, active, in_order)
+}
 
 const text_length_max = 255
 /** The field that checks a definition's values; undefined for auto numbers and files, which are not checked. */

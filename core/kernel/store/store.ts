@@ -1,5 +1,5 @@
 /** Database access over Effect's SqlClient: typed reads, and the one place that applies row changes. */
-import { Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import type { Rejection } from "../fields/rejection.ts"
 import { type AnyRow, type Key, keyOf, type RowChange, type RowOf, type Table, type Where } from "../tables/table.ts"
@@ -70,6 +70,8 @@ export interface StoreShape {
   readonly writes: { readonly count: () => number; readonly last: (table: Table) => number }
   /** Connection of the current transaction; undefined outside one. */
   readonly openTransaction: Effect.Effect<object | undefined>
+  /** {@link openTransaction} of the fiber that runs. */
+  readonly transactionOf: (fiber: { readonly context: Context.Context<never> }) => object | undefined
   readonly transaction: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | SqlError.SqlError, R>
   /** Runs `work` in a transaction and rolls it back, except for results that `commits` accepts. */
   readonly rolledBack: <A, E, R>(
@@ -333,6 +335,8 @@ export const make = (sql: Parameters<typeof runnerOf>[0], keeps_counts = false):
     return Effect.map(rows, (found) => found.map((row) => ({ key: keyOf(one.table, row), row })))
   }
 
+  const transactionOf: StoreShape["transactionOf"] = ({ context }) =>
+    Context.getOrUndefined(context, sql.transactionService)?.[0]
   return {
     sql,
     dialect,
@@ -362,10 +366,8 @@ export const make = (sql: Parameters<typeof runnerOf>[0], keeps_counts = false):
     first: (table, where, options) => Effect.map(find(table, where, { ...options, limit: 1 }), (rows) => rows[0]),
     exists: (table, where) => Effect.map(find(table, where, { limit: 1 }), (rows) => rows.length > 0),
     transaction,
-    openTransaction: Effect.map(
-      Effect.serviceOption(sql.transactionService),
-      (open) => Option.getOrUndefined(open)?.[0]
-    ),
+    openTransaction: Effect.withFiber((fiber) => Effect.succeed(transactionOf(fiber))),
+    transactionOf,
     rolledBack: (work, commits) => rolledBack(transaction, work, commits)
   }
 }
