@@ -63,7 +63,7 @@ export const makePeerNotifier = (send: (payload: string) => Promise<void>): Peer
 
 interface SettingsCache {
   /** The current settings, cached. Outside transactions only. */
-  readonly settings: Effect.Effect<Settings, Failure, Store>
+  readonly settings: (now: number) => Effect.Effect<Settings, Failure, Store>
   /** The settings for a decision: cached, or read without caching, as the transaction may be rolled back. */
   readonly settingsWithin: ReturnType<typeof storedSettings>
   readonly forget: () => void
@@ -78,7 +78,7 @@ const makeSettingsCache = (catalogue: Catalogue): SettingsCache => {
     kept !== undefined && now < kept.until && now > kept.until - 2 * believed_millis ? kept.settings : undefined
   const read = storedSettings(catalogue)
   return {
-    settings: Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    settings: (now) => {
       const known = fresh(now)
       if (known !== undefined) return Effect.succeed(known)
       const begun = generation
@@ -88,9 +88,9 @@ const makeSettingsCache = (catalogue: Catalogue): SettingsCache => {
           if (begun === generation) kept = { settings, until: now + believed_millis }
         })
       )
-    }),
-    settingsWithin: Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      const known = fresh(now)
+    },
+    settingsWithin: Effect.withFiber((fiber) => {
+      const known = fresh(fiber.getRef(Clock.Clock).currentTimeMillisUnsafe())
       return known === undefined ? read : Effect.succeed(known)
     }),
     forget: () => {

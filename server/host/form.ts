@@ -1,15 +1,15 @@
 /**
- * Reads a form with files as a stream: files go straight into the store, hashed and counted, other fields become the
- * body. A file is stored once the form is complete; an interruption leaves nothing behind.
+ * Reads bodies. Of a form with files as a stream: files go straight into the store, hashed and counted, other fields
+ * become the body. A file is stored once the form is complete; an interruption leaves nothing behind.
  */
 import { Effect, type Scope } from "effect"
 import * as MultipartParser from "effect/http/MultipartParser"
 import type { SqlError } from "effect/sql"
-import { invalidField, json_body_bytes_max } from "../../core/kernel/index.ts"
-import type { Json, Rejection, Store, UploadedFile } from "../../core/kernel/index.ts"
+import { authorizeCall, invalidField, json_body_bytes_max, Rejection } from "../../core/kernel/index.ts"
+import type { CommandRuntime, Json, Store, UploadedFile } from "../../core/kernel/index.ts"
 import { shownFileName } from "../../core/values/file-name.ts"
 import { filesUnavailable, keepReceived } from "../files/downloads.ts"
-import { malformed, type ReadBody } from "../http/body.ts"
+import { type BodyBudget, malformed, mediaType, type ReadBody, readBody, tooLarge } from "../http/body.ts"
 import { BlobTooLarge, type Receiving } from "../ports/blob-store.ts"
 import type { HttpRequest } from "../http/http-message.ts"
 import { serverContext } from "../ports/server-context.ts"
@@ -31,7 +31,7 @@ interface FileField {
 }
 
 /** Chunks of a request's body; a body not read from a socket comes as one chunk. */
-export async function* partsOf(
+async function* partsOf(
   asked: HttpRequest,
   upload_bytes_max: number,
   taken: (bytes: number) => void
@@ -52,7 +52,7 @@ export async function* partsOf(
 const noForm = "The form is not valid multipart/form-data."
 const too_long = `A form takes ${parts_max} fields, ${files_max} files, ${field_bytes_max} bytes in a field and ${json_body_bytes_max} in all that are not files.`
 
-export const readForm = (
+const readForm = (
   source: AsyncIterable<Uint8Array>,
   content_type: string,
   bytes_max: number
@@ -180,4 +180,54 @@ const makeReading = Effect.fnUntraced(function* (bytes_max: number) {
       ),
     kept: Effect.catchTag(kept, "BlobStoreFailure", filesUnavailable)
   }
+})
+
+/** A request whose body is read, and what is noted of it. */
+interface Reading {
+  readonly asked: HttpRequest
+  request_bytes: number
+  /** Releases the bytes reserved for its body. */
+  giveBack: (() => void) | undefined
+}
+const first = (value: HttpRequest["headers"][string]): string | undefined =>
+  typeof value === "string" || value === undefined ? value : value[0]
+
+/**
+ * Reads the body: where long ones are allowed, only after the permission check and within their budget; files of a form
+ * are streamed into the store.
+ */
+export const bodyFor = Effect.fnUntraced(function* (
+  caller: Parameters<typeof authorizeCall>[0],
+  trace: Reading,
+  bodies: BodyBudget
+): CommandRuntime.Reads<ReadBody> {
+  const { endpoint } = caller
+  const { asked } = trace
+  const content_type = first(asked.headers["content-type"])
+  if (endpoint.uploads && mediaType(content_type) === "multipart/form-data") {
+    yield* authorizeCall(caller)
+    return yield* readForm(
+      partsOf(asked, endpoint.upload_bytes_max, (bytes) => (trace.request_bytes += bytes)),
+      content_type ?? "",
+      endpoint.upload_bytes_max
+    )
+  }
+  const max = endpoint.body_max ?? json_body_bytes_max
+  if (max > json_body_bytes_max) {
+    yield* authorizeCall(caller)
+    const announced = Number(first(asked.headers["content-length"]) ?? max)
+    trace.giveBack = bodies.take(Math.min(max, Number.isNaN(announced) ? max : announced))
+    if (trace.giveBack === undefined) return yield* tooBusy
+  }
+  return yield* Effect.promise(async (): Promise<ReadBody> => {
+    const bytes = await asked.body(max)
+    if (bytes === "too long") return { body: undefined, body_fault: tooLarge(max) }
+    trace.request_bytes = bytes.length
+    return readBody(bytes, content_type, endpoint)
+  })
+})
+const tooBusy = new Rejection({
+  kind: "unavailable",
+  message: "The server is busy with other long requests; try again.",
+  headers: { "retry-after": "2" }
 })

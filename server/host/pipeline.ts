@@ -4,15 +4,15 @@
  */
 import { Cause, Clock, Effect, Exit } from "effect"
 import type { SqlError } from "effect/sql"
-import { authorizeCall, dispatch, isJsonObject, json_body_bytes_max, match } from "../../core/kernel/index.ts"
+import { dispatch, match } from "../../core/kernel/index.ts"
 import { Rejection, settingNumber, traced, unauthenticated } from "../../core/kernel/index.ts"
 import type { Answer, Catalogue, CommandRuntime, Endpoint, Failure, Settings, Store } from "../../core/kernel/index.ts"
 import { SharedCommit } from "../../sync/sqlite/shared-commits.ts"
 import { revoked_message } from "../../sync/server/push.ts"
-import { type BodyBudget, mediaType, type ReadBody, readBody, tooLarge } from "../http/body.ts"
+import type { BodyBudget, ReadBody } from "../http/body.ts"
 import { isPreflight, originHeaders, originOf, preflightAnswer } from "../http/answered.ts"
 import { answerTo, replyOf, streamedReply, tellingOf, told } from "../http/answered.ts"
-import { partsOf, readForm } from "./form.ts"
+import { bodyFor } from "./form.ts"
 import { type HttpRequest, type HttpResponse, networkOf } from "../http/http-message.ts"
 import { RawRequest, type ServerContext, viewerNamed } from "../ports/server-context.ts"
 import type { Log } from "../ports/log.ts"
@@ -30,7 +30,7 @@ interface PipelineOptions {
   readonly catalogue: Catalogue
   readonly slices: ReadonlyArray<ServerSlice>
   readonly authentication: Authentication
-  readonly settings: Effect.Effect<Settings, Failure, Store>
+  readonly settings: (now: number) => Effect.Effect<Settings, Failure, Store>
   readonly limits: Pick<Limits, "rate" | "quota">
   readonly log: Log
   readonly newRequestId: () => string
@@ -80,13 +80,14 @@ export const makePipeline = (options: PipelineOptions): ((asked: HttpRequest) =>
     finished: tellingOf(options.log, options.slices)
   }
   return (asked) =>
-    Effect.flatMap(Clock.currentTimeMillis, (clock_millis) => {
+    Effect.withFiber((fiber) => {
+      const clock = fiber.getRef(Clock.Clock)
       const trace: Trace = {
         asked,
         request_id: requestIdIn(asked.headers) ?? options.newRequestId(),
         path: pathOf(asked.target),
         started_millis: performance.now(),
-        clock_millis,
+        clock_millis: clock.currentTimeMillisUnsafe(),
         endpoint: undefined,
         asked_for: undefined,
         viewer: undefined,
@@ -97,8 +98,10 @@ export const makePipeline = (options: PipelineOptions): ((asked: HttpRequest) =>
         ended: undefined,
         giveBack: undefined
       }
-      return Effect.onInterrupt(traced(answering(pipeline, trace), spanOf(pipeline, trace)), () =>
-        Effect.map(Clock.currentTimeMillis, (now) => abandoned(pipeline, trace, now))
+      return Effect.onExit(traced(answering(pipeline, trace), spanOf(pipeline, trace)), (exit) =>
+        Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)
+          ? Effect.sync(() => abandoned(pipeline, trace, clock.currentTimeMillisUnsafe()))
+          : Effect.void
       )
     })
 }
@@ -114,93 +117,134 @@ const spanOf =
     return { name: `${method} ${route}`, kind: "server" as const, attributes, after }
   }
 
-const serve = (
-  pipeline: Pipeline,
-  trace: Trace
-): Effect.Effect<Answer, Failure, Store | CommandRuntime | ServerContext> =>
-  Effect.gen(function* () {
-    const { asked, path } = trace
-    const found = match(pipeline.catalogue, asked.method, path)
-    if (!(found instanceof Rejection)) trace.asked_for = found.endpoint
-    else if (found.kind === "not_found" && !/^\/api(\/|$)/.test(path))
-      return answerOutside(asked.method, path, first(asked.headers["accept"]))
-    const open = found instanceof Rejection || !found.endpoint.public ? undefined : found.endpoint
-    const refusal =
-      open === undefined
-        ? yield* admit(pipeline, trace, found)
-        : open.unlimited
-          ? undefined
-          : yield* admitNobody(pipeline, trace, open)
-    if (refusal !== undefined) return yield* refusal
-    if (found instanceof Rejection) return yield* found
+// Here and below, steps that need not wait run at once (`flatMapEager`): a GET suspends for the database only, if at all.
+
+type Answering = Effect.Effect<Answer, Failure, Store | CommandRuntime | ServerContext>
+const serve = (pipeline: Pipeline, trace: Trace): Answering => {
+  const { asked, path } = trace
+  const found = match(pipeline.catalogue, asked.method, path)
+  if (!(found instanceof Rejection)) trace.asked_for = found.endpoint
+  else if (found.kind === "not_found" && !/^\/api(\/|$)/.test(path))
+    return Effect.succeed(answerOutside(asked.method, path, first(asked.headers["accept"])))
+  const open = found instanceof Rejection || !found.endpoint.public ? undefined : found.endpoint
+  const refused =
+    open === undefined
+      ? admit(pipeline, trace, found)
+      : open.unlimited
+        ? Effect.succeed(undefined)
+        : admitNobody(pipeline, trace, open)
+  return Effect.flatMapEager(refused, (refusal) => {
+    if (refusal !== undefined) return Effect.fail(refusal)
+    if (found instanceof Rejection) return Effect.fail(found)
     trace.endpoint = found.endpoint
-    const caller = {
-      ...found,
-      viewer: trace.viewer ?? nobody,
-      request: { method: asked.method, path, query: queryOf(asked.target), strict: isStrict(asked.headers) }
-    }
+    return serveFound(pipeline, trace, found)
+  })
+}
+
+const serveFound = (
+  pipeline: Pipeline,
+  trace: Trace,
+  found: Exclude<ReturnType<typeof match>, Rejection>
+): Answering => {
+  const { asked, path } = trace
+  const caller = {
+    ...found,
+    viewer: trace.viewer ?? nobody,
+    request: { method: asked.method, path, query: queryOf(asked.target), strict: isStrict(asked.headers) }
+  }
+  const body = found.endpoint.method === "GET" ? no_body : bodyFor(caller, trace, pipeline.bodies)
+  return Effect.flatMapEager(body, (read: ReadBody) => {
     const call: ServerCall = {
       ...caller,
       headers: asked.headers,
       request_id: trace.request_id,
       remote_address: asked.remote_address,
-      request: { ...caller.request, ...(yield* bodyFor(caller, trace, pipeline.bodies)) }
+      request: { ...caller.request, ...read }
     }
-    const { raw_bytes } = call.request
+    const { raw_bytes } = read
     const run: ServerEndpoint<Answer> =
       raw_bytes === undefined
         ? dispatch(call)
         : Effect.provideService(dispatch(call), RawRequest, { headers: asked.headers, bytes: raw_bytes })
     const whole = pipeline.around.reduceRight((next, wrap) => wrap(call, next), run)
     // A client that hangs up interrupts a read, never a change.
-    if (found.endpoint.method === "GET") return yield* whole
+    if (found.endpoint.method === "GET") return whole
     const ending = Effect.onExit(whole, (exit) => Effect.sync(() => void (trace.ended = exit)))
     const { body_max, uploads } = found.endpoint
-    return yield* Effect.provideService(
+    return Effect.provideService(
       Effect.uninterruptible(ending),
       SharedCommit,
       // Commands with long bodies take long, and others in the same commit would wait for them.
       body_max === undefined && uploads !== true
     )
   })
+}
+const no_body = Effect.succeed({ body: undefined })
 
 /** Authenticates (401, or 403 for a revoked device), and applies rate limit and quota (429); returns the rejection. */
-const admit = Effect.fnUntraced(function* (pipeline: Pipeline, trace: Trace, found: ReturnType<typeof match>) {
-  const { authentication, limits } = pipeline
-  const { rate } = limits
+const admit = (
+  pipeline: Pipeline,
+  trace: Trace,
+  found: ReturnType<typeof match>
+): Effect.Effect<Rejection | undefined, Failure, Store> => {
   const secret = /^bearer +(\S+) *$/i.exec(first(trace.asked.headers["authorization"]) ?? "")?.[1]
-  const bearer = secret === undefined ? undefined : yield* authentication.bearerOf(secret, trace.clock_millis)
-  const settings = yield* pipeline.settings
-  if (bearer === undefined) {
-    // Only requests without a valid token are counted by address: others behind the same address cannot lock out a
-    // valid one.
-    const limit = settingNumber(settings, "api", "anonymous_rate_limit")
-    trace.standing = yield* known(rate.count(`address ${clientOf(trace)}`, limit, trace.clock_millis))
-    if (trace.standing.exceeded)
-      return tooMany(trace.standing, "Too many requests without a valid token from this address; wait a minute.")
-    return unauthenticated(
-      secret === undefined ? "This needs a token: Authorization: Bearer …" : "The token is unknown or has expired."
+  const bearer =
+    secret === undefined ? Effect.succeed(undefined) : pipeline.authentication.bearerOf(secret, trace.clock_millis)
+  return Effect.flatMapEager(bearer, (known) =>
+    Effect.flatMapEager(pipeline.settings(trace.clock_millis), (settings) =>
+      known === undefined
+        ? refuseUnknown(pipeline, trace, settings, secret)
+        : admitBearer(pipeline, trace, found, { ...known, settings })
     )
-  }
+  )
+}
+const refuseUnknown = Effect.fnUntraced(function* (
+  { limits: { rate } }: Pipeline,
+  trace: Trace,
+  settings: Settings,
+  secret: string | undefined
+) {
+  // Only requests without a valid token are counted by address: others behind the same address cannot lock out a
+  // valid one.
+  const limit = settingNumber(settings, "api", "anonymous_rate_limit")
+  trace.standing = yield* known(rate.count(`address ${clientOf(trace)}`, limit, trace.clock_millis))
+  if (trace.standing.exceeded)
+    return tooMany(trace.standing, "Too many requests without a valid token from this address; wait a minute.")
+  return unauthenticated(
+    secret === undefined ? "This needs a token: Authorization: Bearer …" : "The token is unknown or has expired."
+  )
+})
+type Bearer = NonNullable<Effect.Success<ReturnType<Authentication["bearerOf"]>>>
+const admitBearer = (
+  pipeline: Pipeline,
+  trace: Trace,
+  found: ReturnType<typeof match>,
+  { settings, ...bearer }: Bearer & { readonly settings: Settings }
+): Effect.Effect<Rejection | undefined> => {
+  const { authentication, limits } = pipeline
   trace.viewer = bearer.viewer
-  const token_id = bearer.viewer.token_id
-  const counted = rate.count(
+  const { token_id } = bearer.viewer
+  const counted = limits.rate.count(
     token_id ?? `user ${bearer.viewer.user_id}`,
     bearer.rate_limit_per_minute ?? settingNumber(settings, "api", "rate_limit"),
     trace.clock_millis
   )
   const noting = token_id === null ? undefined : authentication.used(token_id, trace.clock_millis)
   if (noting !== undefined) pipeline.runInBackground(noting)
-  trace.standing = counted instanceof Promise ? yield* known(counted) : counted
-  if (trace.standing.exceeded)
-    return tooMany(trace.standing, `Too many requests; this token may make ${trace.standing.limit} a minute.`)
-  if (bearer.device_revoked)
-    return new Rejection({ kind: "forbidden", message: revoked_message, errors: { replica: ["revoked"] } })
-  const limit = bearer.monthly_units ?? settingNumber(settings, "api", "monthly_units")
-  return limit === 0 || token_id === null || !trace.path.startsWith("/api/v1")
-    ? undefined
-    : yield* admitOfMonth(pipeline, trace, found, { token_id, limit, own_limit: bearer.monthly_units !== null })
-})
+  return Effect.flatMapEager(known(counted), (standing): Effect.Effect<Rejection | undefined> => {
+    trace.standing = standing
+    if (standing.exceeded)
+      return Effect.succeed(tooMany(standing, `Too many requests; this token may make ${standing.limit} a minute.`))
+    if (bearer.device_revoked) {
+      const errors = { replica: ["revoked"] }
+      return Effect.succeed(new Rejection({ kind: "forbidden", message: revoked_message, errors }))
+    }
+    const limit = bearer.monthly_units ?? settingNumber(settings, "api", "monthly_units")
+    return limit === 0 || token_id === null || !trace.path.startsWith("/api/v1")
+      ? Effect.succeed(undefined)
+      : admitOfMonth(pipeline, trace, found, { token_id, limit, own_limit: bearer.monthly_units !== null })
+  })
+}
 const admitOfMonth = Effect.fnUntraced(function* (
   { limits }: Pipeline,
   trace: Trace,
@@ -228,7 +272,7 @@ const missesOf = (trace: Trace, { name }: Endpoint): string => `misses ${clientO
 const admitNobody = Effect.fnUntraced(function* ({ limits, settings }: Pipeline, trace: Trace, endpoint: Endpoint) {
   trace.standing = limits.rate.look(
     missesOf(trace, endpoint),
-    settingNumber(yield* settings, "api", "anonymous_rate_limit"),
+    settingNumber(yield* settings(trace.clock_millis), "api", "anonymous_rate_limit"),
     trace.clock_millis
   )
   return trace.standing.exceeded ? tooMany(trace.standing, too_many_tries) : undefined
@@ -246,34 +290,46 @@ const counted = Effect.fnUntraced(function* (pipeline: Pipeline, answer: Answer,
     : answer
 })
 
-const preflight = ({ settings }: Pipeline, { asked }: Trace) =>
-  Effect.map(settings, (values) => preflightAnswer(values, originOf(asked) ?? ""))
-const forOrigin = (pipeline: Pipeline, answer: Answer, { asked }: Trace): Effect.Effect<Answer, never, Store> => {
+const preflight = ({ settings }: Pipeline, { asked, clock_millis }: Trace) =>
+  Effect.map(settings(clock_millis), (values) => preflightAnswer(values, originOf(asked) ?? ""))
+const forOrigin = (
+  pipeline: Pipeline,
+  answer: Answer,
+  { asked, clock_millis }: Trace
+): Effect.Effect<Answer, never, Store> => {
   const origin = originOf(asked)
   if (origin === undefined || isPreflight(asked)) return Effect.succeed(answer)
-  return Effect.match(pipeline.settings, {
+  return Effect.match(pipeline.settings(clock_millis), {
     onFailure: () => answer,
     onSuccess: (settings) => ({ ...answer, headers: { ...answer.headers, ...originHeaders(settings, origin) } })
   })
 }
 
-const answering = Effect.fnUntraced(function* (pipeline: Pipeline, trace: Trace) {
-  const exit = yield* Effect.exit(isPreflight(trace.asked) ? preflight(pipeline, trace) : serve(pipeline, trace)).pipe(
-    Effect.ensuring(Effect.sync(() => trace.giveBack?.()))
-  )
-  const served = Exit.isSuccess(exit) ? exit.value : answerTo(exit.cause, trace, pipeline)
-  const answer = isMiss(served, trace) ? yield* counted(pipeline, served, trace) : served
-  const reply =
+const answering = (pipeline: Pipeline, trace: Trace): Serving => {
+  const served = isPreflight(trace.asked) ? preflight(pipeline, trace) : Effect.suspend(() => serve(pipeline, trace))
+  return Effect.matchCauseEffect(served, {
+    onFailure: (cause) => replied(pipeline, trace, answerTo(cause, trace, pipeline)),
+    onSuccess: (answer) => replied(pipeline, trace, answer)
+  })
+}
+const replied = (pipeline: Pipeline, trace: Trace, served: Answer): Effect.Effect<HttpResponse, never, Store> => {
+  trace.giveBack?.()
+  const answered = isMiss(served, trace) ? counted(pipeline, served, trace) : Effect.succeed(served)
+  const reply = Effect.flatMapEager(answered, (answer) =>
     answer.streamed === undefined
-      ? replyOf(withLinks(yield* forOrigin(pipeline, answer, trace), trace), trace)
-      : yield* streamedReply(answer, trace, (cause) => answerTo(cause, trace, pipeline))
-  trace.settle?.(unitsOf(weightOf(trace.asked_for), reply.status))
-  trace.ended = undefined
-  return told(trace, reply, pipeline.finished)
-})
+      ? Effect.mapEager(forOrigin(pipeline, answer, trace), (shown) => replyOf(shown, trace))
+      : streamedReply(answer, trace, (cause) => answerTo(cause, trace, pipeline))
+  )
+  return Effect.mapEager(reply, (whole) => {
+    trace.settle?.(unitsOf(weightOf(trace.asked_for), whole.status))
+    trace.ended = undefined
+    return told(trace, whole, pipeline.finished)
+  })
+}
 /** Handles a client that disconnected: a finished change is counted and recorded as if answered. */
 const abandoned = (pipeline: Pipeline, trace: Trace, now: number): void => {
   const { asked_for, ended, endpoint, standing } = trace
+  trace.giveBack?.()
   if (ended === undefined) return trace.settle?.(0)
   trace.ended = undefined
   const answer = Exit.isSuccess(ended) ? ended.value : answerTo(ended.cause, trace, pipeline)
@@ -300,49 +356,9 @@ const known = <A>(value: A | Promise<A>): Effect.Effect<A> =>
   value instanceof Promise ? Effect.promise(() => value) : Effect.succeed(value)
 const weightOf = (endpoint: Endpoint | undefined): number => endpoint?.metering_weight ?? 1
 
-/**
- * Reads the body: where long ones are allowed, only after the permission check and within their budget; files of a form
- * are streamed into the store.
- */
-const bodyFor = Effect.fnUntraced(function* (
-  caller: Parameters<typeof authorizeCall>[0],
-  trace: Trace,
-  bodies: BodyBudget
-): CommandRuntime.Reads<ReadBody> {
-  const { endpoint } = caller
-  const { asked } = trace
-  if (endpoint.method === "GET") return { body: undefined }
-  const content_type = first(asked.headers["content-type"])
-  if (endpoint.uploads && mediaType(content_type) === "multipart/form-data") {
-    yield* authorizeCall(caller)
-    return yield* readForm(
-      partsOf(asked, endpoint.upload_bytes_max, (bytes) => (trace.request_bytes += bytes)),
-      content_type ?? "",
-      endpoint.upload_bytes_max
-    )
-  }
-  const max = endpoint.body_max ?? json_body_bytes_max
-  if (max > json_body_bytes_max) {
-    yield* authorizeCall(caller)
-    const announced = Number(first(asked.headers["content-length"]) ?? max)
-    trace.giveBack = bodies.take(Math.min(max, Number.isNaN(announced) ? max : announced))
-    if (trace.giveBack === undefined) return yield* tooBusy
-  }
-  return yield* Effect.promise(async (): Promise<ReadBody> => {
-    const bytes = await asked.body(max)
-    if (bytes === "too long") return { body: undefined, body_fault: tooLarge(max) }
-    trace.request_bytes = bytes.length
-    return readBody(bytes, content_type, endpoint)
-  })
-})
-const tooBusy = new Rejection({
-  kind: "unavailable",
-  message: "The server is busy with other long requests; try again.",
-  headers: { "retry-after": "2" }
-})
-
 /** Path of a request line's target, which may also be a full URL. */
 export const pathOf = (target: string): string => {
+  if (target.startsWith("/") && !target.includes("?") && !target.includes("#")) return target
   const origin = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i.exec(target)?.[0] ?? ""
   const end = target.search(/[?#]/)
   return target.slice(origin.length, end < 0 ? target.length : end) || "/"
@@ -354,27 +370,10 @@ const queryOf = (target: string): ReadonlyArray<readonly [string, string]> => {
 const first = (value: Headers[string]): string | undefined =>
   typeof value === "string" || value === undefined ? value : value[0]
 
-/** Adds `Link` headers with the next and the last page to a list of several pages (RFC 8288). */
-const withLinks = (answer: Answer, { asked, endpoint }: Pick<Trace, "asked" | "endpoint">): Answer => {
-  const { body, status } = answer
-  if (status !== 200 || endpoint?.method !== "GET" || !isJsonObject(body) || !isJsonObject(body["meta"])) return answer
-  const { page, per_page, total } = body["meta"]
-  if (typeof page !== "number" || typeof per_page !== "number" || typeof total !== "number") return answer
-  const last = Math.ceil(total / Math.max(1, per_page))
-  if (last < 2) return answer
-  const linkTo = (rel: string, to: number): string => {
-    const query = new URLSearchParams(
-      queryOf(asked.target).filter(([name]) => name !== "page") as Array<[string, string]>
-    )
-    query.set("page", String(to))
-    return `<${pathOf(asked.target)}?${query.toString()}>; rel="${rel}"`
-  }
-  const links = [...(page < last ? [linkTo("next", page + 1)] : []), linkTo("last", last)]
-  return { ...answer, headers: { ...answer.headers, link: links.join(", ") } }
-}
 /** Whether the request has `Prefer: handling=strict` (RFC 7240). */
 const isStrict = (headers: Headers): boolean =>
-  /(^|[,;])\s*handling\s*=\s*"?strict"?\s*([,;]|$)/i.test([headers["prefer"] ?? []].flat().join(","))
+  headers["prefer"] !== undefined &&
+  /(^|[,;])\s*handling\s*=\s*"?strict"?\s*([,;]|$)/i.test([headers["prefer"]].flat().join(","))
 const requestIdIn = (headers: Headers): string | undefined => {
   const given = first(headers["x-request-id"])
   return given !== undefined && /^[A-Za-z0-9._-]{1,64}$/.test(given) ? given : undefined

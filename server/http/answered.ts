@@ -1,5 +1,5 @@
 /** Responses: CORS, failures, ETags and ranges of files; and reports of them to the log and to slices that meter. */
-import { bodyOf, Rejection, statusOf } from "../../core/kernel/index.ts"
+import { bodyOf, isJsonObject, Rejection, statusOf } from "../../core/kernel/index.ts"
 import type { Answer, Endpoint, Failure, Settings, Viewer } from "../../core/kernel/index.ts"
 import type { HttpRequest, HttpResponse } from "./http-message.ts"
 import { Cause, Effect, Exit, Stream } from "effect"
@@ -267,6 +267,8 @@ const rangeIn = (
 /** Data of a request needed for its response. */
 interface Replied {
   readonly request_id: string
+  readonly path: string
+  readonly endpoint: Endpoint | undefined
   readonly asked: HttpRequest
   readonly standing: RateLimitState | undefined
   readonly quota: QuotaState | undefined
@@ -276,6 +278,8 @@ interface Replied {
 export const replyOf = (answer: Answer, trace: Replied): HttpResponse => {
   const { body, content, status } = answer
   const headers = headersOf(answer, trace)
+  const links = linksOf(answer, trace)
+  if (links !== undefined) headers["link"] = links
   if (status === 200 && isKnown(headers["etag"], trace.asked)) return unchanged(headers)
   return { status, headers, body: body !== undefined ? JSON.stringify(body) : content?.text }
 }
@@ -284,6 +288,23 @@ const unchanged = (headers: { readonly [name: string]: string }): HttpResponse =
   headers: Object.fromEntries(Object.entries(headers).filter(([name]) => name !== "content-type")),
   body: undefined
 })
+
+/** The `Link` header of a list of several pages: the next and the last one (RFC 8288). */
+const linksOf = ({ body, status }: Answer, { asked: { target }, endpoint, path }: Replied): string | undefined => {
+  const meta = status === 200 && endpoint?.method === "GET" && isJsonObject(body) ? body["meta"] : undefined
+  if (!isJsonObject(meta)) return undefined
+  const { page, per_page, total } = meta
+  if (typeof page !== "number" || typeof per_page !== "number" || typeof total !== "number") return undefined
+  const last = Math.ceil(total / Math.max(1, per_page))
+  if (last < 2) return undefined
+  const linkTo = (rel: string, to: number): string => {
+    const query = new URLSearchParams(target.includes("?") ? target.slice(target.indexOf("?") + 1) : "")
+    query.delete("page")
+    query.set("page", String(to))
+    return `<${path}?${query.toString()}>; rel="${rel}"`
+  }
+  return [...(page < last ? [linkTo("next", page + 1)] : []), linkTo("last", last)].join(", ")
+}
 
 /** No content, for HEAD. Opens it and closes it after its beginning, to fail as GET would. */
 const openedForHead = ({ open }: NonNullable<Answer["streamed"]>) =>
@@ -338,7 +359,7 @@ const limitHeaders = (
       })
 })
 
-const headersOf = (answer: Answer, trace: Replied): { readonly [name: string]: string } => {
+const headersOf = (answer: Answer, trace: Replied): { [name: string]: string } => {
   const { body, content, streamed } = answer
   const type = content?.type ?? streamed?.type
   const headers: { [name: string]: string } = {

@@ -59,7 +59,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a long body is read before its sender is checked",
-    file: "server/host/pipeline.ts",
+    file: "server/host/form.ts",
     within: "bodyFor",
     find: "yield* authorizeCall(caller); const announced",
     replace: "const announced",

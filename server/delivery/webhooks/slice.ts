@@ -198,17 +198,18 @@ export const webhooksSlice = ({ attempted, lookup, timeout_millis }: WebhooksOpt
     events: webhookEvents,
     endpoints: [...webhookEndpoints(api), ...againEndpoints(api), eventsEndpoint(webhookKinds)],
     // Names are resolved before the command's transaction, so that it does not wait for name servers.
-    around: Effect.fnUntraced(function* (call, next) {
+    around: (call, next) => {
       const target = targetIn(call)
-      if (target !== undefined) {
+      if (target === undefined) return next
+      return Effect.gen(function* () {
         const { outside } = yield* ServerContext
         const refusal = yield* Effect.promise(async () =>
           (await guardOf(outside.webhooks_private)).refusal(target.hostname)
         )
         if (refusal !== undefined) refusals.set(target.body, refusal)
-      }
-      return yield* next
-    }),
+        return yield* next
+      })
+    },
     concerns: (events) =>
       events.some(({ type }) => may_change_rights.test(type)) ? Effect.succeed(true) : fan_out.concerns(events),
     recorded: (events) => Effect.andThen(turnOffOfLeavers(events, subscriptions.forget), fan_out.recorded(events)),
