@@ -182,7 +182,7 @@ const makeKept = () => {
   return { forget, rowsOf, listOf }
 }
 
-/** Names of lists by their conditions, for those that are asked for with the same objects each time. */
+/** Names of lists by their conditions, for those requested with the same objects each time. */
 const list_names = new WeakMap<Where, { readonly table: Table; readonly options: unknown; readonly name: string }>()
 const listName = (table: Table, where: Where, options: unknown): string => {
   const known = list_names.get(where)

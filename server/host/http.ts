@@ -1,16 +1,13 @@
 /**
  * The HTTP host: it passes requests to the pipeline, writes its responses, and stops without cutting requests in
- * flight. Each request is a fiber of the platform's handler, interrupted when its client hangs up.
+ * flight. Each request is a fiber, interrupted when its client hangs up.
  */
-import { firstOf } from "../../core/values/text.ts"
-import { createServer, type IncomingMessage, type Server, ServerResponse } from "node:http"
+import { firstOf, itemAt } from "../../core/values/text.ts"
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import { Server as TcpServer, type Socket } from "node:net"
-import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { toIncomingMessage, toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
-import { Cause, Effect, Exit, Scope, Semaphore, Stream } from "effect"
-import { HttpServerRequest } from "effect/http/HttpServerRequest"
-import * as HttpServerResponse from "effect/http/HttpServerResponse"
-import { clientAddress, type HttpRequest, type HttpResponse, type StreamedBody } from "../http/http-message.ts"
+import { Cause, Effect, Semaphore, Stream } from "effect"
+import { askedOf, discarded, endBody } from "../http/http-message.ts"
+import type { HttpRequest, HttpResponse } from "../http/http-message.ts"
 import type { Log } from "../ports/log.ts"
 import { StartupError } from "../ports/startup-error.ts"
 import { brotliCompress, constants, gzip } from "node:zlib"
@@ -83,24 +80,6 @@ interface ListenOptions {
   readonly answer: (asked: HttpRequest) => Effect.Effect<HttpResponse>
 }
 
-/**
- * Bytes of a too long body that are read and discarded: most clients read no response before they have sent everything.
- */
-const discarded_max = 8 * 1_048_576
-/**
- * Bytes of an unread body that the platform drains after the response; beyond this it closes the connection after half
- * a second.
- */
-const discarded_by_platform = 256 * 1_024
-
-/**
- * Sends headers and text in one write. The platform asks Node to count the body against its length
- * (`strictContentLength`), for which Node writes the two separately: 10 µs CPU a request. Lengths here come from the
- * bodies.
- */
-class OneWriteResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {}
-Object.defineProperty(OneWriteResponse.prototype, "strictContentLength", { get: () => false, set: () => {} })
-
 /** Milliseconds that a proxy's idle connections are kept open after a stop begins. */
 const idle_grace_millis = 1_500
 
@@ -129,44 +108,74 @@ const makeConnections = (): Connections => {
   }
 }
 
-/** Passes a request to the pipeline and writes its response. */
-const serveOne = (
-  { answer, log, trusted_proxies = 0 }: ListenOptions,
-  { underWay }: Connections,
-  isStopping: () => boolean
-) =>
-  HttpServerRequest.use((hosted) => {
-    // This server speaks HTTP/1 only.
-    const request = toIncomingMessage(hosted) as IncomingMessage
-    underWay(request.socket, 1)
-    toServerResponse(hosted)
-      .on("close", () => underWay(request.socket, -1))
-      .on("error", () => {})
-    const asked: HttpRequest = {
-      method: request.method ?? "GET",
-      target: request.url ?? "/",
-      headers: request.headers,
-      remote_address: clientAddress(
-        request.socket.remoteAddress ?? "",
-        request.headers["x-forwarded-for"],
-        trusted_proxies
-      ),
-      body: (max) => bodyOf(request, max),
-      // The remaining body is discarded with the response, so that the client can read the latter.
-      parts: () => ({ [Symbol.asyncIterator]: () => request.iterator({ destroyOnReturn: false }) })
-    }
-    return Effect.matchCauseEffect(Effect.interruptible(answer(asked)), {
+/** A request with what answers it. */
+interface Exchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly asked: HttpRequest
+  /** Writes the response after those of the same turn were made. */
+  readonly later: (write: () => void) => void
+  readonly isStopping: () => boolean
+}
+
+/** Milliseconds after which responses are written before further requests are answered. */
+const turn_millis = 2
+
+/**
+ * Passes requests to the pipeline and writes their responses. Those that arrive in one turn are answered one after the
+ * other, and then their responses written: a fifth less time than reading, answering and writing each in turn, as the
+ * code of each step stays in the processor's caches.
+ */
+const makeHandler = (options: ListenOptions, { underWay }: Connections, isStopping: () => boolean) => {
+  let arrived: Array<Exchange> = []
+  let writes: Array<() => void> = []
+  const answerAll = (): void => {
+    const begun = performance.now()
+    let next = 0
+    for (; next < arrived.length && performance.now() - begun < turn_millis; next++)
+      answerOne(options, itemAt(arrived, next))
+    arrived = arrived.slice(next)
+    if (arrived.length > 0) setImmediate(answerAll)
+  }
+  const writeAll = (): void => {
+    const all = writes
+    writes = []
+    for (const write of all) write()
+  }
+  const later = (write: () => void): void => {
+    if (writes.push(write) === 1) process.nextTick(writeAll)
+  }
+  return (request: IncomingMessage, response: ServerResponse): void => {
+    const { socket } = request
+    underWay(socket, 1)
+    response.on("close", () => underWay(socket, -1)).on("error", () => {})
+    const asked = askedOf(request, options.trusted_proxies ?? 0)
+    if (arrived.push({ request, response, asked, later, isStopping }) === 1) setImmediate(answerAll)
+  }
+}
+
+const answerOne = ({ answer, log }: ListenOptions, exchange: Exchange): void => {
+  const { asked, request, response } = exchange
+  // The parser has answered a malformed body meanwhile, or the client has left.
+  if (response.destroyed || !request.socket.writable) return
+  const fiber = Effect.runFork(
+    Effect.matchCauseEffect(answer(asked), {
       onSuccess: (reply) => {
         if (isEndless(reply)) cutWhenStuck(request.socket)
-        return Effect.flatMap(compressed(asked, reply), (sent) => responseTo(request, sent, isStopping()))
+        return Effect.flatMapEager(compressed(asked, reply), (sent) => respond(log, exchange, sent, false))
       },
       onFailure: (cause) => {
-        if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
+        if (Cause.hasInterruptsOnly(cause)) return Effect.void
         log.at("error", "request failed outside the pipeline", { error: Cause.squash(cause) })
-        return responseTo(request, failure, true)
+        return respond(log, exchange, failure, true)
       }
     })
-  })
+  )
+  if (fiber.pollUnsafe() === undefined)
+    response.on("close", () => {
+      if (!response.writableEnded) fiber.interruptUnsafe()
+    })
+}
 
 const refuseExpectation = (_request: IncomingMessage, response: ServerResponse): ServerResponse =>
   response
@@ -195,22 +204,9 @@ export const listenOn = async (options: ListenOptions): Promise<Listening> => {
   const { host, port } = options
   let stopping = false
   const connections = makeConnections()
-  const scope = Scope.makeUnsafe()
-  const handler = Effect.runSync(
-    NodeHttpServer.makeHandler(
-      serveOne(options, connections, () => stopping),
-      { scope }
-    )
-  )
   const server = createServer(
-    {
-      keepAliveTimeout: 65_000,
-      headersTimeout: 20_000,
-      requestTimeout: 120_000,
-      maxHeaderSize: 65_536,
-      ServerResponse: OneWriteResponse
-    },
-    handler
+    { keepAliveTimeout: 65_000, headersTimeout: 20_000, requestTimeout: 120_000, maxHeaderSize: 65_536 },
+    makeHandler(options, connections, () => stopping)
   )
   server.on("connection", connections.opened)
   server.on("checkExpectation", refuseExpectation)
@@ -228,7 +224,6 @@ export const listenOn = async (options: ListenOptions): Promise<Listening> => {
         // The close method of Node's HTTP server would close idle connections at once.
         TcpServer.prototype.close.call(server, () => {
           clearTimeout(timer)
-          Effect.runFork(Scope.close(scope, Exit.void))
           resolve()
         })
         // A proxy may be sending on a connection that looks idle here. From now on every response closes its
@@ -268,38 +263,7 @@ const taken = (server: Server, host: string, port: number): Promise<void> =>
     })
   })
 
-const bodyOf = (request: IncomingMessage, max: number): Promise<Uint8Array | "too long"> => {
-  const announced = Number(request.headers["content-length"] ?? Number.NaN)
-  if (announced === 0 || (Number.isNaN(announced) && request.headers["transfer-encoding"] === undefined))
-    return Promise.resolve(new Uint8Array(0))
-  if (announced > max + discarded_max) return Promise.resolve("too long")
-  return new Promise((resolve, reject) => {
-    let parts: Array<Uint8Array> = []
-    let length = 0
-    request.on("data", (part: Uint8Array) => {
-      length += part.length
-      if (length <= max) parts.push(part)
-      else {
-        parts = []
-        if (length > max + discarded_max) {
-          request.pause()
-          resolve("too long")
-        }
-      }
-    })
-    request.on("end", () =>
-      resolve(length > max ? "too long" : parts.length === 1 ? firstOf(parts) : Buffer.concat(parts))
-    )
-    request.on("error", reject)
-    request.on("close", () => {
-      // Each request closes; an error costs a stack trace.
-      if (!request.readableEnded) reject(new Error("the client hung up"))
-    })
-  })
-}
-
-const isEndless = ({ body }: HttpResponse): boolean =>
-  typeof body === "object" && "stream" in body && body.size_bytes === undefined
+const isEndless = ({ body }: HttpResponse): boolean => isStream(body) && body.size_bytes === undefined
 /** Silence after which an endless response's connection is cut: a client that never reads would hold it forever. */
 const stuck_millis = 60_000
 const cutWhenStuck = (socket: Socket): void => {
@@ -313,62 +277,82 @@ const failure: HttpResponse = {
 }
 const other_expectation = `{"message":"The only thing to expect here is 100-continue."}`
 
-const responseTo = (
-  request: IncomingMessage,
-  reply: HttpResponse,
-  close: boolean
-): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
-  request.complete || !hasBody(request)
-    ? Effect.succeed(responseOf(reply, close))
-    : Effect.map(discarded(request), (taken) => responseOf(reply, close || !taken))
+const respond = (log: Log, exchange: Exchange, reply: HttpResponse, close: boolean): Effect.Effect<void> => {
+  const { request } = exchange
+  return Effect.flatMapEager(discarded(request), (taken) => send(log, exchange, reply, close || !taken))
+}
+const send = (log: Log, exchange: Exchange, reply: HttpResponse, close: boolean): Effect.Effect<void> => {
+  const { body } = reply
+  if (isStream(body) && exchange.asked.method !== "HEAD") return sendStream(exchange, reply, body, close)
+  exchange.later(() => writeOne(log, exchange, reply, close))
+  return Effect.void
+}
+
+const lengthOf = ({ body, status }: HttpResponse): number | undefined =>
+  typeof body === "string"
+    ? Buffer.byteLength(body)
+    : body === undefined
+      ? status === 204 || status === 304
+        ? undefined
+        : 0
+      : "stream" in body
+        ? body.size_bytes
+        : body.length
 
 /**
- * Drains small unread bodies: a client cut off mid-upload never sees the response. False for longer bodies and those of
- * unknown length, whose connection must then be closed.
+ * Begins the response; false if the client has left. A body of unknown length closes its connection, so that a stopping
+ * server need not wait for further requests on it.
  */
-const discarded = Effect.fnUntraced(function* (request: IncomingMessage) {
-  // Lets the parser see data that came with the head: it responds to a malformed chunk with 400, and nothing else may.
-  yield* Effect.yieldNow
-  const announced = Number(request.headers["content-length"])
-  if (request.complete) return true
-  if (announced > discarded_by_platform && announced <= discarded_max) {
-    yield* Effect.callback<void>((resume) => {
-      const done = (): void => resume(Effect.void)
-      request.once("end", done).once("close", done).on("error", done).resume()
-    })
-  }
-  return announced <= discarded_max
-})
-const responseOf = (
-  { status, headers: given, body }: HttpResponse,
-  close: boolean
-): HttpServerResponse.HttpServerResponse => {
-  const headers = close ? { ...given, connection: "close" } : given
-  if (body === undefined) {
-    return HttpServerResponse.empty({
-      status,
-      headers: status === 204 || status === 304 ? headers : { ...headers, "content-length": "0" }
-    })
-  }
-  const options = { status, headers, contentType: headers["content-type"] }
-  // Sent as text, a response leaves in one write with its headers.
-  if (typeof body === "string") return HttpServerResponse.text(body, options)
-  return "stream" in body ? streamed(body, options) : HttpServerResponse.uint8Array(body, options)
+const begin = ({ isStopping, request, response }: Exchange, reply: HttpResponse, close: boolean): boolean => {
+  if (response.destroyed) return false
+  const headers: { [name: string]: string | number } = { ...reply.headers }
+  const length = lengthOf(reply)
+  if (length !== undefined) headers["content-length"] = length
+  if (close || isStopping() || isEndless(reply)) headers["connection"] = "close"
+  if (!request.complete) response.prependListener("finish", () => endBody(request, response))
+  response.writeHead(reply.status, headers)
+  return true
 }
-/**
- * A body of unknown length closes its connection, so that a stopping server need not wait for further requests on it.
- */
-const streamed = (
-  { size_bytes, stream }: StreamedBody,
-  options: {
-    readonly status: number
-    readonly headers: HttpResponse["headers"]
-    readonly contentType: string | undefined
+const writeOne = (log: Log, exchange: Exchange, reply: HttpResponse, close: boolean): void => {
+  const { asked, response } = exchange
+  const { body } = reply
+  try {
+    if (begin(exchange, reply, close)) response.end(asked.method === "HEAD" || isStream(body) ? undefined : body)
+  } catch (cause) {
+    log.at("error", "request failed outside the pipeline", { error: cause })
+    if (reply === failure || response.headersSent) response.destroy()
+    else writeOne(log, exchange, failure, true)
   }
-): HttpServerResponse.HttpServerResponse =>
-  size_bytes === undefined
-    ? HttpServerResponse.stream(stream, { ...options, headers: { ...options.headers, connection: "close" } })
-    : HttpServerResponse.stream(ofLength(size_bytes, stream), { ...options, contentLength: size_bytes })
+}
+type StreamedBody = Extract<HttpResponse["body"], { readonly stream: unknown }>
+const isStream = (body: HttpResponse["body"]): body is StreamedBody => typeof body === "object" && "stream" in body
+
+const sendStream = (
+  exchange: Exchange,
+  reply: HttpResponse,
+  { size_bytes, stream }: StreamedBody,
+  close: boolean
+): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const { response } = exchange
+    if (!begin(exchange, reply, close)) return Effect.void
+    const parts = size_bytes === undefined ? stream : ofLength(size_bytes, stream)
+    return Stream.runForEachArray(parts, (some) =>
+      response.write(some.length === 1 ? firstOf(some) : Buffer.concat(some)) ? Effect.void : drained(response)
+    ).pipe(
+      Effect.matchCause({
+        onSuccess: () => void response.end(),
+        // The client must see that the response is incomplete.
+        onFailure: () => void response.destroy()
+      })
+    )
+  })
+const drained = (response: ServerResponse): Effect.Effect<void> =>
+  Effect.callback((resume) => {
+    const done = (): void => resume(Effect.void)
+    response.once("drain", done)
+    return Effect.sync(() => void response.off("drain", done))
+  })
 /** Fails the stream if it ends before the announced length, so that the client does not wait for the rest. */
 const ofLength = (size_bytes: number, stream: StreamedBody["stream"]): Stream.Stream<Uint8Array, unknown> =>
   Stream.suspend(() => {
@@ -386,5 +370,3 @@ const ofLength = (size_bytes: number, stream: StreamedBody["stream"]): Stream.St
       )
     )
   })
-const hasBody = (request: IncomingMessage): boolean =>
-  request.headers["transfer-encoding"] !== undefined || Number(request.headers["content-length"] ?? 0) > 0

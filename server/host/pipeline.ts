@@ -24,8 +24,6 @@ import type { Headers, ServerCall, ServerEndpoint, ServerSlice } from "../ports/
 import type { StorageFailure } from "../ports/storage-fault.ts"
 import type { Authentication } from "../access/tokens/authenticate.ts"
 
-export type { HttpRequest, HttpResponse } from "../http/http-message.ts"
-
 interface PipelineOptions {
   readonly catalogue: Catalogue
   readonly slices: ReadonlyArray<ServerSlice>
@@ -117,7 +115,7 @@ const spanOf =
     return { name: `${method} ${route}`, kind: "server" as const, attributes, after }
   }
 
-// Here and below, steps that need not wait run at once (`flatMapEager`): a GET suspends for the database only, if at all.
+// Here and below, steps that need not wait run at once (`flatMapEager`): a GET suspends for the database only.
 
 type Answering = Effect.Effect<Answer, Failure, Store | CommandRuntime | ServerContext>
 const serve = (pipeline: Pipeline, trace: Trace): Answering => {

@@ -5,7 +5,7 @@ import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type Listening, listenOn } from "../../server/host/http.ts"
 import { makeLog, silentLog } from "../../server/ports/log.ts"
-import type { HttpResponse } from "../../server/host/pipeline.ts"
+import type { HttpResponse } from "../../server/http/http-message.ts"
 import { owner_token, serve, type Serving } from "./serving.ts"
 
 describe("an HTTP server on a socket", () => {

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { json_body_bytes_max } from "../../core/kernel/fields/input.ts"
 import type { Endpoint } from "../../core/kernel/endpoints/endpoint.ts"
-import type { HttpResponse } from "../../server/host/pipeline.ts"
+import type { HttpResponse } from "../../server/http/http-message.ts"
 import { engines } from "../app.ts"
 import { owner_token, serve, type Serving } from "./serving.ts"
 
