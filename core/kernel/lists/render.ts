@@ -129,35 +129,29 @@ const makesView = (made: unknown): made is (fields: ReadonlyArray<Field>, out: t
 const customValuesOut = (
   definitions: ReadonlyArray<CustomFieldRow>,
   documents: ReadonlyArray<JsonObject | null>
-): StoreRead<ReadonlyArray<JsonObject>> =>
-  definitions.length === 0
-    ? Effect.succeed(documents.map(() => ({})))
-    : Effect.gen(function* () {
-        const lists = definitions.filter((one) => one.field_type === 9 || one.field_type === 10)
-        const ids = lists
-          .flatMap((one) => documents.flatMap((document) => document?.[String(one.id)] ?? []))
-          .filter((id): id is number => typeof id === "number")
-        const names = new Map<number, string>()
-        if (ids.length > 0) for (const row of yield* Store.getMany(list_values, ids, shown)) names.set(row.id, row.name)
-        const named = (id: Json): Json => (typeof id === "number" ? (names.get(id) ?? null) : null)
-        return documents.map((document) =>
-          Object.fromEntries(
-            definitions.map((one) => {
-              const value = document?.[String(one.id)] ?? null
-              return [
-                one.name,
-                value === null
-                  ? null
-                  : one.field_type === 9
-                    ? named(value)
-                    : one.field_type === 10 && Array.isArray(value)
-                      ? value.map(named)
-                      : value
-              ]
-            })
-          )
-        )
-      })
+): StoreRead<ReadonlyArray<JsonObject>> => {
+  const lists = definitions.filter((one) => one.field_type === 9 || one.field_type === 10)
+  const ids = lists
+    .flatMap((one) => documents.flatMap((document) => document?.[String(one.id)] ?? []))
+    .filter((id): id is number => typeof id === "number")
+  const values = ids.length === 0 ? no_values : Store.getMany(list_values, ids, shown)
+  return Effect.mapEager(values, (rows) => {
+    const names = new Map(rows.map(({ id, name }) => [id, name]))
+    // Users name the fields: a name such as `__proto__` is a key like others.
+    return documents.map((document) =>
+      Object.fromEntries(
+        definitions.map((one) => [one.name, customValueOut(one, document?.[String(one.id)] ?? null, names)])
+      )
+    )
+  })
+}
+const no_values = Effect.succeed<ReadonlyArray<{ readonly id: number; readonly name: string }>>([])
+const customValueOut = ({ field_type }: CustomFieldRow, value: Json, names: ReadonlyMap<number, string>): Json => {
+  const named = (id: Json): Json => (typeof id === "number" ? (names.get(id) ?? null) : null)
+  if (value === null) return null
+  if (field_type === 9) return named(value)
+  return field_type === 10 && Array.isArray(value) ? value.map(named) : value
+}
 
 /**
  * Renders rows as responses, with the requested includes. One query per lookup and include, whatever the number of

@@ -251,6 +251,7 @@ const segmentsOf = (path: string): ReadonlyArray<string> => path.split("/").filt
 
 /** Undefined if a segment cannot be decoded. No name contains a NUL, and Postgres refuses one with an error. */
 const decodedSegments = (path: string): ReadonlyArray<string> | undefined => {
+  if (!path.includes("%") && !path.includes("\u0000")) return segmentsOf(path)
   try {
     const names = segmentsOf(path).map((name) => (name.includes("%") ? decodeURIComponent(name) : name))
     return names.some((name) => name.includes("\u0000")) ? undefined : names
@@ -308,21 +309,22 @@ const matchIn = (catalogue: Catalogue, method: string, path: string): Matched | 
 /** Answers a read, or decides and records a write. */
 export const dispatch = (call: EndpointCall): Effect.Effect<Answer, Failure, Store | CommandRuntime> =>
   call.endpoint.kind === "query"
-    ? Effect.flatMap(answerQuery(call), (answered) => sayingIgnored(call.endpoint, call.request, answered))
+    ? answerQuery(call)
     : Effect.map(runCommand(call), ({ answer, result }: Outcome): Answer => ({ ...answer, about: result }))
 
 const answerQuery = Effect.fnUntraced(function* (call: EndpointCall): CommandRuntime.Reads<Answer> {
   const now = instantOf(yield* Clock.currentTimeMillis)
   const input = yield* prepare(call, now)
-  const answered = call.endpoint.kind === "query" ? yield* call.endpoint.run(input) : yield* notFound()
+  const { endpoint, request } = call
+  const answered = endpoint.kind === "query" ? yield* endpoint.run(input) : yield* notFound()
   // A list that ignores `view_id` supports no views.
   if (
-    call.request.method !== "POST" &&
-    (valueOf(call.request.query, "view_id")?.trim() ?? "") !== "" &&
+    request.method !== "POST" &&
+    (valueOf(request.query, "view_id")?.trim() ?? "") !== "" &&
     isPlainList(answered.body)
   )
     return yield* noSuchView()
-  return answered
+  return yield* sayingIgnored(endpoint, request, answered)
 })
 const isPlainList = (body: Answer["body"]): boolean =>
   isJsonObject(body) && Array.isArray(Object.values(body)[0]) && !(isJsonObject(body["meta"]) && "view" in body["meta"])

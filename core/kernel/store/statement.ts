@@ -140,7 +140,7 @@ export const rowDecoder = (table: Table, dialect: Dialect): ((row: { [column: st
   const decimals =
     dialect === "sqlite" ? Object.entries(table.columns).filter(([, field]) => field.type.kind === "decimal") : []
   return (row) => {
-    for (const duplicate of twins) delete row[duplicate]
+    for (const duplicate of twins) if (duplicate in row) delete row[duplicate]
     // Rows may contain only some columns.
     for (const [name, field] of decimals) if (name in row) row[name] = decodeValue(field, row[name], dialect)
     // Safe: what the drivers decode is JSON.
