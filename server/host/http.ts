@@ -283,7 +283,7 @@ const respond = (log: Log, exchange: Exchange, reply: HttpResponse, close: boole
 }
 const send = (log: Log, exchange: Exchange, reply: HttpResponse, close: boolean): Effect.Effect<void> => {
   const { body } = reply
-  if (isStream(body) && exchange.asked.method !== "HEAD") return sendStream(exchange, reply, body, close)
+  if (isStream(body) && exchange.asked.method !== "HEAD") return sendStream(log, exchange, { ...reply, body }, close)
   exchange.later(() => writeOne(log, exchange, reply, close))
   return Effect.void
 }
@@ -313,29 +313,35 @@ const begin = ({ isStopping, request, response }: Exchange, reply: HttpResponse,
   response.writeHead(reply.status, headers)
   return true
 }
+/** As {@link begin}; a response that Node refuses becomes a 500. */
+const begun = (log: Log, exchange: Exchange, reply: HttpResponse, close: boolean): boolean => {
+  try {
+    return begin(exchange, reply, close)
+  } catch (cause) {
+    log.at("error", "request failed outside the pipeline", { error: cause })
+    if (reply === failure || exchange.response.headersSent) exchange.response.destroy()
+    else writeOne(log, exchange, failure, true)
+    return false
+  }
+}
 const writeOne = (log: Log, exchange: Exchange, reply: HttpResponse, close: boolean): void => {
   const { asked, response } = exchange
   const { body } = reply
-  try {
-    if (begin(exchange, reply, close)) response.end(asked.method === "HEAD" || isStream(body) ? undefined : body)
-  } catch (cause) {
-    log.at("error", "request failed outside the pipeline", { error: cause })
-    if (reply === failure || response.headersSent) response.destroy()
-    else writeOne(log, exchange, failure, true)
-  }
+  if (begun(log, exchange, reply, close)) response.end(asked.method === "HEAD" || isStream(body) ? undefined : body)
 }
 type StreamedBody = Extract<HttpResponse["body"], { readonly stream: unknown }>
 const isStream = (body: HttpResponse["body"]): body is StreamedBody => typeof body === "object" && "stream" in body
 
 const sendStream = (
+  log: Log,
   exchange: Exchange,
-  reply: HttpResponse,
-  { size_bytes, stream }: StreamedBody,
+  reply: HttpResponse & { readonly body: StreamedBody },
   close: boolean
 ): Effect.Effect<void> =>
   Effect.suspend(() => {
     const { response } = exchange
-    if (!begin(exchange, reply, close)) return Effect.void
+    const { size_bytes, stream } = reply.body
+    if (!begun(log, exchange, reply, close)) return Effect.void
     const parts = size_bytes === undefined ? stream : ofLength(size_bytes, stream)
     return Stream.runForEachArray(parts, (some) =>
       response.write(some.length === 1 ? firstOf(some) : Buffer.concat(some)) ? Effect.void : drained(response)

@@ -290,14 +290,11 @@ const counted = Effect.fnUntraced(function* (pipeline: Pipeline, answer: Answer,
 
 const preflight = ({ settings }: Pipeline, { asked, clock_millis }: Trace) =>
   Effect.map(settings(clock_millis), (values) => preflightAnswer(values, originOf(asked) ?? ""))
-const forOrigin = (
-  pipeline: Pipeline,
-  answer: Answer,
-  { asked, clock_millis }: Trace
-): Effect.Effect<Answer, never, Store> => {
+const forOrigin = (pipeline: Pipeline, answer: Answer, { asked }: Trace): Effect.Effect<Answer, never, Store> => {
   const origin = originOf(asked)
   if (origin === undefined || isPreflight(asked)) return Effect.succeed(answer)
-  return Effect.match(pipeline.settings(clock_millis), {
+  // The request may have taken long, and settings are known for less than a second.
+  return Effect.match(Effect.flatMap(Clock.currentTimeMillis, pipeline.settings), {
     onFailure: () => answer,
     onSuccess: (settings) => ({ ...answer, headers: { ...answer.headers, ...originHeaders(settings, origin) } })
   })

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel"
 import { connect, type Socket } from "node:net"
 import { once } from "node:events"
-import { Effect } from "effect"
+import { Effect, Stream } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type Listening, listenOn } from "../../server/host/http.ts"
 import { makeLog, silentLog } from "../../server/ports/log.ts"
@@ -308,6 +308,22 @@ describe("a socket with a custom handler", () => {
       expect(said()).toContain("request failed outside the pipeline")
       expect(said()).toContain("a secret")
     }))
+  it("answers 500 where Node refuses a header, also of a stream", async () => {
+    const headers = { "x-of-two-lines": "one\ntwo" }
+    for (const body of ["text", { size_bytes: 4, stream: Stream.make(Buffer.from("text")) }])
+      await listening(Effect.succeed({ status: 200, headers, body }), async (url, said) => {
+        expect((await fetch(url)).status).toBe(500)
+        expect(said()).toContain("Invalid character in header content")
+      })
+  })
+  it("answers requests that arrive in one turn each on its own connection, in any number", async () => {
+    let count = 0
+    const numbered = Effect.sync(() => ({ status: 200, headers: {}, body: String(count++) }))
+    await listening(numbered, async (url) => {
+      const texts = await Promise.all(Array.from({ length: 40 }, async () => (await fetch(url)).text()))
+      expect(texts.map(Number).sort((one, other) => one - other)).toEqual(Array.from({ length: 40 }, (_, at) => at))
+    })
+  })
   it("sends no body with 204, 304 and an empty 200, and a length only with 200", async () => {
     for (const [status, length] of [
       [204, null],
