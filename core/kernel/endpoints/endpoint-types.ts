@@ -362,6 +362,8 @@ interface CommandRuntimeShape {
     table: string,
     count: number
   ) => Effect.Effect<ReadonlyArray<number>, Rejection | SqlError.SqlError, Store>
+  /** The next id of a table, if it is known without asking a database, as on replicas. */
+  readonly nextId?: (table: string) => number | undefined
   /** Gives back allocated ids that were not used; no effect on Postgres. */
   readonly releaseIds: (table: string, ids: ReadonlyArray<number>) => Effect.Effect<void, SqlError.SqlError, Store>
   /** The next number of a document sequence, without gaps; null on replicas, which assign no numbers. */

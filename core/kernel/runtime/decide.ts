@@ -148,10 +148,20 @@ export const makeIdAllocator = Effect.fnUntraced(function* (
   const allocator: IdAllocator = {
     has_recorded: Object.keys(recorded).length > 0,
     context: {
-      id: ({ name }) => ids.next(name) ?? placeholder++,
+      id: ({ name }) => {
+        const drawn = ids.next(name)
+        if (drawn !== undefined) return drawn
+        const next = runtime.nextId?.(name)
+        if (next === undefined) return placeholder++
+        ids.add(name, [next])
+        return next
+      },
       number: (sequence) => {
         const drawn = numbers.next(sequence)
-        return drawn === undefined ? placeholder++ : drawn
+        if (drawn !== undefined) return drawn
+        if (runtime.role === "server") return placeholder++
+        numbers.add(sequence, [null])
+        return null
       }
     },
     reset: () => {

@@ -231,6 +231,18 @@ export const localRuntime = ({
 }: ReplicaOptions): { readonly runtime: Layer.Layer<CommandRuntime> } & Pick<ReplicaParts, "decide" | "images"> => {
   /** Number of ids used by the command being decided, by table; recording it takes them from the lease. */
   const used = new Map<string, number>()
+  /** Ids read ahead, by table: those after `skip` used ones. */
+  const ahead = new Map<string, { readonly skip: number; readonly ids: ReadonlyArray<number> }>()
+  const nextId = (table: string): number | undefined => {
+    const skip = used.get(table) ?? 0
+    let known = ahead.get(table)
+    // Twice as many each time, so that few statements read any number of them.
+    if (known?.ids[skip - known.skip] === undefined)
+      ahead.set(table, (known = { skip, ids: outbox.peekIds(table, skip, skip + 1) }))
+    const id = known.ids[skip - known.skip]
+    if (id !== undefined) used.set(table, skip + 1)
+    return id
+  }
   let images: ReadonlyArray<Image> = []
   const runtime = Layer.succeed(
     CommandRuntime,
@@ -246,6 +258,7 @@ export const localRuntime = ({
           used.set(table, skip + ids.length)
           return Effect.succeed(ids)
         }),
+      nextId,
       releaseIds: (table, ids) =>
         Effect.sync(() => {
           used.set(table, (used.get(table) ?? 0) - ids.length)
@@ -270,7 +283,14 @@ export const localRuntime = ({
       continues = false
     ) {
       if (!continues) used.clear()
-      return yield* decideInSavepoint(call, { command_id, replica_id, ids, issued_at })
+      ahead.clear()
+      const before = [...used]
+      return yield* Effect.tapError(decideInSavepoint(call, { command_id, replica_id, ids, issued_at }), () =>
+        Effect.sync(() => {
+          used.clear()
+          for (const [table, count] of before) used.set(table, count)
+        })
+      )
     })
   }
 }
