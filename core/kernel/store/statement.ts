@@ -217,6 +217,7 @@ export const whereSql = (table: Table, where: Where, dialect: Dialect, bound: Bi
     if (wanted === null) return `${quote(name)} is null`
     if (typeof wanted !== "object") return `${quote(name)} = ${bound.bind(encodeValue(field, wanted, dialect))}`
     if (wanted.length === 0) return "1 = 0"
+    if (wanted.length === 1) return `${quote(name)} = ${bound.bind(encodeValue(field, wanted[0], dialect))}`
     return `${quote(name)} in (${wanted.map((one) => bound.bind(encodeValue(field, one, dialect))).join(", ")})`
   })
   return parts.length === 0 ? "1 = 1" : parts.join(" and ")

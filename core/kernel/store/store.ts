@@ -80,30 +80,37 @@ export interface StoreShape {
   ) => Effect.Effect<A, E | SqlError.SqlError, R>
 }
 
-/** Rows by table and key, as the current transaction last read or wrote them. */
-type KnownRows = Map<Table, Map<Key, object>>
+/** What the current transaction last read or wrote of each table. */
+type KnownRows = Map<Table, KnownTable>
+interface KnownTable {
+  readonly rows: Map<Key, object>
+  /** Rows by condition and order, until one is written. */
+  readonly found: Map<string, ReadonlyArray<object>>
+}
 const KnownRows = Context.Reference<KnownRows | undefined>("flightcase/core/KnownRows", {
   defaultValue: () => undefined
 })
 const withKnownRows = <A, E, R>(use: (rows: KnownRows | undefined) => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.withFiber((fiber) => use(fiber.getRef(KnownRows)))
 /**
- * Within it, `get`, `getMany` and `imagesBefore` return rows written individually without reading them, and on SQLite,
- * which has one writer, rows of entities read before. For work in one transaction: writes by `sql` templates are not
- * noticed, which no entity has.
+ * Within it, `get`, `getMany` and `imagesBefore` return rows written individually without reading them. On SQLite, which
+ * has one writer, all reads return rows of entities read before. For work in one transaction: writes by `sql` templates
+ * are not noticed, which no entity has.
  */
 export const rememberingRows = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, Exclude<R, never>> =>
   withKnownRows((known) => Effect.provideService(work, KnownRows, known ?? new Map()))
 /** For writes of rows that the rest of the transaction does not read by key. */
 export const unremembered = Effect.provideService(KnownRows, undefined)
-const keep = (known: KnownRows, table: Table, key: Key, row: object): void => {
-  known.set(table, (known.get(table) ?? new Map<Key, object>()).set(key, row))
+const knownTable = (known: KnownRows, table: Table): KnownTable => {
+  let there = known.get(table)
+  if (there === undefined) known.set(table, (there = { rows: new Map(), found: new Map() }))
+  return there
 }
 const knownRow = <T extends Table>(known: KnownRows | undefined, table: T, key: Key): RowOf<T> | undefined =>
-  known?.get(table)?.get(key) as RowOf<T> | undefined
+  known?.get(table)?.rows.get(key) as RowOf<T> | undefined
 /** Whether rows that were read may be kept. Rows outside the journal are written by `sql` templates, too. */
 const keepsReads = (table: Table, dialect: Dialect): boolean => dialect === "sqlite" && "deleted_at" in table.columns
-/** Rows of one `getMany` to keep at most. */
+/** Rows of one read to keep at most. */
 const kept_rows_max = 1_000
 /** Forgets what a statement may change. */
 const forgetChanged = (known: KnownRows, text: string): void => {
@@ -189,21 +196,23 @@ const makeReads = (dialect: Dialect, run: Run) => {
     table: T,
     columns: string,
     where: Where,
-    options: FindOptions = {}
+    options: FindOptions = {},
+    reuses = false
   ): Sql<ReadonlyArray<RowOf<T>>> => {
+    if (Object.values(where).some((wanted) => Array.isArray(wanted) && wanted.length === 0)) return Effect.succeed([])
     const bound = bindings(dialect)
     const filter = whereSql(table, where, dialect, bound)
     const order = orderSql(table, options.order ?? [])
     const limit = options.limit === undefined ? "" : ` limit ${options.limit}`
-    return Effect.map(
-      run(
-        `select ${columns} from ${quote(table.name)} where ${filter} order by ${order}${limit}${options.lock === true && dialect === "pg" ? " for key share" : ""}`,
-        bound.values
-      ),
-      (rows) => rows.map((row) => decode(table, row))
+    const rest = `where ${filter} order by ${order}${limit}${options.lock === true && dialect === "pg" ? " for key share" : ""}`
+    const read = Effect.map(run(`select ${columns} from ${quote(table.name)} ${rest}`, bound.values), (rows) =>
+      rows.map((row) => decode(table, row))
     )
+    return reuses && keepsReads(table, dialect)
+      ? foundOrRead(table, `${rest} ${JSON.stringify(bound.values)}`, columns === columnList(table), read)
+      : read
   }
-  const find: StoreShape["find"] = (table, where, options) => select(table, columnList(table), where, options)
+  const find: StoreShape["find"] = (table, where, options) => select(table, columnList(table), where, options, true)
   // Cached text, so that drivers find the prepared statement.
   const selectByKey = perTable(
     (table) =>
@@ -216,7 +225,7 @@ const makeReads = (dialect: Dialect, run: Run) => {
       return Effect.map(run(selectByKey(table), [key], "short"), ([read]) => {
         if (read === undefined) return undefined
         const decoded = decode(table, read)
-        if (known !== undefined && keepsReads(table, dialect)) keep(known, table, key, decoded)
+        if (known !== undefined && keepsReads(table, dialect)) knownTable(known, table).rows.set(key, decoded)
         return decoded
       })
     })
@@ -239,6 +248,27 @@ const makeReads = (dialect: Dialect, run: Run) => {
   return { decode, select, find, get, selectMany }
 }
 
+/** Rows by condition and order: as found before, if none was written since, read otherwise. */
+const foundOrRead = <T extends Table>(
+  table: T,
+  name: string,
+  are_whole: boolean,
+  read: Sql<ReadonlyArray<RowOf<T>>>
+): Sql<ReadonlyArray<RowOf<T>>> =>
+  withKnownRows((known): typeof read => {
+    if (known === undefined) return read
+    const { found } = knownTable(known, table)
+    const before = found.get(name)
+    if (before !== undefined) return Effect.succeed(before as ReadonlyArray<RowOf<T>>)
+    return !are_whole
+      ? read
+      : Effect.tap(read, (rows) =>
+          Effect.sync(() => {
+            if (rows.length <= kept_rows_max) found.set(name, rows)
+          })
+        )
+  })
+
 /** Rows by key: from memory if all are known there, read otherwise. */
 const knownOrRead = <T extends Table>(
   dialect: Dialect,
@@ -253,7 +283,8 @@ const knownOrRead = <T extends Table>(
     const rows = numbers.map((key) => knownRow(known, table, key)).filter((row) => row !== undefined)
     if (rows.length > 0 && rows.length === distinct.size) return Effect.succeed(rows)
     return Effect.map(read, (found) => {
-      if (found.length <= kept_rows_max) for (const row of found) keep(known, table, keyOf(table, row), row)
+      if (found.length <= kept_rows_max)
+        for (const row of found) knownTable(known, table).rows.set(keyOf(table, row), row)
       return found
     })
   })
@@ -267,8 +298,10 @@ const makeWrites = (dialect: Dialect, run: Run, decode: StoreShape["decode"]) =>
       known === undefined
         ? Effect.asVoid(run(text, values))
         : Effect.map(run(`${text} returning ${columnList(table)}`, values), ([row]) => {
-            if (row === undefined) known.get(table)?.delete(key)
-            else keep(known, table, key, decode(table, row))
+            const there = knownTable(known, table)
+            there.found.clear()
+            if (row === undefined) there.rows.delete(key)
+            else there.rows.set(key, decode(table, row))
           })
     )
   const sendMany = (table: Table, { text, values }: BoundSql): Sql<void> =>
@@ -315,7 +348,9 @@ export const make = (sql: Parameters<typeof runnerOf>[0], keeps_counts = false):
   const transaction: StoreShape["transaction"] = (effect) =>
     withKnownRows((known) => {
       if (known === undefined) return sql.withTransaction(effect)
-      const within: KnownRows = new Map([...known].map(([table, rows]) => [table, new Map(rows)]))
+      const within: KnownRows = new Map(
+        [...known].map(([table, { found, rows }]) => [table, { rows: new Map(rows), found: new Map(found) }])
+      )
       known.clear()
       return Effect.tap(sql.withTransaction(Effect.provideService(effect, KnownRows, within)), () =>
         Effect.sync(() => within.forEach((rows, table) => known.set(table, rows)))
@@ -352,7 +387,7 @@ export const make = (sql: Parameters<typeof runnerOf>[0], keeps_counts = false):
     readAll,
     get,
     find,
-    pick: (table, columns, where, options) => select(table, columnsNamed(columns), where, options),
+    pick: (table, columns, where, options) => select(table, columnsNamed(columns), where, options, true),
     getMany: (table, keys) => knownOrRead(dialect, table, keys, selectMany(table, columnList(table), keys)),
     pickMany: (table, columns, keys) => selectMany(table, columnsNamed(columns), keys),
     getManyLocked: (table, keys) => selectMany(table, columnList(table), keys, { lock: true }),

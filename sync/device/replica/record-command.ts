@@ -277,9 +277,9 @@ const recordInside = Effect.fnUntraced(function* (
   const progress = yield* refuseWhileMissing(outbox)
   const { position: base } = progress
   kept?.begin(progress.data_version)
-  const call = { ...unread, viewer: yield* parts.viewer }
-  // Without this command's rows: each of the commands due would copy them.
+  // Before anything else is read, and without this command's rows: each of the commands due would copy them.
   yield* unremembered(runDue(parts, progress))
+  const call = { ...unread, viewer: yield* parts.viewer }
   const id = parts.commandId()
   const rows = yield* rowsOfPath(call.endpoint, call.params)
   const { decided, outcome } = yield* decidePatch(parts, call, id, again ?? {})
