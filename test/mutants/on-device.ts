@@ -292,7 +292,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: merge_test, test: judged }]
   },
   {
-    name: "provisional changes are reverted oldest first",
+    name: "provisional changes are reverted to the newest image of a row",
     file: "sync/device/outbox/replica-tables.ts",
     within: "revertProvisional",
     in_text: true,
@@ -304,8 +304,8 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     name: "rows created provisionally stay when they are reverted",
     file: "sync/device/outbox/replica-tables.ts",
     within: "revertProvisional",
-    find: '{ op: "delete", table, key: decodeKey(image.row_key) },',
-    replace: '...(image.before === null ? [] : [{ op: "delete" as const, table, key: decodeKey(image.row_key) }]),',
+    find: "rows.map(({ row_key, table }) => (",
+    replace: "rows.filter(({ before }) => before !== null).map(({ row_key, table }) => (",
     killed_by: [{ file: broken_test, test: "reverts pending commands without a trace" }]
   },
   {

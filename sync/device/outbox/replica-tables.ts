@@ -126,14 +126,28 @@ export interface Image {
 }
 const images_bound_max = 64
 
-/** Applies changes and stores images of the rows before each, in order; returns the images. */
+const nameOf = (table: string, key: Key): string => `${table}/${key}`
+/** Applies changes and stores images of the rows before them, one each; returns the images. */
 export const projectProvisionally = Effect.fnUntraced(function* (changes: ReadonlyArray<RowChange>) {
   const store = yield* Store
-  const images: Array<Image> = []
+  const found = new Map<string, Image>()
+  const due: Array<RowChange> = []
   for (const change of changes) {
-    for (const image of yield* store.imagesBefore(change)) images.push({ ...image, table: change.table.name })
-    yield* store.apply([change])
+    const { table } = change
+    // A condition is met by rows as earlier changes leave them.
+    if ("where" in change && due.some((one) => one.table === table)) yield* store.apply(due.splice(0))
+    if (!("key" in change && found.has(nameOf(table.name, change.key)))) {
+      const before = yield* store.imagesBefore(change)
+      if (before.length === 0) continue
+      for (const image of before) {
+        const name = nameOf(table.name, image.key)
+        if (!found.has(name)) found.set(name, { ...image, table: table.name })
+      }
+    }
+    due.push(change)
   }
+  yield* store.apply(due)
+  const images = [...found.values()]
   for (const some of inPowersOfTwo(images, images_bound_max))
     yield* store.run(
       `insert into undo (table_name, row_key, before) values ${some.map(() => "(?, ?, ?)").join(", ")}`,
@@ -146,19 +160,19 @@ export const projectProvisionally = Effect.fnUntraced(function* (changes: Readon
   return images
 })
 
-/** Restores every changed row from its image and deletes the provisional events. */
+/** Restores every changed row from its oldest image and deletes the provisional events. */
 export const revertProvisional = Effect.fnUntraced(function* (catalogue: Catalogue) {
   const store = yield* Store
   const images = yield* store.run<{ table_name: string; row_key: string; before: string | null }>(
     "select table_name, row_key, before from undo order by seq desc"
   )
-  for (const image of images) {
-    const table = catalogue.table(image.table_name)
-    yield* store.apply([
-      { op: "delete", table, key: decodeKey(image.row_key) },
-      ...(image.before === null ? [] : [{ op: "insert" as const, table, row: decodeImage(image.before) }])
-    ])
-  }
+  const oldest = new Map(images.map((image) => [`${image.table_name}/${image.row_key}`, image]))
+  const rows = [...oldest.values()].map((image) => ({ ...image, table: catalogue.table(image.table_name) }))
+  // All are deleted before any is restored, as each may hold values that must be unique.
+  yield* store.apply(rows.map(({ row_key, table }) => ({ op: "delete", table, key: decodeKey(row_key) })))
+  yield* store.apply(
+    rows.flatMap(({ before, table }) => (before === null ? [] : [{ op: "insert", table, row: decodeImage(before) }]))
+  )
   yield* store.run("delete from undo")
   yield* store.run("delete from stalled")
   yield* store.run("delete from journal where position >= ?", [provisional_base])
