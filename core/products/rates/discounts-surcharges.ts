@@ -2,7 +2,7 @@
 import { Effect, Result, Schema } from "effect"
 import { baseCurrency, baseView, boolean, choice, createdEvent, crudResource, date } from "../../kernel/index.ts"
 import { deletedEvent, follow, integer, invalid, json, list, longText, money, object } from "../../kernel/index.ts"
-import { orderSql, ref, resource, rowEvents, Shown, Store, table, text, updatedEvents } from "../../kernel/index.ts"
+import { ref, resource, rowEvents, Shown, Store, table, text, updatedEvents } from "../../kernel/index.ts"
 import { updateWhere, viewManageAccess, type DecideContext, type FieldErrors, type Json } from "../../kernel/index.ts"
 import { type JsonObject, type NewEvent, type RowOf, type Slice, type ValuesOf } from "../../kernel/index.ts"
 import { readCriteria } from "../../pricing/pricing/criteria.ts"
@@ -45,6 +45,7 @@ const discount_rules = table(
   {
     // A rule still applies to lines made before its deletion (rules/billing 4).
     soft_delete: true,
+    reference: true,
     visibility: { all_columns: ["pricing.manage", "opportunities.*"] },
     indexes: [["is_active", "priority"]]
   }
@@ -99,17 +100,12 @@ export const discountRulesSlice: Slice = crudResource({
 
 /**
  * Rules for stage 2 of pricing: active ones, and those deleted since the opportunity was created (`since`; null for a
- * new one). Two queries; one for null.
+ * new one). One query.
  */
 export const discountFacts = Effect.fnUntraced(function* (since: string | null) {
-  const order = ["-priority", "id"]
-  const rules = yield* Store.find(discount_rules, { is_active: true, deleted_at: null }, { order })
-  if (since === null) return rules
-  const deleted = yield* Store.select(
-    discount_rules,
-    (sql) => sql`where is_active and deleted_at >= ${since} order by ${sql.literal(orderSql(discount_rules, order))}`
-  )
-  return [...rules, ...deleted]
+  const rules = yield* Store.find(discount_rules, { is_active: true }, { order: ["-priority", "id"] })
+  const deleted = rules.filter(({ deleted_at }) => deleted_at !== null && since !== null && deleted_at >= since)
+  return [...rules.filter(({ deleted_at }) => deleted_at === null), ...deleted]
 })
 
 // Surcharge groups: charges that can be enabled for an opportunity (rules/billing 5).
