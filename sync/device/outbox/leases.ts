@@ -203,30 +203,39 @@ export const openDependencies = (
   { all, kept, prepared, reading }: OutboxTables,
   { leases: { isLost }, isLeased }: Leasing
 ): OutboxDependencies => {
-  const saveCreatedRows = (n: number, ids: WireCommand["ids"]): void => {
-    const keep = prepared("insert or ignore into things (thing, n, made) values (?, ?, 1)")
-    for (const [table, used] of Object.entries(ids)) for (const id of used) keep.run(rowRef(`${table}/${id}`), n)
+  const save = (n: number, made: ReadonlyArray<string>, changed: ReadonlyArray<string>): void => {
+    if (made.length + changed.length > 0)
+      prepared(
+        "insert or ignore into things (thing, n, made) " +
+          "select value, ?1, 1 from json_each(?2) union all select value, ?1, 0 from json_each(?3)"
+      ).run(n, JSON.stringify(made), JSON.stringify([...new Set(changed)]))
   }
+  const madeBy = (ids: WireCommand["ids"]): ReadonlyArray<string> =>
+    Object.entries(ids).flatMap(([table, used]) => used.map((id) => rowRef(`${table}/${id}`)))
+  const saveCreatedRows = (n: number, ids: WireCommand["ids"]): void => save(n, madeBy(ids), [])
   const earlierCreators = (n: number, named: ReadonlyArray<string>): ReadonlyArray<string> => {
     const makers = new Map<number, string>()
     const making =
-      "select c.n, c.id from things t join commands c on c.n = t.n where t.thing = ? and t.made = 1 and c.state = 'pending' and c.n < ?"
-    for (const row of named) {
-      const [table = "", id] = row.split("/")
-      const isLostFor = (of_n: number) => isLost({ n: of_n }, { table, id: Number(id) })
-      // A lost id identifies another row, so its creator is no dependency.
-      for (const maker of all(making, rowRef(row), n))
+      "select c.n, c.id, t.thing from json_each(?) named cross join things t on t.thing = named.value and t.made = 1 " +
+      "cross join commands c on c.n = t.n and c.state = 'pending' and c.n < ?"
+    if (named.length > 0)
+      for (const maker of all(making, JSON.stringify(named.map(rowRef)), n)) {
+        const [table = "", id] = String(maker["thing"]).slice(rowRef("").length).split("/")
+        const isLostFor = (of_n: number) => isLost({ n: of_n }, { table, id: Number(id) })
+        // A lost id identifies another row, so its creator is no dependency.
         if (!isLostFor(Number(maker["n"])) || isLostFor(n)) makers.set(Number(maker["n"]), String(maker["id"]))
-    }
+      }
     return [...makers]
       .sort(([one], [other]) => one - other)
       .slice(0, dependencies_max)
       .map(([, id]) => id)
   }
   const trackDependencies: OutboxDependencies["trackDependencies"] = (n, ids, { recorded, named = [] }) => {
-    saveCreatedRows(n, ids)
-    for (const { stream } of recorded?.events ?? [])
-      prepared("insert or ignore into things (thing, n, made) values (?, ?, 0)").run(streamRef(stream), n)
+    save(
+      n,
+      madeBy(ids),
+      (recorded?.events ?? []).map(({ stream }) => streamRef(stream))
+    )
     return earlierCreators(n, named)
   }
   const followed = (n: number): string | undefined => {

@@ -68,27 +68,26 @@ export const rowPreconditions = Effect.fnUntraced(function* (
   catalogue: Catalogue,
   named: ReadonlyArray<CommandReference>
 ) {
-  const preconditions: { [row: string]: string } = {}
+  const rows: Array<{ readonly name: string; readonly stream: string; readonly created_at: string }> = []
   for (const name of new Set(named.map((row) => row.table))) {
     const table = catalogue.table(name)
     if (!hasOwnIds(table) || table.stream !== undefined) continue
-    const rows = yield* Store.getMany(table, [
-      ...new Set(named.filter((one) => one.table === name).map((one) => one.id))
-    ])
-    const streams = rows.map((row) => streamOf(table.entity, Number(row.id)))
-    const creations = new Map(
-      (yield* Store.pick(journal, ["stream", "command_id"], { stream: streams, version: 1 })).map((event) => [
-        event.stream,
-        event
-      ])
-    )
-    for (const [at, row] of rows.entries()) {
-      const { id, created_at } = row
-      if (typeof created_at !== "string") continue
-      const creation = creations.get(streams[at] ?? "")
-      preconditions[rowReference({ table: name, id: Number(id) })] =
-        creation === undefined ? created_at : `${created_at} ${creation.command_id}`
-    }
+    const ids = new Set(named.filter((one) => one.table === name).map((one) => one.id))
+    for (const { created_at, id } of yield* Store.getMany(table, [...ids]))
+      if (typeof created_at === "string")
+        rows.push({
+          name: rowReference({ table: name, id: Number(id) }),
+          stream: streamOf(table.entity, Number(id)),
+          created_at
+        })
   }
-  return preconditions
+  const streams = rows.map(({ stream }) => stream)
+  const events = yield* Store.pick(journal, ["stream", "command_id"], { stream: streams, version: 1 })
+  const creations = new Map(events.map(({ command_id, stream }) => [stream, command_id]))
+  return Object.fromEntries(
+    rows.map(({ created_at, name, stream }) => {
+      const command_id = creations.get(stream)
+      return [name, command_id === undefined ? created_at : `${created_at} ${command_id}`]
+    })
+  )
 })
