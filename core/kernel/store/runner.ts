@@ -1,7 +1,8 @@
-/** Runs the statements of a store, and names the tables they write. */
-import { Effect, type Fiber, References } from "effect"
+/** Runs the statements of a store, names the tables they write, and remembers rows within a transaction. */
+import { Context, Effect, type Fiber, References } from "effect"
 import type { SqlClient, SqlConnection, SqlError } from "effect/sql"
-import type { BoundSql } from "./statement.ts"
+import type { Key, RowOf, Table } from "../tables/table.ts"
+import type { BoundSql, Dialect } from "./statement.ts"
 
 /**
  * "short": may share a connection with statements of other fibers. "ahead", of an outermost transaction, without
@@ -27,16 +28,19 @@ type AllRows = Effect.Effect<
 >
 /**
  * Runs any statement, or several that only read: directly where the client can and no spans are made. Calls `before`
- * ahead of each that may write.
+ * with the tables that each may write.
  */
-export const runnerOf = (sql: SqlClient.SqlClient & Partial<DirectClient>, before: (text: string) => void) => ({
+export const runnerOf = (
+  sql: SqlClient.SqlClient & Partial<DirectClient>,
+  before: (written: ReturnType<typeof tablesWrittenBy>) => void
+) => ({
   run: <Row extends object = { [column: string]: unknown }>(
     text: string,
     values: ReadonlyArray<unknown> = [],
     kind?: StatementKind
   ): Effect.Effect<ReadonlyArray<Row>, SqlError.SqlError> =>
     Effect.withFiber((fiber) => {
-      before(text)
+      before(tablesWrittenBy(text))
       return (
         (fiber.getRef(References.TracerEnabled) ? undefined : sql.direct?.(text, values, fiber, kind)) ??
         sql.unsafe<Row>(text, values)
@@ -55,9 +59,69 @@ export const runnerOf = (sql: SqlClient.SqlClient & Partial<DirectClient>, befor
 const written_table = /^\s*(?:insert(?: or \w+)? into|update(?: or \w+)?|delete from)\s+"?(\w+)/i
 const written_tables = new RegExp(written_table.source.slice("^\\s*".length), "gi")
 /** Names of the tables that a statement writes; undefined if it may write any. */
-export const tablesWrittenBy = (text: string): ReadonlyArray<string> | undefined => {
+const tablesWrittenBy = (text: string): ReadonlyArray<string> | undefined => {
   if (/^\s*select\b/i.test(text)) return []
   const [, name] = written_table.exec(text) ?? []
   if (name !== undefined) return [name]
   return /^\s*with\b/i.test(text) ? [...text.matchAll(written_tables)].flatMap(([, one]) => one ?? []) : undefined
+}
+
+/** Rows that the current transaction last read or wrote, by table. */
+type KnownRows = Map<Table, KnownTable<object>>
+interface KnownTable<Row> {
+  readonly rows: Map<Key, Row>
+  /** Rows by condition and order, until one is written. */
+  readonly found: Map<string, ReadonlyArray<Row>>
+}
+const KnownRows = Context.Reference<KnownRows | undefined>("flightcase/core/KnownRows", {
+  defaultValue: () => undefined
+})
+const withKnownRows = <A, E, R>(use: (rows: KnownRows | undefined) => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.withFiber((fiber) => use(fiber.getRef(KnownRows)))
+const knownTable = <T extends Table>(known: KnownRows, table: T): KnownTable<RowOf<T>> => {
+  const there: KnownTable<object> = known.get(table) ?? { rows: new Map(), found: new Map() }
+  known.set(table, there)
+  return there as KnownTable<RowOf<T>>
+}
+const knownRow = <T extends Table>(known: KnownRows | undefined, table: T, key: Key): RowOf<T> | undefined =>
+  known === undefined ? undefined : knownTable(known, table).rows.get(key)
+/** Whether rows that were read may be kept. Rows outside the journal are written by `sql` templates, too. */
+const keepsReads = (table: Table, dialect: Dialect): boolean => dialect === "sqlite" && "deleted_at" in table.columns
+/** Rows of one read to keep at most. */
+const kept_max = 1_000
+/** Forgets what a statement may change. */
+const forgetChanged = (known: KnownRows, text: string): void => {
+  const written = tablesWrittenBy(text)
+  if (written === undefined) return known.clear()
+  for (const name of written) for (const table of known.keys()) if (table.name === name) known.delete(table)
+}
+
+/** Rows by condition and order: as found before, if none was written since, read otherwise. */
+const foundOrRead = <T extends Table>(
+  table: T,
+  name: string,
+  are_whole: boolean,
+  read: Effect.Effect<ReadonlyArray<RowOf<T>>, SqlError.SqlError>
+) =>
+  withKnownRows((known): typeof read => {
+    if (known === undefined) return read
+    const { found } = knownTable(known, table)
+    const before = found.get(name)
+    if (before !== undefined) return Effect.succeed(before)
+    return Effect.map(read, (rows) => {
+      if (are_whole && rows.length <= kept_max) found.set(name, rows)
+      return rows
+    })
+  })
+
+/** Rows that a transaction remembers (`rememberingRows`). */
+export const knownRows = {
+  service: KnownRows,
+  with: withKnownRows,
+  of: knownTable,
+  row: knownRow,
+  keepsReads,
+  kept_max,
+  foundOrRead,
+  forgetChanged
 }

@@ -5,7 +5,7 @@ import type { Rejection } from "../fields/rejection.ts"
 import { type AnyRow, type Key, keyOf, type RowChange, type RowOf, type Table, type Where } from "../tables/table.ts"
 import { makeBatchWriter, updateOne } from "./batch-writer.ts"
 import { bindings, chunked, columnList, columnsNamed, encodeRow, makeInserter, orderSql, quote } from "./statement.ts"
-import { runnerOf, tablesWrittenBy } from "./runner.ts"
+import { knownRows, runnerOf } from "./runner.ts"
 import { type BoundSql, type Dialect, rowDecoder, whereSql } from "./statement.ts"
 
 interface FindOptions {
@@ -80,44 +80,15 @@ export interface StoreShape {
   ) => Effect.Effect<A, E | SqlError.SqlError, R>
 }
 
-/** What the current transaction last read or wrote of each table. */
-type KnownRows = Map<Table, KnownTable>
-interface KnownTable {
-  readonly rows: Map<Key, object>
-  /** Rows by condition and order, until one is written. */
-  readonly found: Map<string, ReadonlyArray<object>>
-}
-const KnownRows = Context.Reference<KnownRows | undefined>("flightcase/core/KnownRows", {
-  defaultValue: () => undefined
-})
-const withKnownRows = <A, E, R>(use: (rows: KnownRows | undefined) => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.withFiber((fiber) => use(fiber.getRef(KnownRows)))
 /**
  * Within it, `get`, `getMany` and `imagesBefore` return rows written individually without reading them. On SQLite, which
  * has one writer, all reads return rows of entities read before. For work in one transaction: writes by `sql` templates
  * are not noticed, which no entity has.
  */
 export const rememberingRows = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, Exclude<R, never>> =>
-  withKnownRows((known) => Effect.provideService(work, KnownRows, known ?? new Map()))
+  knownRows.with((known) => Effect.provideService(work, knownRows.service, known ?? new Map()))
 /** For writes of rows that the rest of the transaction does not read by key. */
-export const unremembered = Effect.provideService(KnownRows, undefined)
-const knownTable = (known: KnownRows, table: Table): KnownTable => {
-  let there = known.get(table)
-  if (there === undefined) known.set(table, (there = { rows: new Map(), found: new Map() }))
-  return there
-}
-const knownRow = <T extends Table>(known: KnownRows | undefined, table: T, key: Key): RowOf<T> | undefined =>
-  known?.get(table)?.rows.get(key) as RowOf<T> | undefined
-/** Whether rows that were read may be kept. Rows outside the journal are written by `sql` templates, too. */
-const keepsReads = (table: Table, dialect: Dialect): boolean => dialect === "sqlite" && "deleted_at" in table.columns
-/** Rows of one read to keep at most. */
-const kept_rows_max = 1_000
-/** Forgets what a statement may change. */
-const forgetChanged = (known: KnownRows, text: string): void => {
-  const written = tablesWrittenBy(text)
-  if (written === undefined) return known.clear()
-  for (const name of written) for (const table of known.keys()) if (table.name === name) known.delete(table)
-}
+export const unremembered = Effect.provideService(knownRows.service, undefined)
 
 export class Store extends Context.Service<Store, StoreShape>()("flightcase/core/Store") {
   static readonly layer: Layer.Layer<Store, never, SqlClient.SqlClient> = Layer.effect(
@@ -204,12 +175,13 @@ const makeReads = (dialect: Dialect, run: Run) => {
     const filter = whereSql(table, where, dialect, bound)
     const order = orderSql(table, options.order ?? [])
     const limit = options.limit === undefined ? "" : ` limit ${options.limit}`
-    const rest = `where ${filter} order by ${order}${limit}${options.lock === true && dialect === "pg" ? " for key share" : ""}`
+    const lock = options.lock === true && dialect === "pg" ? " for key share" : ""
+    const rest = `where ${filter} order by ${order}${limit}${lock}`
     const read = Effect.map(run(`select ${columns} from ${quote(table.name)} ${rest}`, bound.values), (rows) =>
       rows.map((row) => decode(table, row))
     )
-    return reuses && keepsReads(table, dialect)
-      ? foundOrRead(table, `${rest} ${JSON.stringify(bound.values)}`, columns === columnList(table), read)
+    return reuses && knownRows.keepsReads(table, dialect)
+      ? knownRows.foundOrRead(table, `${rest} ${JSON.stringify(bound.values)}`, columns === columnList(table), read)
       : read
   }
   const find: StoreShape["find"] = (table, where, options) => select(table, columnList(table), where, options, true)
@@ -219,13 +191,14 @@ const makeReads = (dialect: Dialect, run: Run) => {
       `select ${columnList(table)} from ${quote(table.name)} where ${quote(table.key)} = ${dialect === "pg" ? "$1" : "?"}`
   )
   const get = <T extends Table>(table: T, key: Key): Sql<RowOf<T> | undefined> =>
-    withKnownRows((known) => {
-      const row = knownRow(known, table, key)
+    knownRows.with((known) => {
+      const row = knownRows.row(known, table, key)
       if (row !== undefined) return Effect.succeed(row)
       return Effect.map(run(selectByKey(table), [key], "short"), ([read]) => {
         if (read === undefined) return undefined
         const decoded = decode(table, read)
-        if (known !== undefined && keepsReads(table, dialect)) knownTable(known, table).rows.set(key, decoded)
+        if (known !== undefined && knownRows.keepsReads(table, dialect))
+          knownRows.of(known, table).rows.set(key, decoded)
         return decoded
       })
     })
@@ -248,27 +221,6 @@ const makeReads = (dialect: Dialect, run: Run) => {
   return { decode, select, find, get, selectMany }
 }
 
-/** Rows by condition and order: as found before, if none was written since, read otherwise. */
-const foundOrRead = <T extends Table>(
-  table: T,
-  name: string,
-  are_whole: boolean,
-  read: Sql<ReadonlyArray<RowOf<T>>>
-): Sql<ReadonlyArray<RowOf<T>>> =>
-  withKnownRows((known): typeof read => {
-    if (known === undefined) return read
-    const { found } = knownTable(known, table)
-    const before = found.get(name)
-    if (before !== undefined) return Effect.succeed(before as ReadonlyArray<RowOf<T>>)
-    return !are_whole
-      ? read
-      : Effect.tap(read, (rows) =>
-          Effect.sync(() => {
-            if (rows.length <= kept_rows_max) found.set(name, rows)
-          })
-        )
-  })
-
 /** Rows by key: from memory if all are known there, read otherwise. */
 const knownOrRead = <T extends Table>(
   dialect: Dialect,
@@ -276,15 +228,15 @@ const knownOrRead = <T extends Table>(
   keys: ReadonlyArray<Key>,
   read: Sql<ReadonlyArray<RowOf<T>>>
 ): Sql<ReadonlyArray<RowOf<T>>> =>
-  withKnownRows((known): typeof read => {
-    if (known === undefined || !keepsReads(table, dialect)) return read
+  knownRows.with((known): typeof read => {
+    if (known === undefined || !knownRows.keepsReads(table, dialect)) return read
     const distinct = new Set(keys)
     const numbers = [...distinct].filter((key) => typeof key === "number").sort((one, other) => one - other)
-    const rows = numbers.map((key) => knownRow(known, table, key)).filter((row) => row !== undefined)
+    const rows = numbers.map((key) => knownRows.row(known, table, key)).filter((row) => row !== undefined)
     if (rows.length > 0 && rows.length === distinct.size) return Effect.succeed(rows)
     return Effect.map(read, (found) => {
-      if (found.length <= kept_rows_max)
-        for (const row of found) knownTable(known, table).rows.set(keyOf(table, row), row)
+      if (found.length <= knownRows.kept_max)
+        for (const row of found) knownRows.of(known, table).rows.set(keyOf(table, row), row)
       return found
     })
   })
@@ -294,18 +246,18 @@ const makeWrites = (dialect: Dialect, run: Run, decode: StoreShape["decode"]) =>
   const inserterOf = perTable((table) => makeInserter(table, dialect))
   /** Writes one row and keeps the result, so that `get` need not read it. */
   const sendOne = (table: Table, key: Key, { text, values }: BoundSql): Sql<void> =>
-    withKnownRows((known) =>
+    knownRows.with((known) =>
       known === undefined
         ? Effect.asVoid(run(text, values))
         : Effect.map(run(`${text} returning ${columnList(table)}`, values), ([row]) => {
-            const there = knownTable(known, table)
+            const there = knownRows.of(known, table)
             there.found.clear()
             if (row === undefined) there.rows.delete(key)
             else there.rows.set(key, decode(table, row))
           })
     )
   const sendMany = (table: Table, { text, values }: BoundSql): Sql<void> =>
-    withKnownRows((known) => {
+    knownRows.with((known) => {
       known?.delete(table)
       return Effect.asVoid(run(text, values))
     })
@@ -339,20 +291,20 @@ export const make = (sql: Parameters<typeof runnerOf>[0], keeps_counts = false):
   const dialect: Dialect = sql.onDialectOrElse({ pg: () => "pg" as const, orElse: () => "sqlite" as const })
   let writes = 0
   const last_writes = new Map<string | undefined, number>()
-  const { readAll, run } = runnerOf(sql, (text) => {
-    for (const name of tablesWrittenBy(text) ?? [undefined]) last_writes.set(name, ++writes)
+  const { readAll, run } = runnerOf(sql, (written) => {
+    for (const name of written ?? [undefined]) last_writes.set(name, ++writes)
   })
   const { decode, find, get, select, selectMany } = makeReads(dialect, run)
   const apply = makeWrites(dialect, run, decode)
   // A savepoint begins with the rows known before it; what it reads and writes is kept only if it is not rolled back.
   const transaction: StoreShape["transaction"] = (effect) =>
-    withKnownRows((known) => {
+    knownRows.with((known) => {
       if (known === undefined) return sql.withTransaction(effect)
-      const within: KnownRows = new Map(
+      const within: NonNullable<typeof known> = new Map(
         [...known].map(([table, { found, rows }]) => [table, { rows: new Map(rows), found: new Map(found) }])
       )
       known.clear()
-      return Effect.tap(sql.withTransaction(Effect.provideService(effect, KnownRows, within)), () =>
+      return Effect.tap(sql.withTransaction(Effect.provideService(effect, knownRows.service, within)), () =>
         Effect.sync(() => within.forEach((rows, table) => known.set(table, rows)))
       )
     })
@@ -378,8 +330,8 @@ export const make = (sql: Parameters<typeof runnerOf>[0], keeps_counts = false):
     keeps_counts,
     // A custom statement may write any row.
     run: (text, values) =>
-      withKnownRows((known) => {
-        if (known !== undefined) forgetChanged(known, text)
+      knownRows.with((known) => {
+        if (known !== undefined) knownRows.forgetChanged(known, text)
         return run(text, values)
       }),
     runLast: (text, values) => run(text, values, "last"),

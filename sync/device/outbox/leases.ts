@@ -198,20 +198,25 @@ export interface OutboxDependencies {
 
 const decodeRowsSeen = decoderOf("the rows a command names", () => jsonText(rowsSeen))
 
-/** Dependencies over the outbox's tables. Runs within the caller's transaction. */
-export const openDependencies = (
-  { all, kept, prepared, reading }: OutboxTables,
-  { leases: { isLost }, isLeased }: Leasing
-): OutboxDependencies => {
-  const save = (n: number, made: ReadonlyArray<string>, changed: ReadonlyArray<string>): void => {
+const madeBy = (ids: WireCommand["ids"]): ReadonlyArray<string> =>
+  Object.entries(ids).flatMap(([table, used]) => used.map((id) => rowRef(`${table}/${id}`)))
+/** Stores what a command makes and changes, by one statement. */
+const savingOver =
+  (prepared: OutboxTables["prepared"]) =>
+  (n: number, made: ReadonlyArray<string>, changed: ReadonlyArray<string>): void => {
     if (made.length + changed.length > 0)
       prepared(
         "insert or ignore into things (thing, n, made) " +
           "select value, ?1, 1 from json_each(?2) union all select value, ?1, 0 from json_each(?3)"
       ).run(n, JSON.stringify(made), JSON.stringify([...new Set(changed)]))
   }
-  const madeBy = (ids: WireCommand["ids"]): ReadonlyArray<string> =>
-    Object.entries(ids).flatMap(([table, used]) => used.map((id) => rowRef(`${table}/${id}`)))
+
+/** Dependencies over the outbox's tables. Runs within the caller's transaction. */
+export const openDependencies = (
+  { all, kept, prepared, reading }: OutboxTables,
+  { leases: { isLost }, isLeased }: Leasing
+): OutboxDependencies => {
+  const save = savingOver(prepared)
   const saveCreatedRows = (n: number, ids: WireCommand["ids"]): void => save(n, madeBy(ids), [])
   const earlierCreators = (n: number, named: ReadonlyArray<string>): ReadonlyArray<string> => {
     const makers = new Map<number, string>()
@@ -231,11 +236,8 @@ export const openDependencies = (
       .map(([, id]) => id)
   }
   const trackDependencies: OutboxDependencies["trackDependencies"] = (n, ids, { recorded, named = [] }) => {
-    save(
-      n,
-      madeBy(ids),
-      (recorded?.events ?? []).map(({ stream }) => streamRef(stream))
-    )
+    const streams = (recorded?.events ?? []).map(({ stream }) => streamRef(stream))
+    save(n, madeBy(ids), streams)
     return earlierCreators(n, named)
   }
   const followed = (n: number): string | undefined => {

@@ -222,6 +222,45 @@ const outOfIds = (table: string): Rejection =>
     message: `This device has no ids left for ${table.replaceAll("_", " ")}; run flightcase sync to get more.`
   })
 
+/** Ids of the outbox's leases for the command being decided; recording it takes them from the lease. */
+const leasedIds = (outbox: Outbox) => {
+  /** Number of ids used by the command, by table. */
+  const used = new Map<string, number>()
+  /** Ids read ahead, by table: those after `skip` used ones. */
+  const ahead = new Map<string, { readonly skip: number; readonly ids: ReadonlyArray<number> }>()
+  return {
+    begin: (continues: boolean): void => {
+      if (!continues) used.clear()
+      ahead.clear()
+    },
+    /** Returns a function that gives back what is used from now on. */
+    mark: () => {
+      const before = [...used]
+      return () => {
+        used.clear()
+        for (const [table, count] of before) used.set(table, count)
+      }
+    },
+    next: (table: string): number | undefined => {
+      const skip = used.get(table) ?? 0
+      let known = ahead.get(table)
+      // Twice as many each time, so that few statements read any number of them.
+      if (known?.ids[skip - known.skip] === undefined)
+        ahead.set(table, (known = { skip, ids: outbox.peekIds(table, skip, skip + 1) }))
+      const id = known.ids[skip - known.skip]
+      if (id !== undefined) used.set(table, skip + 1)
+      return id
+    },
+    take: (table: string, count: number): ReadonlyArray<number> => {
+      const skip = used.get(table) ?? 0
+      const ids = outbox.peekIds(table, skip, count)
+      used.set(table, skip + ids.length)
+      return ids
+    },
+    giveBack: (table: string, count: number): void => void used.set(table, (used.get(table) ?? 0) - count)
+  }
+}
+
 export const localRuntime = ({
   catalogue,
   commandId,
@@ -229,20 +268,7 @@ export const localRuntime = ({
   public_url,
   replica_id
 }: ReplicaOptions): { readonly runtime: Layer.Layer<CommandRuntime> } & Pick<ReplicaParts, "decide" | "images"> => {
-  /** Number of ids used by the command being decided, by table; recording it takes them from the lease. */
-  const used = new Map<string, number>()
-  /** Ids read ahead, by table: those after `skip` used ones. */
-  const ahead = new Map<string, { readonly skip: number; readonly ids: ReadonlyArray<number> }>()
-  const nextId = (table: string): number | undefined => {
-    const skip = used.get(table) ?? 0
-    let known = ahead.get(table)
-    // Twice as many each time, so that few statements read any number of them.
-    if (known?.ids[skip - known.skip] === undefined)
-      ahead.set(table, (known = { skip, ids: outbox.peekIds(table, skip, skip + 1) }))
-    const id = known.ids[skip - known.skip]
-    if (id !== undefined) used.set(table, skip + 1)
-    return id
-  }
+  const leased = leasedIds(outbox)
   let images: ReadonlyArray<Image> = []
   const runtime = Layer.succeed(
     CommandRuntime,
@@ -252,17 +278,11 @@ export const localRuntime = ({
       commandId: Effect.sync(commandId),
       allocateIds: (table, count) =>
         Effect.suspend(() => {
-          const skip = used.get(table) ?? 0
-          const ids = outbox.peekIds(table, skip, count)
-          if (ids.length === 0) return Effect.fail(outOfIds(table))
-          used.set(table, skip + ids.length)
-          return Effect.succeed(ids)
+          const ids = leased.take(table, count)
+          return ids.length === 0 ? Effect.fail(outOfIds(table)) : Effect.succeed(ids)
         }),
-      nextId,
-      releaseIds: (table, ids) =>
-        Effect.sync(() => {
-          used.set(table, (used.get(table) ?? 0) - ids.length)
-        }),
+      nextId: leased.next,
+      releaseIds: (table, ids) => Effect.sync(() => leased.giveBack(table, ids.length)),
       nextNumber: () => Effect.succeed(null),
       project: (changes) =>
         Effect.map(projectProvisionally(changes), (changed) => {
@@ -282,14 +302,10 @@ export const localRuntime = ({
       { ids = {}, issued_at }: Pick<CommandMetadata, "ids" | "issued_at">,
       continues = false
     ) {
-      if (!continues) used.clear()
-      ahead.clear()
-      const before = [...used]
+      leased.begin(continues)
+      const giveBack = leased.mark()
       return yield* Effect.tapError(decideInSavepoint(call, { command_id, replica_id, ids, issued_at }), () =>
-        Effect.sync(() => {
-          used.clear()
-          for (const [table, count] of before) used.set(table, count)
-        })
+        Effect.sync(giveBack)
       )
     })
   }
