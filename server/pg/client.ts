@@ -139,7 +139,7 @@ const directOver = (
         if (kind === "ahead") return Effect.sync(() => (connection.session.defer(text), []))
       }
       if (connection !== undefined) return connection.execute(text, values, undefined)
-      if (values.length === 0) return undefined
+      if (values.length === 0 && !ONE_READ.test(text)) return undefined
       return Effect.map(onceOrAgain([{ text, values }], kind === "short" ? shared : once), ([rows = []]) => rows)
     },
     together: (given: ReadonlyArray<BoundSql>, { context }: Fiber.Fiber<unknown, unknown>) => {
@@ -252,7 +252,7 @@ const runTogether =
         Effect.map(
           query(
             statements.map(({ text, values }) => {
-              const name = values.length === 0 ? undefined : plans.nameOf(text)
+              const name = values.length === 0 && !ONE_READ.test(text) ? undefined : plans.nameOf(text)
               return { text, ...(values.length > 0 && { values }), ...(name && { name }) }
             })
           ),
@@ -334,6 +334,8 @@ const boundAll = (given: ReadonlyArray<BoundSql>) =>
   })
 
 const CHANGES_SCHEMA = /\b(create|alter|drop)\b/i
+/** One statement that reads: without parameters, a text may also hold several, or change the schema. */
+const ONE_READ = /^\s*select\b[^;]*$/i
 const READS = /^\s*(select|with|values|table)\b/i
 const WRITES = /\b(insert|update|delete|merge)\b/i
 
