@@ -11,7 +11,16 @@ import { includesOf, pageOf, sortOf, valueOf } from "../lists/query.ts"
 import { render } from "../lists/render.ts"
 import type { Includes, KeysOf, PeoplesNames, RelatedRow, RelatedRows } from "../lists/resource-types.ts"
 import type { Resource, ViewContext } from "../lists/resource-types.ts"
-import { bindings, chunked, columnList, countsTable, orderSql, quote, whereSql } from "../store/statement.ts"
+import {
+  bindings,
+  chunked,
+  columnList,
+  countsTable,
+  type Dialect,
+  orderSql,
+  quote,
+  whereSql
+} from "../store/statement.ts"
 import { Store, type StoreRead, type StoreShape } from "../store/store.ts"
 import { caseFoldedName, isSearchable, type RowOf, type Table, type Where } from "../tables/table.ts"
 import type { Answer } from "./endpoint-types.ts"
@@ -77,7 +86,7 @@ export const listOf = Effect.fnUntraced(function* <T extends Table>(
     ...(page_default === undefined ? {} : { default: page_default }),
     ...(options.page_max === undefined ? {} : { max: options.page_max })
   })
-  const statement = pageSql(resource.table, from, order, options.unpaged === true ? undefined : paging)
+  const statement = pageSql(resource.table, from, order, store.dialect, options.unpaged === true ? undefined : paging)
   const rows = (yield* store.run(statement, bound.values)).map((row) => store.decode(resource.table, row))
   // A first page that is not full needs no count.
   const is_complete = options.unpaged === true || (paging.page === 1 && rows.length < paging.per_page)
@@ -148,12 +157,16 @@ const requestedSort = (query: Query, listing: Listing): string | undefined => {
   const sort = sortOf(query, listing)
   return sort === undefined ? undefined : sort.descending ? `-${sort.column}` : sort.column
 }
-/** `paging` undefined: all rows. Beyond the first page only ids are sorted and skipped, not all columns. */
-const pageSql = (table: Table, from: string, order: string, paging: Paging | undefined): string => {
+/**
+ * `paging` undefined: all rows. Beyond the first page only ids are sorted and skipped, not all columns; of the first
+ * page, too, where SQLite may have to sort, as it would read all columns of all rows.
+ */
+const pageSql = (table: Table, from: string, order: string, dialect: Dialect, paging?: Paging): string => {
   if (paging === undefined) return `select ${columnList(table)}${from} order by ${order}`
   const limit = ` limit ${paging.per_page} offset ${(paging.page - 1) * paging.per_page}`
-  if (paging.page === 1) return `select ${columnList(table)}${from} order by ${order}${limit}`
   const key = quote(table.key)
+  if (paging.page === 1 && (dialect === "pg" || order === key))
+    return `select ${columnList(table)}${from} order by ${order}${limit}`
   return (
     `select ${columnList(table)} from (select ${key} as "key_of_page"${from} order by ${order}${limit}) as "page" ` +
     `join ${quote(table.name)} on ${key} = "key_of_page" order by ${order}`
