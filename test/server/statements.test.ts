@@ -72,7 +72,7 @@ describe("a request to a server on Postgres", () => {
   it("answers one moment of a product in one round trip", async () => {
     const point = `/api/v1/availability?product_id=${id}&store_id=1&date=2026-12-01`
     const statements = await statementsOf(() => server.ask(point))
-    expect(statements).toEqual(["with recursive; select id,; select id,"])
+    expect(statements).toEqual(["select p.id,; select id,; select id,"])
   })
   it("counts a list by store, state and status from the stored counts", async () => {
     await server.ask("/api/v1/opportunities", { method: "POST", json: { subject: "Gala", store_id: 1 } })

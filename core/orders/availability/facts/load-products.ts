@@ -90,8 +90,14 @@ const stockedOf = (
   )
 }
 
-/** The statement of {@link loadStockedProducts}, and what its rows mean. */
-export const stockedProducts = { statementOf, of: stockedOf }
+/** SQL of products with their own parts alone; rows of all levels, by id, become products as those of all at once. */
+export const stockedProducts = {
+  textOf: (ids: string): string =>
+    `select ${columns}, c.component_product_id, c.quantity as part_quantity, c.binding ` +
+    "from products p left join product_components c on c.product_id = p.id " +
+    `where p.id in (${ids}) order by p.id, c.sort_order, c.id`,
+  of: stockedOf
+}
 
 /**
  * SQL condition: the product has ever had a stock level at the store. `there`: SQL for the store, `= 1` or `in (…)`.

@@ -138,18 +138,13 @@ const byStore = <Row extends { readonly store_id: number }>(
   rows: ReadonlyArray<Row>
 ): ReadonlyMap<number, ReadonlyArray<Row>> => Map.groupBy(rows, (row) => row.store_id)
 
-/** SQL `store_id in (…) and product_id in (…)`; without the latter for all products. */
-const whereSql = (
-  bound: Bindings,
-  store_ids: ReadonlyArray<number>,
-  product_ids: ReadonlyArray<number> | undefined
-): string =>
-  `store_id in (${store_ids.map(bound.bind).join(", ")})` +
-  (product_ids === undefined
-    ? ""
-    : product_ids.length === 0
-      ? " and 1 = 0"
-      : ` and product_id in (${product_ids.map(bound.bind).join(", ")})`)
+/** SQL `store_id in (…) and product_id in (…)`, for this many of each; without the latter for all products. */
+const whereSql = ({ bind }: Bindings, stores: number, products: number | undefined): string => {
+  const listed = (count: number): string => Array.from({ length: count }, () => bind(null)).join(", ")
+  const there = `store_id in (${listed(stores)})`
+  if (products === undefined) return there
+  return `${there} and ${products === 0 ? "1 = 0" : `product_id in (${listed(products)})`}`
+}
 
 interface StockRow extends Omit<StockLevel, "quantity_held" | "last_transaction_type" | "supplied_by"> {
   readonly quantity_held: unknown
@@ -163,22 +158,6 @@ export const stockLevelOf = (
   row: Omit<StockLevel, "last_transaction_type"> & { readonly is_gone: boolean }
 ): StockLevel => ({ ...row, last_transaction_type: row.is_gone ? writtenOff : null })
 
-const stockSql = (
-  { dialect }: Pick<StoreShape, "dialect">,
-  store_ids: ReadonlyArray<number>,
-  product_ids: ReadonlyArray<number> | undefined
-) => {
-  const bound = bindings(dialect)
-  const where = (): string => whereSql(bound, store_ids, product_ids)
-  const text =
-    "select id, product_id, store_id, stock_category, quantity_held, is_gone, starts_at, ends_at, item_name, " +
-    "asset_number, serial_number, barcode, location, out_of_service, inspection_due_at, " +
-    "null as source_type, null as source_id " +
-    `from stock_levels where ${where()} union all select -id, product_id, store_id, ${bulk_category}, quantity, ` +
-    "false, starts_at, ends_at, null, null, null, null, null, null, null, source_type, source_id " +
-    `from ${supplies.name} where ${where()}`
-  return { text, values: bound.values }
-}
 const stockOf = ({ dialect }: Pick<StoreShape, "dialect">, rows: ReadonlyArray<StockRow>): ReadonlyArray<StockLevel> =>
   rows.map(({ source_id, source_type, ...row }) =>
     source_type === null || source_id === null
@@ -224,20 +203,52 @@ const demandColumns =
   'source_type, source_id, phase, is_active, "out", pending_checkin, returned_at, checked_at, ' +
   "opportunity_id, container_id"
 
-/** Active demands that meet the window; units that are out; units waiting for their check, now or within the window. */
-const demandsSql = (
-  { dialect }: Pick<StoreShape, "dialect">,
+type Wanted = readonly [
+  store: Pick<StoreShape, "dialect">,
   store_ids: ReadonlyArray<number>,
-  product_ids: ReadonlyArray<number> | undefined,
-  window: Period
-) => {
-  const bound = bindings(dialect)
-  const from = boundInstant(window.from),
-    to = boundInstant(Math.max(window.to, window.from + 1))
-  const text =
-    `select ${demandColumns} from ${demands.name} where ${whereSql(bound, store_ids, product_ids)} ` +
-    `and reaches_to > ${bound.bind(from)} and buffered_starts_at < ${bound.bind(to)} order by id`
-  return { text, values: bound.values }
+  product_ids?: ReadonlyArray<number>
+]
+const makeTexts = (...[{ dialect }, { length: stores }, product_ids]: Wanted) => {
+  const [of_products, of_stock, of_demands] = [bindings(dialect), bindings(dialect), bindings(dialect)]
+  const where = (bound: Bindings): string => whereSql(bound, stores, product_ids?.length)
+  return {
+    products: stockedProducts.textOf((product_ids ?? []).map(of_products.bind).join(", ")),
+    stock:
+      "select id, product_id, store_id, stock_category, quantity_held, is_gone, starts_at, ends_at, item_name, " +
+      "asset_number, serial_number, barcode, location, out_of_service, inspection_due_at, " +
+      "null as source_type, null as source_id " +
+      `from stock_levels where ${where(of_stock)} union all select -id, product_id, store_id, ${bulk_category}, ` +
+      "quantity, false, starts_at, ends_at, null, null, null, null, null, null, null, source_type, source_id " +
+      `from ${supplies.name} where ${where(of_stock)}`,
+    demands:
+      `select ${demandColumns} from ${demands.name} where ${where(of_demands)} ` +
+      `and reaches_to > ${of_demands.bind(null)} and buffered_starts_at < ${of_demands.bind(null)} order by id`
+  }
+}
+const texts = new Map<string, ReturnType<typeof makeTexts>>()
+/** Texts by what they depend on: a long text made anew takes as long to look up as an index. */
+const textsOf = (...wanted: Wanted): ReturnType<typeof makeTexts> => {
+  const [{ dialect }, store_ids, product_ids] = wanted
+  const key = `${dialect} ${store_ids.length} ${product_ids?.length}`
+  const known = texts.get(key) ?? makeTexts(...wanted)
+  if (texts.size >= 100) texts.clear()
+  texts.set(key, known)
+  return known
+}
+
+/**
+ * Statements of stock and of active demands that meet the window; of units that are out; of units waiting for their
+ * check, now or within the window.
+ */
+const stockAndDemandsSql = (window: Period, ...wanted: Wanted) => {
+  const { demands: of_demands, stock } = textsOf(...wanted)
+  const [, store_ids, product_ids = []] = wanted
+  const where = [...store_ids, ...product_ids]
+  const ends = [boundInstant(window.from), boundInstant(Math.max(window.to, window.from + 1))]
+  return [
+    { text: stock, values: [...where, ...where] },
+    { text: of_demands, values: [...where, ...ends] }
+  ]
 }
 
 interface Facts {
@@ -245,19 +256,18 @@ interface Facts {
   readonly levels: ReadonlyArray<StockLevel>
   readonly demands: ReadonlyArray<Demand>
 }
-/** Stock and demands of these products, or of all. */
+/** Stock and demands of all products. */
 const stockAndDemands = (
   store: StoreShape,
   store_ids: ReadonlyArray<number>,
-  product_ids: ReadonlyArray<number> | undefined,
   window: Period
 ): Effect.Effect<Omit<Facts, "products">, Failure> =>
-  Effect.map(
-    store.readAll([stockSql(store, store_ids, product_ids), demandsSql(store, store_ids, product_ids, window)]),
-    ([levels = [], rows = []]) => ({ levels: stockOf(store, levels), demands: rows })
-  )
+  Effect.map(store.readAll(stockAndDemandsSql(window, store, store_ids)), ([levels = [], rows = []]) => ({
+    levels: stockOf(store, levels),
+    demands: rows
+  }))
 
-/** Products and their parts, with stock and demands. Most have no parts, so theirs are not waited for. */
+/** Products with their parts, stock and demands, level by level: most have no parts. */
 const factsOf = Effect.fnUntraced(function* (
   store: StoreShape,
   store_ids: ReadonlyArray<number>,
@@ -270,31 +280,46 @@ const factsOf = Effect.fnUntraced(function* (
         : with_kits === true
           ? new Map([...(yield* loadProductsOfStores(store_ids)), ...(yield* composedProducts())])
           : yield* loadProductsOfStores(store_ids)
-    return { products, ...(yield* stockAndDemands(store, store_ids, undefined, window)) }
+    return { products, ...(yield* stockAndDemands(store, store_ids, window)) }
   }
-  if (product_ids.length === 0) return { products: new Map(), levels: [], demands: [] }
-  const named = new Set(product_ids)
-  const [product_rows = [], level_rows = [], demand_rows = []] = yield* store.readAll([
-    stockedProducts.statementOf(store, [...named]),
-    stockSql(store, store_ids, [...named]),
-    demandsSql(store, store_ids, [...named], window)
-  ])
-  const found = stockedProducts.of(store, product_rows)
-  if (unknown_text !== undefined && found.size < named.size) return yield* invalidField("product_id", unknown_text)
+  const named = [...new Set(product_ids)]
+  const levels = yield* readLevels(store, store_ids, named, window)
+  const found = levels === undefined ? yield* loadStockedProducts(named) : stockedProducts.of(store, levels.products)
+  if (unknown_text !== undefined && named.some((id) => !found.has(id)))
+    return yield* invalidField("product_id", unknown_text)
   const products = withoutDeleted(found, live_only)
-  const parts = [...products.keys()].filter((id) => !named.has(id))
-  // Statements have a limited number of parameters: above it, rows of all products are read.
-  if (products.size > named_products_max)
-    return { products, ...(yield* stockAndDemands(store, store_ids, undefined, window)) }
+  if (levels === undefined) return { products, ...(yield* stockAndDemands(store, store_ids, window)) }
   const isWanted = ({ product_id }: Pick<Demand, "product_id">): boolean => products.has(product_id)
-  const of_named = { levels: stockOf(store, level_rows.filter(isWanted)), demands: demand_rows.filter(isWanted) }
-  if (parts.length === 0) return { products, ...of_named }
-  const of_parts = yield* stockAndDemands(store, store_ids, parts, window)
-  return {
-    products,
-    levels: [...of_named.levels, ...of_parts.levels],
-    demands: [...of_named.demands, ...of_parts.demands]
+  return { products, levels: stockOf(store, levels.stock.filter(isWanted)), demands: levels.demands.filter(isWanted) }
+})
+
+type ProductRows = Parameters<typeof stockedProducts.of>[1]
+/** Rows of these products, then of their parts, and so on; undefined if a statement cannot name them all. */
+const readLevels = Effect.fnUntraced(function* (
+  store: StoreShape,
+  store_ids: ReadonlyArray<number>,
+  named: ReadonlyArray<number>,
+  window: Period
+) {
+  const known = new Set(named)
+  let products: ProductRows = []
+  let stock: ReadonlyArray<StockRow> = []
+  let rows: ReadonlyArray<Demand> = []
+  for (let wanted = named; wanted.length > 0;) {
+    const [of_products = [], of_stock = [], of_demands = []] = yield* store.readAll([
+      { text: textsOf(store, store_ids, wanted).products, values: wanted },
+      ...stockAndDemandsSql(window, store, store_ids, wanted)
+    ])
+    const made: ProductRows = of_products
+    products = [...products, ...made]
+    stock = [...stock, ...of_stock]
+    rows = [...rows, ...of_demands]
+    const parts = new Set(made.flatMap(({ component_product_id: id }) => (id === null || known.has(id) ? [] : [id])))
+    for (const id of parts) known.add(id)
+    if (known.size > named_products_max) return undefined
+    wanted = [...parts]
   }
+  return { products: products.toSorted((one, other) => one.id - other.id), stock, demands: rows }
 })
 
 /** The products that ever had demands or stock at the stores: one index look-up per pair. */
