@@ -226,7 +226,7 @@ const makeTexts = (...[{ dialect }, { length: stores }, product_ids]: Wanted) =>
   }
 }
 const texts = new Map<string, ReturnType<typeof makeTexts>>()
-/** Texts by what they depend on: a long text made anew takes as long to look up as an index. */
+/** Texts by what they depend on, as hashing a new long text takes as long as reading an index. */
 const textsOf = (...wanted: Wanted): ReturnType<typeof makeTexts> => {
   const [{ dialect }, store_ids, product_ids] = wanted
   const key = `${dialect} ${store_ids.length} ${product_ids?.length}`
