@@ -41,8 +41,9 @@ interface ListOptions {
 }
 
 /**
- * The response for a list query: `{[plural]: rows, meta: {total, per_page, page}}`. One query for the rows and one
- * for the total (none if unpaged, or for a first page that is not full), besides lookups, includes and a view.
+ * The response for a list query: `{[plural]: rows, meta: {total, per_page, page}}`. One query for the rows, together
+ * with one for a kept total; any other total is counted after them (not if unpaged, or for a first page that is not
+ * full). Lookups, includes and a view come besides.
  */
 export const listOf = Effect.fnUntraced(function* <T extends Table>(
   declared: Resource<T>,
@@ -87,12 +88,17 @@ export const listOf = Effect.fnUntraced(function* <T extends Table>(
     ...(options.page_max === undefined ? {} : { max: options.page_max })
   })
   const statement = pageSql(resource.table, from, order, store.dialect, options.unpaged === true ? undefined : paging)
-  const rows = (yield* store.run(statement, bound.values)).map((row) => store.decode(resource.table, row))
+  const is_kept = options.unpaged !== true && isKept(options.where ?? {}, [...conditions, ...view_conditions], listing)
+  const kept = is_kept ? keptCountSql(resource.table, archived, filters, store) : undefined
+  const [found = [], [counted] = []] = yield* store.readAll(
+    [statement, ...(kept === undefined ? [] : [kept])].map((text) => ({ text, values: bound.values }))
+  )
+  const rows = found.map((row) => store.decode(resource.table, row))
   // A first page that is not full needs no count.
   const is_complete = options.unpaged === true || (paging.page === 1 && rows.length < paging.per_page)
-  const is_kept = isKept(options.where ?? {}, [...conditions, ...view_conditions], listing)
-  const kept = is_kept ? keptCountSql(resource.table, archived, filters, store) : undefined
-  const total = is_complete ? rows.length : yield* countRows(kept ?? `count(*) as total${from}`, bound.values)
+  const total = is_complete
+    ? rows.length
+    : Number((counted ?? (yield* store.run(`select count(*) as total${from}`, bound.values))[0])?.total ?? 0)
   const answers = yield* render(resource, rows, view === undefined ? includesOf(query) : [], context)
   const ignored = ignoredOf(query, {
     filters: (name) => offersFilter(name, listing),
@@ -150,7 +156,7 @@ const fromSql = (table: string, conditions: Conditions): string => {
 /** Adds up kept counts, which are of live rows; undefined if there are none. */
 const keptCountSql = (table: Table, archived: string | undefined, filters: Conditions, { keeps_counts }: StoreShape) =>
   keeps_counts && table.counted_by.length > 0 && table.soft_delete === (archived === live_sql)
-    ? `sum("rows") as total${fromSql(countsTable(table), filters)}`
+    ? `select sum("rows") as total${fromSql(countsTable(table), filters)}`
     : undefined
 /** The requested sort in the form `order` takes. */
 const requestedSort = (query: Query, listing: Listing): string | undefined => {
@@ -172,10 +178,6 @@ const pageSql = (table: Table, from: string, order: string, dialect: Dialect, pa
     `join ${quote(table.name)} on ${key} = "key_of_page" order by ${order}`
   )
 }
-const countRows = Effect.fnUntraced(function* (count: string, values: ReadonlyArray<unknown>) {
-  const [row] = yield* Store.run<{ total: number }>(`select ${count}`, values)
-  return Number(row?.total ?? 0)
-})
 
 /**
  * The `meta` of an unpaged list: one page, as long as the list (rules/conventions 2). `query`: for a list without
