@@ -87,15 +87,16 @@ export const listOf = Effect.fnUntraced(function* <T extends Table>(
     ...(page_default === undefined ? {} : { default: page_default }),
     ...(options.page_max === undefined ? {} : { max: options.page_max })
   })
-  const statement = pageSql(resource.table, from, order, store.dialect, options.unpaged === true ? undefined : paging)
-  const is_kept = options.unpaged !== true && isKept(options.where ?? {}, [...conditions, ...view_conditions], listing)
+  const is_unpaged = options.unpaged === true
+  const statement = pageSql(resource.table, from, order, store.dialect, is_unpaged ? undefined : paging)
+  const is_kept = !is_unpaged && isKept(options.where ?? {}, [...conditions, ...view_conditions], listing)
   const kept = is_kept ? keptCountSql(resource.table, archived, filters, store) : undefined
   const [found = [], [counted] = []] = yield* store.readAll(
     [statement, ...(kept === undefined ? [] : [kept])].map((text) => ({ text, values: bound.values }))
   )
   const rows = found.map((row) => store.decode(resource.table, row))
   // A first page that is not full needs no count.
-  const is_complete = options.unpaged === true || (paging.page === 1 && rows.length < paging.per_page)
+  const is_complete = is_unpaged || (paging.page === 1 && rows.length < paging.per_page)
   const total = is_complete
     ? rows.length
     : Number((counted ?? (yield* store.run(`select count(*) as total${from}`, bound.values))[0])?.total ?? 0)
@@ -109,7 +110,7 @@ export const listOf = Effect.fnUntraced(function* <T extends Table>(
   return {
     [resource.plural]: view === undefined ? answers : yield* selectColumns(view, resource.columns, rows, answers),
     meta: {
-      ...(options.unpaged === true ? unpagedMeta(total) : { total, ...orderedMeta(paging) }),
+      ...(is_unpaged ? unpagedMeta(total) : { total, ...orderedMeta(paging) }),
       ...(view === undefined ? {} : { view: { id: view.id, name: view.name } }),
       ...ignoredMeta([...ignored, ...(options.ignored ?? [])])
     }
@@ -168,14 +169,15 @@ const requestedSort = (query: Query, listing: Listing): string | undefined => {
  * page, too, where SQLite may have to sort, as it would read all columns of all rows.
  */
 const pageSql = (table: Table, from: string, order: string, dialect: Dialect, paging?: Paging): string => {
-  if (paging === undefined) return `select ${columnList(table)}${from} order by ${order}`
-  const limit = ` limit ${paging.per_page} offset ${(paging.page - 1) * paging.per_page}`
+  const select = `select ${columnList(table)}`
   const key = quote(table.key)
-  if (paging.page === 1 && (dialect === "pg" || order === key))
-    return `select ${columnList(table)}${from} order by ${order}${limit}`
+  const ordered = `${from} order by ${order}`
+  if (paging === undefined) return select + ordered
+  const limited = `${ordered} limit ${paging.per_page} offset ${(paging.page - 1) * paging.per_page}`
+  if (paging.page === 1 && (dialect === "pg" || order === key)) return select + limited
   return (
-    `select ${columnList(table)} from (select ${key} as "key_of_page"${from} order by ${order}${limit}) as "page" ` +
-    `join ${quote(table.name)} on ${key} = "key_of_page" order by ${order}`
+    `${select} from (select ${key} as "page_key"${limited}) as "page" ` +
+    `join ${quote(table.name)} on ${key} = "page_key" order by ${order}`
   )
 }
 

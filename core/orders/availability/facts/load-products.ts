@@ -53,15 +53,18 @@ export const loadStockedProducts = Effect.fnUntraced(function* (
   const { text, values } = statementOf(store, [...new Set(product_ids)])
   return stockedOf(store, yield* store.run<ProductPartRow>(text, values))
 })
+/** SQL of products with their own parts. */
+const textOf = (ids: string): string =>
+  `select ${columns}, c.component_product_id, c.quantity as part_quantity, c.binding ` +
+  "from products p left join product_components c on c.product_id = p.id " +
+  `where p.id in (${ids}) order by p.id, c.sort_order, c.id`
 const statementOf = ({ dialect }: Pick<StoreShape, "dialect">, product_ids: ReadonlyArray<number>) => {
   const bound = bindings(dialect)
   const ids = product_ids.map(bound.bind).join(", ")
   const text =
     `with recursive tree(id) as (select id from products where id in (${ids}) ` +
     "union select c.component_product_id from product_components c join tree on c.product_id = tree.id) " +
-    `select ${columns}, c.component_product_id, c.quantity as part_quantity, c.binding ` +
-    "from products p left join product_components c on c.product_id = p.id " +
-    "where p.id in (select id from tree) order by p.id, c.sort_order, c.id"
+    textOf("select id from tree")
   return { text, values: bound.values }
 }
 const stockedOf = (
@@ -90,14 +93,8 @@ const stockedOf = (
   )
 }
 
-/** SQL of products with their own parts alone; rows of all levels, by id, become products as those of all at once. */
-export const stockedProducts = {
-  textOf: (ids: string): string =>
-    `select ${columns}, c.component_product_id, c.quantity as part_quantity, c.binding ` +
-    "from products p left join product_components c on c.product_id = p.id " +
-    `where p.id in (${ids}) order by p.id, c.sort_order, c.id`,
-  of: stockedOf
-}
+/** SQL of products with their own parts alone, and products of its rows for all levels, by id. */
+export const stockedProducts = { textOf, of: stockedOf }
 
 /**
  * SQL condition: the product has ever had a stock level at the store. `there`: SQL for the store, `= 1` or `in (…)`.

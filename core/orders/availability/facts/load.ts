@@ -138,13 +138,10 @@ const byStore = <Row extends { readonly store_id: number }>(
   rows: ReadonlyArray<Row>
 ): ReadonlyMap<number, ReadonlyArray<Row>> => Map.groupBy(rows, (row) => row.store_id)
 
-/** SQL `store_id in (…) and product_id in (…)`, for this many of each; without the latter for all products. */
-const whereSql = ({ bind }: Bindings, stores: number, products: number | undefined): string => {
-  const listed = (count: number): string => Array.from({ length: count }, () => bind(null)).join(", ")
-  const there = `store_id in (${listed(stores)})`
-  if (products === undefined) return there
-  return `${there} and ${products === 0 ? "1 = 0" : `product_id in (${listed(products)})`}`
-}
+/** SQL `store_id in (…) and product_id in (…)`; without the latter for all products. */
+const whereSql = ({ bind }: Bindings, stores: ReadonlyArray<number>, products?: ReadonlyArray<number>): string =>
+  `store_id in (${stores.map(bind).join(", ")})` +
+  (products === undefined ? "" : ` and product_id in (${products.map(bind).join(", ")})`)
 
 interface StockRow extends Omit<StockLevel, "quantity_held" | "last_transaction_type" | "supplied_by"> {
   readonly quantity_held: unknown
@@ -203,94 +200,82 @@ const demandColumns =
   'source_type, source_id, phase, is_active, "out", pending_checkin, returned_at, checked_at, ' +
   "opportunity_id, container_id"
 
-type Wanted = readonly [
-  store: Pick<StoreShape, "dialect">,
+type Texts = readonly [products: string, stock: string, demands: string]
+/** Texts by what they depend on, as hashing a new long text takes as long as reading an index. */
+const texts = new Map<string, Texts>()
+const textsOf = (
+  { dialect }: Pick<StoreShape, "dialect">,
   store_ids: ReadonlyArray<number>,
   product_ids?: ReadonlyArray<number>
-]
-const makeTexts = (...[{ dialect }, { length: stores }, product_ids]: Wanted) => {
+): Texts => {
+  const key = `${dialect} ${store_ids.length} ${product_ids?.length}`
+  const known = texts.get(key)
+  if (known !== undefined) return known
   const [of_products, of_stock, of_demands] = [bindings(dialect), bindings(dialect), bindings(dialect)]
-  const where = (bound: Bindings): string => whereSql(bound, stores, product_ids?.length)
-  return {
-    products: stockedProducts.textOf((product_ids ?? []).map(of_products.bind).join(", ")),
-    stock:
-      "select id, product_id, store_id, stock_category, quantity_held, is_gone, starts_at, ends_at, item_name, " +
+  const where = (bound: Bindings): string => whereSql(bound, store_ids, product_ids)
+  const made: Texts = [
+    stockedProducts.textOf((product_ids ?? []).map(of_products.bind).join(", ")),
+    "select id, product_id, store_id, stock_category, quantity_held, is_gone, starts_at, ends_at, item_name, " +
       "asset_number, serial_number, barcode, location, out_of_service, inspection_due_at, " +
       "null as source_type, null as source_id " +
       `from stock_levels where ${where(of_stock)} union all select -id, product_id, store_id, ${bulk_category}, ` +
       "quantity, false, starts_at, ends_at, null, null, null, null, null, null, null, source_type, source_id " +
       `from ${supplies.name} where ${where(of_stock)}`,
-    demands:
-      `select ${demandColumns} from ${demands.name} where ${where(of_demands)} ` +
-      `and reaches_to > ${of_demands.bind(null)} and buffered_starts_at < ${of_demands.bind(null)} order by id`
-  }
-}
-const texts = new Map<string, ReturnType<typeof makeTexts>>()
-/** Texts by what they depend on, as hashing a new long text takes as long as reading an index. */
-const textsOf = (...wanted: Wanted): ReturnType<typeof makeTexts> => {
-  const [{ dialect }, store_ids, product_ids] = wanted
-  const key = `${dialect} ${store_ids.length} ${product_ids?.length}`
-  const known = texts.get(key) ?? makeTexts(...wanted)
+    `select ${demandColumns} from ${demands.name} where ${where(of_demands)} ` +
+      `and reaches_to > ${of_demands.bind("")} and buffered_starts_at < ${of_demands.bind("")} order by id`
+  ]
   if (texts.size >= 100) texts.clear()
-  texts.set(key, known)
-  return known
+  texts.set(key, made)
+  return made
 }
 
 /**
- * Statements of stock and of active demands that meet the window; of units that are out; of units waiting for their
- * check, now or within the window.
+ * Statements of products, their stock and the active demands that meet the window; of units that are out; of units
+ * waiting for their check, now or within the window.
  */
-const stockAndDemandsSql = (window: Period, ...wanted: Wanted) => {
-  const { demands: of_demands, stock } = textsOf(...wanted)
-  const [, store_ids, product_ids = []] = wanted
-  const where = [...store_ids, ...product_ids]
-  const ends = [boundInstant(window.from), boundInstant(Math.max(window.to, window.from + 1))]
+const statementsOf = (
+  store: StoreShape,
+  store_ids: ReadonlyArray<number>,
+  { from, to }: Period,
+  product_ids?: ReadonlyArray<number>
+) => {
+  const [products, stock, of_demands] = textsOf(store, store_ids, product_ids)
+  const named = product_ids ?? []
+  const where = [...store_ids, ...named]
   return [
+    { text: products, values: named },
     { text: stock, values: [...where, ...where] },
-    { text: of_demands, values: [...where, ...ends] }
+    { text: of_demands, values: [...where, boundInstant(from), boundInstant(Math.max(to, from + 1))] }
   ]
 }
 
-interface Facts {
-  readonly products: ReadonlyMap<number, StockedProduct>
-  readonly levels: ReadonlyArray<StockLevel>
-  readonly demands: ReadonlyArray<Demand>
-}
-/** Stock and demands of all products. */
-const stockAndDemands = (
-  store: StoreShape,
-  store_ids: ReadonlyArray<number>,
-  window: Period
-): Effect.Effect<Omit<Facts, "products">, Failure> =>
-  Effect.map(store.readAll(stockAndDemandsSql(window, store, store_ids)), ([levels = [], rows = []]) => ({
-    levels: stockOf(store, levels),
-    demands: rows
-  }))
-
-/** Products with their parts, stock and demands, level by level: most have no parts. */
+/** Products with their parts, stock and demands: all of the stores, or level by level, as most have no parts. */
 const factsOf = Effect.fnUntraced(function* (
   store: StoreShape,
   store_ids: ReadonlyArray<number>,
   { live_only, product_ids, unknown_text, window, with_kits }: SnapshotRequest
-): Store.Reads<Facts> {
-  if (product_ids === undefined || product_ids.length > named_products_max) {
-    const products =
-      product_ids !== undefined
-        ? withoutDeleted(yield* loadStockedProducts(product_ids), live_only)
-        : with_kits === true
-          ? new Map([...(yield* loadProductsOfStores(store_ids)), ...(yield* composedProducts())])
-          : yield* loadProductsOfStores(store_ids)
-    return { products, ...(yield* stockAndDemands(store, store_ids, window)) }
-  }
-  const named = [...new Set(product_ids)]
-  const levels = yield* readLevels(store, store_ids, named, window)
-  const found = levels === undefined ? yield* loadStockedProducts(named) : stockedProducts.of(store, levels.products)
-  if (unknown_text !== undefined && named.some((id) => !found.has(id)))
+): Store.Reads<{
+  readonly products: ReadonlyMap<number, StockedProduct>
+  readonly levels: ReadonlyArray<StockLevel>
+  readonly demands: ReadonlyArray<Demand>
+}> {
+  const named = product_ids && [...new Set(product_ids)]
+  const levels = named && (yield* readLevels(store, store_ids, named, window))
+  const found = levels
+    ? stockedProducts.of(store, levels[0])
+    : named
+      ? yield* loadStockedProducts(named)
+      : with_kits === true
+        ? new Map([...(yield* loadProductsOfStores(store_ids)), ...(yield* composedProducts())])
+        : yield* loadProductsOfStores(store_ids)
+  if (unknown_text !== undefined && named?.some((id) => !found.has(id)))
     return yield* invalidField("product_id", unknown_text)
   const products = withoutDeleted(found, live_only)
-  if (levels === undefined) return { products, ...(yield* stockAndDemands(store, store_ids, window)) }
   const isWanted = ({ product_id }: Pick<Demand, "product_id">): boolean => products.has(product_id)
-  return { products, levels: stockOf(store, levels.stock.filter(isWanted)), demands: levels.demands.filter(isWanted) }
+  const [stock = [], demands = []] = levels
+    ? [levels[1].filter(isWanted), levels[2].filter(isWanted)]
+    : yield* store.readAll(statementsOf(store, store_ids, window).slice(1))
+  return { products, levels: stockOf(store, stock), demands }
 })
 
 type ProductRows = Parameters<typeof stockedProducts.of>[1]
@@ -304,22 +289,18 @@ const readLevels = Effect.fnUntraced(function* (
   const known = new Set(named)
   let products: ProductRows = []
   let stock: ReadonlyArray<StockRow> = []
-  let rows: ReadonlyArray<Demand> = []
+  let demands: ReadonlyArray<Demand> = []
   for (let wanted = named; wanted.length > 0;) {
-    const [of_products = [], of_stock = [], of_demands = []] = yield* store.readAll([
-      { text: textsOf(store, store_ids, wanted).products, values: wanted },
-      ...stockAndDemandsSql(window, store, store_ids, wanted)
-    ])
-    const made: ProductRows = of_products
-    products = [...products, ...made]
-    stock = [...stock, ...of_stock]
-    rows = [...rows, ...of_demands]
-    const parts = new Set(made.flatMap(({ component_product_id: id }) => (id === null || known.has(id) ? [] : [id])))
-    for (const id of parts) known.add(id)
     if (known.size > named_products_max) return undefined
-    wanted = [...parts]
+    const [made = [], held = [], claimed = []] = yield* store.readAll(statementsOf(store, store_ids, window, wanted))
+    products = [...products, ...made]
+    stock = [...stock, ...held]
+    demands = [...demands, ...claimed]
+    const parts = new Set<number>(made.flatMap((row) => row.component_product_id ?? []))
+    wanted = [...parts].filter((id) => !known.has(id))
+    for (const id of wanted) known.add(id)
   }
-  return { products: products.toSorted((one, other) => one.id - other.id), stock, demands: rows }
+  return [products.toSorted((one, other) => one.id - other.id), stock, demands] as const
 })
 
 /** The products that ever had demands or stock at the stores: one index look-up per pair. */
