@@ -95,7 +95,6 @@ export const listOf = Effect.fnUntraced(function* <T extends Table>(
     [statement, ...(kept === undefined ? [] : [kept])].map((text) => ({ text, values: bound.values }))
   )
   const rows = found.map((row) => store.decode(resource.table, row))
-  // A first page that is not full needs no count.
   const is_complete = is_unpaged || (paging.page === 1 && rows.length < paging.per_page)
   const total = is_complete
     ? rows.length
