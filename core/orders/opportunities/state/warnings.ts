@@ -1,6 +1,6 @@
 /** Warnings about lines: untaxed, unpriced, or left behind when the hire's dates changed. */
 import { Effect } from "effect"
-import { referredRows, Store, type Table } from "../../../kernel/index.ts"
+import { bindings, referredRows, Store, type Table } from "../../../kernel/index.ts"
 import { members } from "../../../people/members/schema.ts"
 import { resolveTax } from "../../../pricing/pricing/line.ts"
 import { type ProductRow, products } from "../../../products/products/schema.ts"
@@ -49,20 +49,26 @@ export const repriceRequest = (header: OpportunityRow): string => {
   )
 }
 
-const taxed_columns = ["id", "name", "item_id", "item_type", "is_optional", "tax_rate", "total"] as const
-type TaxedLine = Pick<ItemRow, (typeof taxed_columns)[number]>
-const isUntaxed = ({ is_optional, item_type, tax_rate, total }: TaxedLine): boolean =>
-  item_type !== "group" && !is_optional && total !== 0 && Number(tax_rate ?? 0) === 0
-const names = (lines: ReadonlyArray<TaxedLine>): ReadonlyArray<string> => lines.map(({ name }) => name)
+type UntaxedLine = Pick<ItemRow, "name" | "item_id">
+/** Live lines that are charged without tax, one for each name and product, in the order of the first of each. */
+const untaxedLines = Effect.fnUntraced(function* (opportunity_id: number): Store.Reads<ReadonlyArray<UntaxedLine>> {
+  const store = yield* Store
+  const { bind, values } = bindings(store.dialect)
+  return yield* store.run<UntaxedLine>(
+    `select name, item_id from ${opportunity_items.name} where opportunity_id = ${bind(opportunity_id)} ` +
+      "and is_live = true and item_type <> 'group' and is_optional = false and total <> 0 " +
+      "and coalesce(tax_rate, 0) = 0 group by name, item_id order by min(path), min(id)",
+    values
+  )
+})
+const names = (lines: ReadonlyArray<UntaxedLine>): ReadonlyArray<string> => lines.map(({ name }) => name)
 
 /** Warnings for untaxed lines: one query if all are taxed, none for a closed or invoiced opportunity. */
 export const untaxedWarnings = Effect.fnUntraced(function* (
   header: OpportunityRow
 ): Store.Reads<ReadonlyArray<string>> {
   if (isClosed(header) || header.invoiced) return []
-  const live = { opportunity_id: header.id, is_live: true }
-  const found = yield* Store.pick(opportunity_items, taxed_columns, live, { order: ["path", "id"] })
-  const lines = found.filter(isUntaxed)
+  const lines = yield* untaxedLines(header.id)
   if (lines.length === 0) return []
   if (header.member_id === null)
     return [
