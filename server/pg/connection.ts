@@ -18,11 +18,23 @@ const TIMESTAMP = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.(\d+))?(?:\+00)?$/
  * Converts `2026-11-21 03:47:00.5+00`, Postgres's output in a UTC session, to `2026-11-21T03:47:00.500Z`; microseconds
  * are cut.
  */
-const instant: Parser = (text) => {
+const instantOf: Parser = (text) => {
   const parts = TIMESTAMP.exec(text)
   // "infinity" and years beyond 9999 have no canonical form.
   if (parts === null) return text
   return `${parts[1]}T${parts[2]}.${(parts[3] ?? "").padEnd(3, "0").slice(0, 3)}Z`
+}
+
+const INSTANTS_KEPT = 2_000
+const instants = new Map<string, unknown>()
+/** {@link instantOf}, cached: thousands of rows share few distinct times, and then their texts as well. */
+const instant: Parser = (text) => {
+  let found = instants.get(text)
+  if (found === undefined) {
+    if (instants.size >= INSTANTS_KEPT) instants.clear()
+    instants.set(text, (found = instantOf(text)))
+  }
+  return found
 }
 
 // A literal, as the driver's list of types has no arrays.
