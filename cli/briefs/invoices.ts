@@ -1,9 +1,9 @@
 /** Brief output of an invoice after a command, with the usual next commands; `--json` prints all of it. */
 import { isJsonObject, type JsonObject } from "../../core/kernel/index.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
-import { type Row, rowIn } from "../base/answers.ts"
+import { metaIn, type Row, rowIn } from "../base/answers.ts"
 import type { CommandContext } from "../context/context.ts"
-import { notePending, noteWarnings } from "../context/print.ts"
+import { noteMailed, notePending, noteWarnings } from "../context/print.ts"
 import { recordText } from "../output/table.ts"
 
 export const brief_includes = [["include", "member"]] as const
@@ -16,6 +16,7 @@ export const printBrief = (context: CommandContext, answer: QueryResult): void =
   )
   noteWarnings(context, answer.body)
   notePending(context, answer)
+  if (metaIn(answer.body).is_mailed === true) return noteMailed(context, answer, "customer")
   const next = nextStep(invoice)
   if (next !== undefined) context.note(next)
 }

@@ -5,7 +5,7 @@
 import type { QueryResult } from "../../sync/device/device.ts"
 import { metaIn, type Row, rowIn } from "../base/answers.ts"
 import type { CommandContext } from "../context/context.ts"
-import { notePending, noteWarnings, warningsIn } from "../context/print.ts"
+import { noteMailed, notePending, noteWarnings } from "../context/print.ts"
 import type { Json, JsonObject } from "../../core/kernel/index.ts"
 import { spokenNumber } from "../../core/values/text.ts"
 import { type Column, column, columnsNamed, onClockOf, recordText, tableText } from "../output/table.ts"
@@ -18,8 +18,7 @@ export const printBrief = (context: CommandContext, answer: QueryResult): void =
   noteWarnings(context, answer.body)
   notePending(context, answer)
   const { is_mailed } = metaIn(answer.body)
-  if (is_mailed === true && warningsIn(answer.body).length === 0)
-    context.note(`Its PDF goes to the supplier by e-mail${answer.command === undefined ? "" : " once it is synced"}.`)
+  if (is_mailed === true) noteMailed(context, answer, "supplier")
   if (is_mailed === false)
     context.note(
       "Nothing is mailed: the supplier has no e-mail address. " +

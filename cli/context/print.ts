@@ -199,6 +199,12 @@ export const notePending = (context: CommandContext, answer: QueryResult): void 
   context.note(recordedText(context.toldPending()))
 }
 
+/** Notes that mail goes out, unless a warning says what becomes of it. */
+export const noteMailed = (context: CommandContext, answer: QueryResult, to: string): void => {
+  if (warningsIn(answer.body).length > 0) return
+  context.note(`Its PDF goes to the ${to} by e-mail${answer.command === undefined ? "" : " once it is synced"}.`)
+}
+
 /** Prints the plan of a write, and the record after it; events are only for programs. */
 const printPlan = async (context: CommandContext, answer: QueryResult): Promise<void> => {
   const events = (answer.events ?? []).map(({ stream, type, data }) => ({ stream, type, data }))

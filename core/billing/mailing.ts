@@ -3,8 +3,8 @@
  * queues the message in the same transaction. The journal does not record addresses.
  */
 import { Context, Effect, Result, Schema } from "effect"
-import { command, CommandRuntime, invalid, json, longText, ok, reject, renderById, Shown } from "../kernel/index.ts"
-import { Store, text, viewContext } from "../kernel/index.ts"
+import { boolean, command, CommandRuntime, invalid, json, longText, ok, reject } from "../kernel/index.ts"
+import { list, renderById, Shown, Store, text, viewContext } from "../kernel/index.ts"
 import type { Failure, FieldErrors, Input, Json, StoreRead } from "../kernel/index.ts"
 import { emails } from "../people/members/schema.ts"
 import { addresses_max, mailAddressesIn } from "../values/mail-address.ts"
@@ -26,10 +26,11 @@ export const invoiceMail = Schema.Struct({
 })
 export type InvoiceMail = typeof invoiceMail.Type
 
-/** Queues the message. Devices have none and send the command to a server. */
-export const InvoiceMailer = Context.Reference<(mail: InvoiceMail) => StoreRead<void>>("flightcase/InvoiceMailer", {
-  defaultValue: () => () => Effect.void
-})
+/** Queues the message, with warnings. Devices have none and send the command to a server. */
+export const InvoiceMailer = Context.Reference<(mail: InvoiceMail) => StoreRead<ReadonlyArray<string>>>(
+  "flightcase/InvoiceMailer",
+  { defaultValue: () => () => Effect.succeed([]) }
+)
 
 /** A message has at most 100 recipients, including a store's blind copy. */
 const recipients_max = 99
@@ -65,7 +66,10 @@ const momentAfter = (now: string, last: string | null): string =>
   last !== null && last >= now ? new Date(Date.parse(last) + 1).toISOString() : now
 
 export const emailInvoice = command("POST", `${path}/{id}/email`, {
-  answer: { invoice: Shown.row(() => invoiceResource) },
+  answer: {
+    invoice: Shown.row(() => invoiceResource),
+    meta: Shown.keys({ is_mailed: boolean(), warnings: list(text()) })
+  },
   name: "invoices.email",
   summary: "Send an invoice by e-mail, with its PDF",
   ability: write,
@@ -104,7 +108,8 @@ export const emailInvoice = command("POST", `${path}/{id}/email`, {
   result: invoiceMail,
   respond: (mail, input) =>
     Effect.gen(function* () {
-      yield* (yield* InvoiceMailer)(mail)
-      return yield* Effect.map(renderById(invoiceResource, mail.invoice_id, input.query, viewContext(input)), ok)
+      const warnings = yield* (yield* InvoiceMailer)(mail)
+      const shown = yield* renderById(invoiceResource, mail.invoice_id, input.query, viewContext(input))
+      return ok({ ...shown, meta: { is_mailed: true, warnings } })
     })
 })

@@ -37,6 +37,7 @@ import {
 } from "../../core/billing/state/fields.ts"
 import { drawing_weight } from "../../core/documents/lifecycle-api.ts"
 import { tellPdf } from "../delivery/webhooks/fan-out.ts"
+import { queuedNow } from "../delivery/mail/transport.ts"
 import { accounting_exports, accountingEndpoints } from "./accounting.ts"
 import { toldPayments } from "./webhook-payments.ts"
 
@@ -293,5 +294,13 @@ export const billingServerSlice: ServerSlice = {
   jobs: [mailInvoice],
   timed: [overdueSweep],
   inbound: toldPayments,
-  services: ({ jobs }) => Context.make(InvoiceMailer, (mail) => Effect.asVoid(jobs.offer(invoiceMailOffer(mail))))
+  services: ({ jobs }) =>
+    Context.make(
+      InvoiceMailer,
+      Effect.fnUntraced(function* (mail) {
+        yield* jobs.offer(invoiceMailOffer(mail))
+        const { mode, text } = yield* queuedNow("The invoice", mail.to.join(", "))
+        return mode === "smtp" ? [] : [text]
+      })
+    )
 }

@@ -24,7 +24,7 @@ import { type UserRow, users } from "../../core/people/users/permissions.ts"
 import { instantOf, zoneOf } from "../../core/values/time.ts"
 import { dropMail, dropOldSecrets, queueMail } from "../delivery/mail/jobs.ts"
 import { jobKind, jobOffer, processOf, serverContext, timedWork } from "../ports/server-context.ts"
-import { queuedMode, queuedText } from "../delivery/mail/transport.ts"
+import { queuedNow } from "../delivery/mail/transport.ts"
 import { codeWith, firstCode, hashOfCode, login_codes, makeCode } from "./codes.ts"
 import type { AccountMailKind } from "./texts.ts"
 import { shownWithSecret } from "../ports/secret-box.ts"
@@ -58,8 +58,9 @@ const isMailed = Effect.fnUntraced(function* (kind: AccountMailKind) {
 /** The code of an invitation if no mail server is configured, for the inviting user to pass on; else null. */
 const codeShown = Effect.fnUntraced(function* (user_id: number) {
   const { key } = yield* serverContext
-  const user = (yield* queuedMode) === "smtp" ? undefined : yield* Store.get(users, user_id)
-  return user === undefined ? null : firstCode(key, user)
+  const user = yield* Store.get(users, user_id)
+  if (user === undefined || (yield* queuedNow("", user.email)).mode === "smtp") return null
+  return firstCode(key, user)
 })
 
 /** Validity of a code in minutes: of a reset an hour, if the user has logged in before; of all others a week. */
@@ -269,7 +270,7 @@ const reset = command("POST", "/api/v1/users/{id}/reset_password", {
     resetAccess(rows.id, values.end_sessions === true, viewer, facts, now),
   result: Schema.Struct({ id: Schema.Int, sent_to: Schema.String }),
   respond: Effect.fnUntraced(function* ({ sent_to }, { now, rows }) {
-    const message = queuedText("A code to log in with", yield* queuedMode, sent_to)
+    const { text: message } = yield* queuedNow("A code to log in with", sent_to)
     return { status: 202, body: { message, sent_to, expires_at: expiryAt(now, minutesFor("reset", rows.id)) } }
   })
 })

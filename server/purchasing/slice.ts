@@ -19,7 +19,7 @@ import {
 } from "../../core/purchasing/schema.ts"
 import { stores } from "../../core/setup/stores.ts"
 import { queueMail } from "../delivery/mail/jobs.ts"
-import { queuedMode, queuedText } from "../delivery/mail/transport.ts"
+import { queuedNow } from "../delivery/mail/transport.ts"
 import { mailDocument, mailing, senderOf } from "../documents/papers/filled.ts"
 import type { JobKind, JobOffer } from "../ports/server-context.ts"
 import { GivenUp, jobKind, jobOffer, recordByServer, serverContext, sweep } from "../ports/server-context.ts"
@@ -212,8 +212,8 @@ export const procurementServerSlice: ServerSlice = {
       PurchaseOrderMailer,
       Effect.fnUntraced(function* (mail) {
         yield* jobs.offer(purchaseOrderMailOffer(mail))
-        const mode = yield* queuedMode
-        return mode === "smtp" ? [] : [queuedText("The order", mode, mail.to ?? "")]
+        const { mode, text } = yield* queuedNow("The order", mail.to ?? "")
+        return mode === "smtp" ? [] : [text]
       })
     )
 }

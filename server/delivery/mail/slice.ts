@@ -7,7 +7,7 @@ import { users } from "../../../core/people/users/permissions.ts"
 import { accepted, accepted_shown } from "../jobs/api.ts"
 import type { ServerSlice } from "../../ports/server-slice.ts"
 import { mail_secrets, queueMail, sendMail, tellOfRefusal } from "./jobs.ts"
-import { type MailMode, mailMode, MailTransport, makeMailTransport, queuedText } from "./transport.ts"
+import { mailMode, MailTransport, makeMailTransport, queuedText } from "./transport.ts"
 
 const modes = choice({ smtp: "Sent by the mail server", outbox: "Written to a file, not sent" })
 const fields = {
@@ -59,7 +59,7 @@ const test = command("POST", "/api/v1/system/mail/test", {
 interface Facts {
   readonly to: string
   readonly store_id: number | null
-  readonly mode: MailMode
+  readonly mode: Effect.Success<typeof mailMode>
 }
 
 /** Each server has its own connections, so this is called once per server. */

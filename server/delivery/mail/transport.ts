@@ -232,7 +232,7 @@ const openPool = async (server: SmtpServer, key: string, waits: MailWaits): Prom
 // The mail server of the environment, else of the settings, else none.
 
 /** `smtp`: mail is sent. `outbox`: mail is only written to a file in the data folder. */
-export type MailMode = "smtp" | "outbox"
+type MailMode = "smtp" | "outbox"
 
 type MailServer =
   | { readonly mode: "smtp"; readonly server: SmtpServer; readonly from: "environment" | "setting" }
@@ -260,15 +260,19 @@ export const mailMode: Effect.Effect<MailMode, Failure, Store | CommandRuntime> 
   mailServer,
   ({ mode }) => mode
 )
-/** The same mode, found without the address, which only a command's facts can decrypt. */
-export const queuedMode: Effect.Effect<MailMode, Failure, Store> = Effect.gen(function* () {
-  const { outside } = yield* serverContext
-  const is_set = outside.smtp_url !== undefined || (yield* Store.get(secret_settings, "mail.smtp_url")) !== undefined
-  return is_set ? "smtp" : "outbox"
-})
 /** Confirmation for the sending user; says if the message is only written to the outbox. */
 export const queuedText = (subject: string, mode: MailMode, to: string): string =>
   mode === "smtp"
     ? `${subject} is on its way to ${to}.`
     : `No mail server is set: the message to ${to} is written to the outbox folder and not sent. ` +
       "flightcase setup --smtp URL sets one."
+/** The mode, found without the address, which only facts can decrypt, and what is said of a message queued in it. */
+export const queuedNow = Effect.fnUntraced(function* (
+  subject: string,
+  to: string
+): Store.Reads<{ readonly mode: MailMode; readonly text: string }> {
+  const { outside } = yield* serverContext
+  const is_set = outside.smtp_url !== undefined || (yield* Store.get(secret_settings, "mail.smtp_url")) !== undefined
+  const mode = is_set ? "smtp" : "outbox"
+  return { mode, text: queuedText(subject, mode, to) }
+})

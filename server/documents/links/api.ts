@@ -22,7 +22,7 @@ import { randomBytes, randomUUID } from "node:crypto"
 import { mayHandle } from "../../../core/documents/decide.ts"
 import { addresses_max, mailAddressesIn } from "../../../core/values/mail-address.ts"
 import { accepted, accepted_shown } from "../../delivery/jobs/api.ts"
-import { type MailMode, mailMode, queuedText } from "../../delivery/mail/transport.ts"
+import { mailMode, queuedText } from "../../delivery/mail/transport.ts"
 import { mailing } from "../papers/filled.ts"
 
 // Sending a document by e-mail: with its public link, its PDF, or both.
@@ -58,7 +58,7 @@ interface MailFacts {
   readonly token: string
   /** The customer's e-mail address; undefined if unknown. */
   readonly known: string | undefined
-  readonly mode: MailMode
+  readonly mode: Effect.Success<typeof mailMode>
 }
 const isOver = (link: DocumentLinkRow, now: string): boolean => link.expires_at !== null && link.expires_at <= now
 

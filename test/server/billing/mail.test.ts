@@ -49,6 +49,7 @@ describe.each(engines)("an invoice by e-mail on %s", (engine) => {
     const invoice = await billing.issued(member_id)
     const answer = await billing.must(`invoices/${invoice["id"]}/email`, { cc: ["boss@ann.example"] })
     expect(answer.invoice.emailed_at).toMatch(/^\d{4}-/)
+    expect(answer.meta).toEqual({ is_mailed: true, warnings: [] })
     const [mail] = await mails.arrived()
     const { read, to } = mail!
     expect(to).toEqual(["bills@ann.example", "boss@ann.example"])
