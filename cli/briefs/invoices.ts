@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject } from "../../core/kernel/index.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
 import { metaIn, type Row, rowIn } from "../base/answers.ts"
 import type { CommandContext } from "../context/context.ts"
-import { noteMailed, notePending, noteWarnings } from "../context/print.ts"
+import { notePending, noteWarnings, warningsIn } from "../context/print.ts"
 import { recordText } from "../output/table.ts"
 
 export const brief_includes = [["include", "member"]] as const
@@ -19,6 +19,12 @@ export const printBrief = (context: CommandContext, answer: QueryResult): void =
   if (metaIn(answer.body).is_mailed === true) return noteMailed(context, answer, "customer")
   const next = nextStep(invoice)
   if (next !== undefined) context.note(next)
+}
+
+/** Notes that mail goes out, unless a warning says what becomes of it. */
+export const noteMailed = (context: CommandContext, answer: QueryResult, to: string): void => {
+  if (warningsIn(answer.body).length > 0) return
+  context.note(`Its PDF goes to the ${to} by e-mail${answer.command === undefined ? "" : " once it is synced"}.`)
 }
 
 const briefOf = (invoice: Row<"invoice">): JsonObject => {

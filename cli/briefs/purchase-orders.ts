@@ -2,17 +2,17 @@
  * A purchase order with its lines and their outstanding quantities: `purchase-orders show`, and after a command with
  * the usual next command; `--json` prints all of it.
  */
-import type { QueryResult } from "../../sync/device/device.ts"
 import { metaIn, type Row, rowIn } from "../base/answers.ts"
 import type { CommandContext } from "../context/context.ts"
-import { noteMailed, notePending, noteWarnings } from "../context/print.ts"
+import { notePending, noteWarnings } from "../context/print.ts"
 import type { Json, JsonObject } from "../../core/kernel/index.ts"
 import { spokenNumber } from "../../core/values/text.ts"
 import { type Column, column, columnsNamed, onClockOf, recordText, tableText } from "../output/table.ts"
 import { type Flags, textFlag } from "../context/program.ts"
 import { resolveId } from "../context/resolve-id.ts"
+import { noteMailed } from "./invoices.ts"
 
-export const printBrief = (context: CommandContext, answer: QueryResult): void => {
+export const printBrief = (context: CommandContext, answer: Parameters<typeof notePending>[1]): void => {
   const order = rowIn(answer.body, "purchase_order")
   printPurchaseOrder(context, order)
   noteWarnings(context, answer.body)

@@ -123,19 +123,14 @@ export const progressOf = (context: CommandContext): Progress => {
 export const endedJob = async (
   context: CommandContext,
   job_id: string,
-  {
-    ask = async (path: string) => (await context.askServer({ method: "GET", path })).body,
-    doing,
-    total = 100,
-    wait_millis = Infinity
-  }: { ask?: (path: string) => Promise<Json | undefined>; doing?: string; total?: number; wait_millis?: number }
+  { doing, total = 100, wait_millis = Infinity }: { doing?: string; total?: number; wait_millis?: number }
 ): Promise<Row<"job">> => {
   const progress = progressOf(context)
   const path = `/api/v1/system/jobs/${encodeURIComponent(job_id)}`
   const until = performance.now() + wait_millis
   try {
     for (let pause = 100; ; pause = Math.min(500, pause * 2)) {
-      const job = rowIn(await ask(path), "job")
+      const job = rowIn((await context.askServer({ method: "GET", path })).body, "job")
       if (job.status === "done" || job.status === "failed" || performance.now() > until) return job
       if (doing !== undefined) progress.at(doing, Math.round((job.progress ?? 0) * total), total)
       await setTimeout(pause)
@@ -197,12 +192,6 @@ export const warningsIn = (body: Json | undefined): ReadonlyArray<string> => {
 export const notePending = (context: CommandContext, answer: QueryResult): void => {
   if (answer.command === undefined) return
   context.note(recordedText(context.toldPending()))
-}
-
-/** Notes that mail goes out, unless a warning says what becomes of it. */
-export const noteMailed = (context: CommandContext, answer: QueryResult, to: string): void => {
-  if (warningsIn(answer.body).length > 0) return
-  context.note(`Its PDF goes to the ${to} by e-mail${answer.command === undefined ? "" : " once it is synced"}.`)
 }
 
 /** Prints the plan of a write, and the record after it; events are only for programs. */

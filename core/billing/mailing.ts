@@ -108,8 +108,7 @@ export const emailInvoice = command("POST", `${path}/{id}/email`, {
   result: invoiceMail,
   respond: (mail, input) =>
     Effect.gen(function* () {
-      const warnings = yield* (yield* InvoiceMailer)(mail)
-      const shown = yield* renderById(invoiceResource, mail.invoice_id, input.query, viewContext(input))
-      return ok({ ...shown, meta: { is_mailed: true, warnings } })
+      const meta = { is_mailed: true, warnings: yield* (yield* InvoiceMailer)(mail) }
+      return ok({ ...(yield* renderById(invoiceResource, mail.invoice_id, input.query, viewContext(input))), meta })
     })
 })

@@ -311,8 +311,11 @@ const exportUsage: CommandAction = async (context, _args, flags) => {
   const given = textFlag(flags, "output")
   const query = await usageQuery(context, flags)
   const job_id = String(objectBody(await askServer(context, "/api/v1/usage/export", query)).job_id)
-  const ask = (path: string) => askServer(context, path, [])
-  const { download_url, error, status } = await endedJob(context, job_id, { ask, doing: "Exporting" })
+  const asking: CommandContext = {
+    ...context,
+    askServer: async ({ path }) => ({ status: 200, body: (await askServer(context, path, [])) ?? null })
+  }
+  const { download_url, error, status } = await endedJob(asking, job_id, { doing: "Exporting" })
   if (status === "failed")
     throw new CliError(exit_codes.failed, `The export failed: ${String(error ?? "no reason is known")}`, {
       way_out: "Try it again with a shorter window."

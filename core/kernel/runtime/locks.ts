@@ -27,15 +27,14 @@ const wanted_max = 2_000
 const inOrder = (names: ReadonlyArray<string>): ReadonlyArray<string> =>
   [...new Set(names.map((one) => one.replaceAll("\u0000", "").toWellFormed()))].sort()
 
-/** The kind in a name: `lamp` of `lamp:7`. */
-const kindOf = /^([^:]+):/
-
 interface How {
   /** A shared lock, which does not exclude other shared ones. */
   readonly shared?: boolean
 }
 const locking = (kind: "" | "try_", { shared = false }: How): string =>
   `pg_${kind}advisory_xact_lock${shared ? "_shared" : ""}`
+
+const hashed = (text: string): string => `(hashtextextended(${text}, 0))`
 
 /** Names whose lock is sent without parameters, and so planned each time. */
 const ahead_max = 8
@@ -50,24 +49,17 @@ export const lockNames = Effect.fnUntraced(function* (names: ReadonlyArray<strin
   const named = inOrder(names)
   if (named.length === 0) return
   // One statement, in the order of the list: every writer locks in the same order, which avoids deadlocks.
-  const kinds = inOrder(named.flatMap((one) => kindOf.exec(one)?.[1] ?? [])).filter((one) => !named.includes(one))
-  const lock = (name: string, { shared = false }: How): string =>
-    `${locking("", { shared })}(hashtextextended(${name}, 0))`
+  const [sharing, lock] = [locking("", { shared: true }), locking("", how)]
   // Without parameters, the statement travels with BEGIN and with the one that follows.
   if (named.length <= ahead_max && named.every((name) => /^[a-z_]+:\d+$/.test(name))) {
-    const locks = [
-      ...kinds.map((kind) => lock(`'${kind}'`, { shared: true })),
-      ...named.map((name) => lock(`'${name}'`, how))
-    ]
-    yield* store.runAhead(`select ${locks.join(", ")}`)
-  } else {
-    const each = (how: How, names: "$1" | "$2"): string =>
-      `(select count(${lock("name", how)}) from json_array_elements_text(${names}::json) as given (name))`
-    yield* store.run(`select ${each({ shared: true }, "$1")}, ${each(how, "$2")}`, [
-      JSON.stringify(kinds),
-      JSON.stringify(named)
-    ])
-  }
+    const kinds = new Set(named.map((name) => `${sharing}${hashed(`'${name.replace(/:.*/, "")}'`)}`))
+    yield* store.runAhead(`select ${[...kinds, ...named.map((name) => `${lock}${hashed(`'${name}'`)}`)].join(", ")}`)
+  } else
+    yield* store.run(
+      `select count(${sharing}${hashed("nullif(split_part(name, ':', 1), name)")}), count(${lock}${hashed("name")}) ` +
+        "from json_array_elements_text($1::json) name",
+      [JSON.stringify(named)]
+    )
 })
 
 /** Call at the start of a transaction: locks these names and those of `LocksWanted`. */

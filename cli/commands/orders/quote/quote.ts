@@ -144,10 +144,8 @@ const readLines = async (context: CommandContext, given: ReadonlyArray<string>):
   const lines: Array<Line> = []
   for (const text of given) {
     const [, code = "", quantity = "1"] = /^(.*?)(?:\*(-?\d+(?:\.\d+)?))?$/s.exec(text.trim()) ?? []
-    if (code === "")
-      throw usageError(`--line ${JSON.stringify(text)} names no product: write --line SKU or --line SKU*12.`)
-    if (Number(quantity) <= 0)
-      throw usageError(`--line ${JSON.stringify(text)} has no quantity above 0: write --line ${code}*12.`)
+    if (code === "" || Number(quantity) <= 0)
+      throw usageError(`--line ${JSON.stringify(text)} lacks a product or a quantity above 0: SKU*12.`)
     lines.push({ ...(await findProduct(context, code)), quantity })
   }
   return lines
