@@ -211,8 +211,9 @@ export const procurementServerSlice: ServerSlice = {
     Context.make(
       PurchaseOrderMailer,
       Effect.fnUntraced(function* (mail) {
+        if (mail.to === null) return []
         yield* jobs.offer(purchaseOrderMailOffer(mail))
-        const { mode, text } = yield* queuedNow("The order", mail.to ?? "")
+        const { mode, text } = yield* queuedNow("The order", mail.to)
         return mode === "smtp" ? [] : [text]
       })
     )

@@ -252,7 +252,7 @@ const send = command("POST", `${path}/{id}/send`, {
   result: purchaseOrderMail,
   respond: (mail, input) =>
     Effect.gen(function* () {
-      const warnings = mail.to === null ? [] : yield* (yield* PurchaseOrderMailer)(mail)
+      const warnings = yield* (yield* PurchaseOrderMailer)(mail)
       const shown = yield* renderById(
         purchaseOrderResource,
         mail.purchase_order_id,

@@ -145,7 +145,7 @@ const readLines = async (context: CommandContext, given: ReadonlyArray<string>):
   for (const text of given) {
     const [, code = "", quantity = "1"] = /^(.*?)(?:\*(-?\d+(?:\.\d+)?))?$/s.exec(text.trim()) ?? []
     if (code === "" || Number(quantity) <= 0)
-      throw usageError(`--line ${JSON.stringify(text)} lacks a product or a quantity above 0: SKU*12.`)
+      throw usageError(`--line ${JSON.stringify(text)} needs a product and more than 0: SKU*2.`)
     lines.push({ ...(await findProduct(context, code)), quantity })
   }
   return lines
