@@ -116,6 +116,11 @@ const compact = (text: string): string =>
     )
     .join("\n")
 
+const types_of_formats: { readonly [format: string]: string } = {
+  "date-time": "Timestamp",
+  date: "PlainDate",
+  binary: "FilePart"
+}
 /** The declaration of `Client`, and of the types it names. */
 export const declarationsOf = (description: Description): string => {
   const operations = operationsIn(description)
@@ -179,15 +184,7 @@ export const declarationsOf = (description: Description): string => {
   ): string => {
     switch (type) {
       case "string":
-        return schema.format === "date-time"
-          ? "Timestamp"
-          : schema.format === "date"
-            ? "PlainDate"
-            : schema.format === "binary"
-              ? "FilePart"
-              : schema.pattern?.startsWith("^-?\\d+(")
-                ? "Decimal"
-                : "string"
+        return types_of_formats[schema.format ?? ""] ?? (schema.pattern?.startsWith("^-?\\d+(") ? "Decimal" : "string")
       case "integer":
         return "number"
       case "array": {

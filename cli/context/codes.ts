@@ -25,25 +25,29 @@ export const findAsset = async (context: CommandContext, code: string, ids = fal
   let left: Asset | undefined
   for (const text of codesSaidBy(code))
     for (const column of ["barcode", "asset_number", "serial_number"]) {
-      const query: Query = [
-        [`q[${column}_eq]`, text],
-        ["sort", "-id"],
-        ["per_page", "100"]
-      ]
-      const all = rowsIn(await context.read("/api/v1/stock_levels", query), "stock_levels")
-      // Codes of units that left may be in use again, even as a code of another kind.
-      const here = all.filter((row) => row.given_back_at === null && Number(row.quantity_held) > 0)
-      const [first, ...others] = here.length > 0 ? here : all
-      if (others.length > 0)
-        throw new CliError(exit_codes.conflict, `several assets have the ${column.replace("_", " ")} ${text}`)
-      if (first !== undefined && here.length > 0) return assetOf(first)
-      if (first !== undefined) left ??= assetOf(first)
+      const { asset, is_here } = await assetWith(context, column, text)
+      if (is_here) return asset
+      left ??= asset
     }
   if (left !== undefined) return left
   const id = unitIdIn(code) ?? (ids && looksLikeId(code) ? code : undefined)
   if (id === undefined) return undefined
   const answer = await context.request({ method: "GET", path: `/api/v1/stock_levels/${id}` })
   return answer.status === 200 ? assetOf(rowIn(answer.body, "stock_level")) : undefined
+}
+const assetWith = async (context: CommandContext, column: string, text: string) => {
+  const query: Query = [
+    [`q[${column}_eq]`, text],
+    ["sort", "-id"],
+    ["per_page", "100"]
+  ]
+  const all = rowsIn(await context.read("/api/v1/stock_levels", query), "stock_levels")
+  // Codes of units that left may be in use again, even as a code of another kind.
+  const here = all.filter((row) => row.given_back_at === null && Number(row.quantity_held) > 0)
+  const [first, ...others] = here.length > 0 ? here : all
+  if (others.length > 0)
+    throw new CliError(exit_codes.conflict, `several assets have the ${column.replace("_", " ")} ${text}`)
+  return { asset: first === undefined ? undefined : assetOf(first), is_here: here.length > 0 }
 }
 const assetOf = (row: Row<"stock_level">): Asset => ({
   id: row.id,

@@ -190,26 +190,20 @@ export const exitFrom = (error: unknown): CliError => {
 const fromRemote = (error: Error): CliError => {
   const status = "status" in error ? error.status : undefined
   const body = "body" in error && isJsonObject(error.body) ? error.body : {}
-  const code =
-    status === 401 || status === 403
-      ? exit_codes.not_allowed
-      : status === 404
-        ? exit_codes.not_found
-        : status === 422
-          ? exit_codes.invalid
-          : status === 409 || status === 425
-            ? exit_codes.conflict
-            : status === 503
-              ? exit_codes.network
-              : exit_codes.failed
+  const { code = exit_codes.failed, way_out } = remote_statuses[Number(status)] ?? {}
   return new CliError(code, error.message, {
     errors: isJsonObject(body.errors) ? body.errors : undefined,
     cause: error,
-    way_out:
-      status === 401
-        ? "Log in again with another: flightcase login URL --token T."
-        : status === 426
-          ? "Nothing is lost: update Flightcase on this machine, then flightcase sync."
-          : undefined
+    way_out
   })
+}
+const remote_statuses: { readonly [status: number]: { readonly code?: number; readonly way_out?: string } } = {
+  401: { code: exit_codes.not_allowed, way_out: "Log in again with another: flightcase login URL --token T." },
+  403: { code: exit_codes.not_allowed },
+  404: { code: exit_codes.not_found },
+  409: { code: exit_codes.conflict },
+  422: { code: exit_codes.invalid },
+  425: { code: exit_codes.conflict },
+  426: { way_out: "Nothing is lost: update Flightcase on this machine, then flightcase sync." },
+  503: { code: exit_codes.network }
 }

@@ -236,22 +236,7 @@ const askNamed = async (
 ): Promise<{ readonly answer: QueryResult; readonly path: string }> => {
   const tables = verb.params.map((param): string | undefined => verb.endpoint.params[param]?.table.name)
   const ids: Array<string> = []
-  for (const [at, text] of args.entries()) {
-    const table = tables[at]
-    if (table === undefined || nameableTable(table) === undefined || looksLikeId(text)) {
-      if (table !== undefined && verb.endpoint.method !== "GET") await noteOtherNumber(context, table, text)
-      ids.push(text)
-      continue
-    }
-    const said = idSaid(text)
-    if (said !== undefined) {
-      ids.push(said)
-      continue
-    }
-    const found = await findIdByName(context, table, text)
-    if (found === undefined) throw await notFoundNamed(context, table, text)
-    ids.push(String(found))
-  }
+  for (const [at, text] of args.entries()) ids.push(await idOfArgument(context, verb, tables[at], text))
   const path = pathWith(verb, ids)
   const answer = await context.request(asking(path))
   if (answer.status < 400) return { answer, path }
@@ -266,6 +251,21 @@ const askNamed = async (
     }
   }
   throw (await import("../base/response-errors.ts")).responseError(answer)
+}
+const idOfArgument = async (
+  context: CommandContext,
+  { endpoint }: Verb,
+  table: string | undefined,
+  text: string
+): Promise<string> => {
+  if (table === undefined) return text
+  if (nameableTable(table) === undefined || looksLikeId(text)) {
+    if (endpoint.method !== "GET") await noteOtherNumber(context, table, text)
+    return text
+  }
+  const found = idSaid(text) ?? (await findIdByName(context, table, text))
+  if (found === undefined) throw await notFoundNamed(context, table, text)
+  return String(found)
 }
 const pathWith = (verb: Verb, ids: ReadonlyArray<string>): string =>
   verb.params.reduce(

@@ -4,7 +4,7 @@
  */
 import { existsSync } from "node:fs"
 import { catalogue } from "../../core/catalogue.ts"
-import { isJsonObject } from "../../core/kernel/index.ts"
+import { isJsonObject, type JsonObject } from "../../core/kernel/index.ts"
 import type { Verdict, WireError } from "../protocol/wire.ts"
 import type { Device } from "./device.ts"
 import { type SourceFiles, waitingPath as pathIn } from "./exchange/files.ts"
@@ -36,17 +36,15 @@ export const moveUnsent = async (
   try {
     for (const command of commands) {
       if (decided.has(command.id)) continue
+      const refuse = (status: number, message: string): void => void left.push({ command, error: { status, message } })
       const endpoint = catalogue.endpoint(command.name)
       if (endpoint === undefined) {
-        left.push({ command, error: { status: 422, message: `This release knows no command ${command.name}.` } })
+        refuse(422, `This release knows no command ${command.name}.`)
         continue
       }
       const lost = lostAmong(command, waitingPath)
       if (lost !== undefined) {
-        left.push({
-          command,
-          error: { status: 422, message: `The file ${lost} is not here any more; attach it again.` }
-        })
+        refuse(422, `The file ${lost} is not here any more; attach it again.`)
         continue
       }
       const answer = await to.ask({
@@ -56,21 +54,12 @@ export const moveUnsent = async (
         body: remapBody(endpoint.fields, command.payload.body, renamed),
         ...sourcesOf(command, waitingPath)
       })
-      if (answer.status >= 400 || answer.command === undefined) {
-        const error_body = isJsonObject(answer.body) ? answer.body : {}
-        if (answer.status >= 400)
-          left.push({
-            command,
-            error: { status: answer.status, message: String(error_body["message"] ?? `Answered ${answer.status}.`) }
-          })
-        continue
-      }
-      moved++
-      const ids = outbox.find(answer.command.id)?.ids ?? {}
-      for (const [table, old] of Object.entries(command.ids)) {
-        const new_ids = renamed.get(table) ?? new Map<number, number>()
-        renamed.set(table, new_ids)
-        for (const [at, id] of old.entries()) if (ids[table]?.[at] !== undefined) new_ids.set(id, ids[table][at])
+      if (answer.status >= 400) {
+        const { message }: JsonObject = isJsonObject(answer.body) ? answer.body : {}
+        refuse(answer.status, String(message ?? `Answered ${answer.status}.`))
+      } else if (answer.command !== undefined) {
+        moved++
+        addRenamed(renamed, command.ids, outbox.find(answer.command.id)?.ids ?? {})
       }
     }
   } finally {
@@ -79,6 +68,13 @@ export const moveUnsent = async (
   return { moved, decided: decided.size, left }
 }
 
+const addRenamed = (renamed: Map<string, Map<number, number>>, from: OutboxCommand["ids"], to: typeof from): void => {
+  for (const [table, old] of Object.entries(from)) {
+    const new_ids = renamed.get(table) ?? new Map<number, number>()
+    renamed.set(table, new_ids)
+    for (const [at, id] of old.entries()) if (to[table]?.[at] !== undefined) new_ids.set(id, to[table][at])
+  }
+}
 const sourcesOf = (
   { payload: { files } }: OutboxCommand,
   waitingPath: (sha256: string) => string

@@ -125,44 +125,44 @@ const readerOf = (catalogue: Catalogue, viewer: Viewer) => {
 
 /** Redacts a row change for the reader. */
 const cutFor = ({ asks, blanked, isVisible, seen, seenRow, viewer, visible }: ReturnType<typeof readerOf>) => {
+  const isSeenByRow = (table: Table): boolean => table.visibility?.by_row !== undefined && seen.get(table) !== "whole"
+  const cutSet = (
+    change: RowChange & { readonly op: "update" | "update_where" },
+    of: ReturnType<typeof seenRow>
+  ): ReadonlyArray<RowChange> => {
+    const set = visible(change.table, of, change.set)
+    return set === change.set ? [change] : Object.keys(set).length === 0 ? [] : [{ ...change, set }]
+  }
   const cut = (change: RowChange): ReadonlyArray<RowChange> => {
     const { table } = change
     if (!seen.has(table)) return [change]
-    const of =
-      change.op === "update_where" || change.op === "delete_where"
-        ? seen.get(table)
-        : seenRow(
-            table,
-            change.op === "insert" ? keyOf(table, change.row) : change.key,
-            change.op === "insert" ? change.row : change.op === "update" ? change.set : undefined
-          )
     switch (change.op) {
       case "insert": {
+        const of = seenRow(table, keyOf(table, change.row), change.row)
         if (of === undefined) return []
         const row = blanked(table, of, change.row)
         return row === change.row ? [change] : [{ ...change, row }]
       }
       case "update": {
+        const of = seenRow(table, change.key, change.set)
+        if (!isSeenByRow(table)) return cutSet(change, of)
         // A row with row-level visibility appears and disappears as its visibility changes.
-        if (table.visibility?.by_row !== undefined && seen.get(table) !== "whole") {
-          const gone: RowChange = { op: "delete", table, key: change.key }
-          return of === undefined || !isWhole(table, change.set)
-            ? [gone]
-            : [gone, { op: "insert", table, row: { ...change.set, [table.key]: change.key } }]
-        }
-        const set = visible(table, of, change.set)
-        return set === change.set ? [change] : Object.keys(set).length === 0 ? [] : [{ ...change, set }]
+        const gone: RowChange = { op: "delete", table, key: change.key }
+        return of === undefined || !isWhole(table, change.set)
+          ? [gone]
+          : [gone, { op: "insert", table, row: { ...change.set, [table.key]: change.key } }]
       }
       case "delete":
-        return of === undefined && table.visibility?.by_row === undefined ? [] : [change]
+        return table.visibility?.by_row === undefined && seenRow(table, change.key, undefined) === undefined
+          ? []
+          : [change]
       case "update_where":
       case "delete_where": {
-        if (table.visibility?.by_row !== undefined && seen.get(table) !== "whole") return cutRows(change)
+        if (isSeenByRow(table)) return cutRows(change)
+        const of = seen.get(table)
         // Conditions on hidden columns cannot be evaluated by the reader.
         if (!Object.keys(change.where).every((column) => isVisible(table, of, column))) return []
-        if (change.op === "delete_where") return [change]
-        const set = visible(table, of, change.set)
-        return set === change.set ? [change] : Object.keys(set).length === 0 ? [] : [{ ...change, set }]
+        return change.op === "delete_where" ? [change] : cutSet(change, of)
       }
     }
   }

@@ -96,9 +96,11 @@ const referredIds = (
       const table = tableNamed(one.target)
       let ids = referred.get(table)
       if (ids === undefined) referred.set(table, (ids = { single: new Set(), listed: new Set(), past: new Set() }))
-      const is_current = onDeleteEffect(one) !== "keep" || (change.op === "insert" && counts(one, values))
-      const kind = one.is_list ? "listed" : is_current ? "single" : "past"
-      for (const id of one.is_list ? idsListed(value) : [Number(value)]) ids[kind].add(id)
+      if (one.is_list) for (const id of idsListed(value)) ids.listed.add(id)
+      else {
+        const is_current = onDeleteEffect(one) !== "keep" || (change.op === "insert" && counts(one, values))
+        ids[is_current ? "single" : "past"].add(Number(value))
+      }
     }
   }
   return referred

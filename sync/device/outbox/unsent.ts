@@ -130,24 +130,18 @@ const cellsOf = (record: Uint8Array): ReadonlyArray<Cell> => {
     const [type, next] = varint(record, at)
     const length = type < 12 ? [0, 1, 2, 3, 4, 6, 8, 8, 0, 0][type] : Math.floor((type - 12) / 2)
     if (length === undefined || cells.length >= columns_max) throw new RangeError("no record")
-    const bytes = part(record, body, length)
-    cells.push(
-      type === 0
-        ? null
-        : type < 7
-          ? wholeIn(bytes)
-          : type === 7
-            ? view(bytes).getFloat64(0)
-            : type < 10
-              ? type - 8
-              : type % 2 === 0
-                ? bytes
-                : utf8.decode(bytes)
-    )
+    cells.push(cellOf(type, part(record, body, length)))
     at = next
     body += length
   }
   return cells
+}
+const cellOf = (type: number, bytes: Uint8Array): Cell => {
+  if (type === 0) return null
+  if (type < 7) return wholeIn(bytes)
+  if (type === 7) return view(bytes).getFloat64(0)
+  if (type < 10) return type - 8
+  return type % 2 === 0 ? bytes : utf8.decode(bytes)
 }
 const wholeIn = (bytes: Uint8Array): number =>
   Number(

@@ -115,19 +115,15 @@ const changedFields = Effect.fnUntraced(function* (
     viewContext({ viewer, settings, now, composed: catalogue.composed })
   )
   for (const field of elsewhere) {
-    const own =
-      field === "custom_fields"
-        ? ownValues(view[field], kept[field]!)
-        : sameJson(view[field] ?? null, kept[field]!)
-          ? undefined
-          : kept[field]
+    const own = ownValue(field, view[field], kept[field]!)
     if (own === undefined) delete kept[field]
     else kept[field] = own
   }
   return kept
 })
-/** The custom fields that differ; undefined if none does. */
-const ownValues = (shown: Json | undefined, sent: Json): Json | undefined => {
+/** A field's value that differs, of custom fields those that do; undefined if none does. */
+const ownValue = (field: string, shown: Json | undefined, sent: Json): Json | undefined => {
+  if (field !== "custom_fields") return sameJson(shown ?? null, sent) ? undefined : sent
   if (!isJsonObject(sent)) return sent
   const changed = Object.entries(sent).filter(
     ([key, value]) => !sameJson((isJsonObject(shown) ? shown[key] : undefined) ?? null, value)

@@ -244,9 +244,8 @@ export const sendRows = async (context: CommandContext, sending: SendOptions): P
           for (const text of known(row.cells, verdict)) promised.add(`${field} ${text}`)
       counts[verdict.status]++
       for (const text of verdict.warnings ?? []) {
-        const before = warnings.get(text)
-        if (before === undefined) warnings.set(text, { count: 1, row: verdict.row })
-        else before.count++
+        const { count, row } = warnings.get(text) ?? { count: 0, row: verdict.row }
+        warnings.set(text, { count: count + 1, row })
       }
       progress.end()
       sending.onVerdict(verdict, row.source)

@@ -54,10 +54,7 @@ const exportPending: CommandAction = async (context, [file = ""], flags) => {
         traces: doubtful.traces.length
       }
     })
-  else
-    context.note(
-      `Wrote ${commands.length} unsent ${commands.length === 1 ? "command" : "commands"}${file === "-" ? "" : ` to ${file}`}.`
-    )
+  else context.note(`Wrote ${counted(commands.length, "unsent command")}${file === "-" ? "" : ` to ${file}`}.`)
   for (const line of doubtText(doubtful, commands)) context.note(line)
   if (cells.led() > 0) context.note(guardText(cells.led()))
 }
@@ -139,12 +136,13 @@ const out: CommandAction = async (context, [file = ""]) => {
   if (context.options.json === true)
     return context.printJson({ bundle: { file, commands, files, more, bytes: Buffer.byteLength(text) } })
   context.note(
-    `Wrote ${commands} ${commands === 1 ? "command" : "commands"}${withFiles(files)} to ${file}${more ? "; more are pending than one bundle carries: make another when this one's answer is in" : ""}.`
+    `Wrote ${counted(commands, "command")}${withFiles(files)} to ${file}${more ? "; more are pending than one bundle carries: make another when this one's answer is in" : ""}.`
   )
   context.note(`Where there is a network: flightcase sync bundle in ${file} --to ${device.profile.url} --token T`)
 }
 
-const withFiles = (files: number): string => (files === 0 ? "" : ` with ${files} ${files === 1 ? "file" : "files"}`)
+const withFiles = (files: number): string => (files === 0 ? "" : ` with ${counted(files, "file")}`)
+const counted = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`
 
 const takeIn: CommandAction = async (context, [file = ""], flags) => {
   refusePlan(context)
@@ -169,9 +167,7 @@ const takeIn: CommandAction = async (context, [file = ""], flags) => {
     if (!report.complete)
       context.note("The server has more to tell: carry another bundle (flightcase sync bundle out FILE).")
     if (report.conflicts > 0)
-      context.note(
-        `${report.conflicts} ${report.conflicts === 1 ? "command was" : "commands were"} refused: flightcase sync conflicts`
-      )
+      context.note(`${counted(report.conflicts, "command was", "commands were")} refused: flightcase sync conflicts`)
   }
   return report.conflicts > 0 ? exit_codes.sync_conflicts : exit_codes.ok
 }
@@ -324,11 +320,10 @@ const syncOnce = async (context: CommandContext): Promise<number> => {
         `Server: ${device.profile.url}.`
     )
     for (const line of reportLines(await device.named(reports), context.terminal.zoneOf)) context.note(`  ${line}`)
-    if (held > 0)
-      context.note(`${held} ${held === 1 ? "command waits" : "commands wait"} for a conflict to be settled.`)
+    if (held > 0) context.note(`${counted(held, "command waits", "commands wait")} for a conflict to be settled.`)
     if (report.conflicts > 0)
       context.note(
-        `${report.conflicts} ${report.conflicts === 1 ? "conflict is" : "conflicts are"} left; flightcase sync conflicts shows ${report.conflicts === 1 ? "it" : "them"}.`
+        `${counted(report.conflicts, "conflict is", "conflicts are")} left; flightcase sync conflicts shows ${report.conflicts === 1 ? "it" : "them"}.`
       )
   }
   return report.conflicts > 0 ? exit_codes.sync_conflicts : exit_codes.ok
