@@ -114,27 +114,35 @@ const senderOf = (options: ClientOptions): Send => {
     }
     const url = base + wanted.path + queryString(wanted.query ?? {})
     const retries = call.retries ?? options.retries ?? 3
-    const millis = call.timeout ?? options.timeout ?? 30_000
+    const millis = isEndless ? undefined : (call.timeout ?? options.timeout ?? 30_000)
+    const content = body === undefined ? {} : { body: asForm ? formOf(body) : JSON.stringify(body) }
     const signal = call.signal as AbortSignal | undefined
     for (let tries = 0; ; tries++) {
       const token = typeof options.token === "function" ? await options.token() : options.token
       const headers = token === undefined ? fixed : { ...fixed, authorization: `Bearer ${token}` }
-      const content = body === undefined ? {} : { body: asForm ? formOf(body) : JSON.stringify(body) }
-      const limit = deadline(signal, isEndless ? undefined : millis)
+      const limit = deadline(signal, millis)
       const ask = (options.fetch ?? fetch) as typeof fetch
-      let failure: FlightcaseError
-      try {
-        const response = await ask(url, { method, headers, signal: limit, ...content })
-        if (response.ok) return response
-        failure = await errorOf(response)
-      } catch (cause) {
-        if (signal?.aborted === true) throw cause
-        failure = new ConnectionError(`${method} ${url}: no answer came.`, { status: 0, cause })
-      }
+      const failure = await attempt(ask, url, { method, headers, signal: limit, ...content }, signal)
+      if (!(failure instanceof FlightcaseError)) return failure
       const wait = failure.retryAfter === undefined ? backoffMillis(tries) : failure.retryAfter * 1_000
       if (tries >= retries || wait > longest_wait_millis || !mayRepeat(method, failure.status)) throw failure
       await pause(wait, signal)
     }
+  }
+}
+/** The response of one attempt, or the error it ended with. */
+const attempt = async (
+  ask: typeof fetch,
+  url: string,
+  request: RequestInit,
+  stop: AbortSignal | undefined
+): Promise<Response | FlightcaseError> => {
+  try {
+    const response = await ask(url, request)
+    return response.ok ? response : await errorOf(response)
+  } catch (cause) {
+    if (stop?.aborted === true) throw cause
+    return new ConnectionError(`${request.method} ${url}: no answer came.`, { status: 0, cause })
   }
 }
 /** A signal that aborts with the caller's, or after some time. */

@@ -24,39 +24,40 @@ export const readFilterValues = async (context: CommandContext, query: Query, pl
   if (!query.some(([key]) => key.startsWith("q["))) return query
   const resource = await resourceCalled(plural)
   if (resource === undefined) return query
-  const read: Array<readonly [string, string]> = []
-  for (const [key, value] of query) {
-    const name = /^q\[([^[\]]+)\]$/.exec(key)?.[1]
-    const split = name === undefined ? undefined : splitPredicate(name)
-    const column = split === undefined ? "" : (resource.aliases[split.name] ?? split.name)
-    const field = resource.filters.includes(column) ? resource.table.columns[column] : undefined
-    if (split === undefined || field === undefined || value === "") {
-      read.push([key, value])
-      continue
-    }
-    const of_many = list_predicates[split.predicate]
-    if (column === "number" && field.type.kind === "text" && of_many !== undefined) {
-      // A value with two forms is searched for by both.
-      const listed = value.split(",").flatMap((one) => {
-        const forms = numberForms(one)
-        return forms.length === 0 ? [one] : forms
-      })
-      read.push(listed.length === 1 ? [key, value] : [`q[${split.name}_${of_many}]`, listed.join(",")])
-      continue
-    }
-    const readOne = (one: string): string | Promise<string> => {
-      const names = resource.value_names[column]?.map((named) => named.name)
-      if (names === undefined || /^-?\d+$/.test(one.trim())) return valueRead(context, `-q ${name}`, field, one)
-      return labelled(`-q ${name}`, Object.fromEntries(names.map((label) => [label, label])), one)
-    }
-    if (single.has(split.predicate)) read.push([key, await readOne(value)])
-    else if (several.has(split.predicate)) {
-      const values: Array<string> = []
-      for (const one of value.split(",")) values.push(await readOne(one))
-      read.push([key, values.join(",")])
-    } else read.push([key, value])
-  }
+  const read: Array<Query[number]> = []
+  for (const entry of query) read.push(await entryRead(context, resource, entry))
   return read
+}
+const entryRead = async (
+  context: CommandContext,
+  resource: NonNullable<Awaited<ReturnType<typeof resourceCalled>>>,
+  entry: Query[number]
+): Promise<Query[number]> => {
+  const [key, value] = entry
+  const name = /^q\[([^[\]]+)\]$/.exec(key)?.[1]
+  const split = name === undefined ? undefined : splitPredicate(name)
+  const column = split === undefined ? "" : (resource.aliases[split.name] ?? split.name)
+  const field = resource.filters.includes(column) ? resource.table.columns[column] : undefined
+  if (split === undefined || field === undefined || value === "") return entry
+  const of_many = list_predicates[split.predicate]
+  if (column === "number" && field.type.kind === "text" && of_many !== undefined) {
+    // A value with two forms is searched for by both.
+    const listed = value.split(",").flatMap((one) => {
+      const forms = numberForms(one)
+      return forms.length === 0 ? [one] : forms
+    })
+    return listed.length === 1 ? entry : [`q[${split.name}_${of_many}]`, listed.join(",")]
+  }
+  if (!single.has(split.predicate) && !several.has(split.predicate)) return entry
+  const names = resource.value_names[column]?.map((named) => named.name)
+  const values: Array<string> = []
+  for (const one of single.has(split.predicate) ? [value] : value.split(","))
+    values.push(
+      names === undefined || /^-?\d+$/.test(one.trim())
+        ? await valueRead(context, `-q ${name}`, field, one)
+        : labelled(`-q ${name}`, Object.fromEntries(names.map((label) => [label, label])), one)
+    )
+  return [key, values.join(",")]
 }
 
 const list_predicates: { readonly [predicate: string]: "in" | "not_in" | undefined } = {

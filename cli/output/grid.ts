@@ -2,7 +2,7 @@
 import { dateAfter } from "../../core/values/period.ts"
 import { dayOf, startOfDay } from "../../core/values/time.ts"
 import { daysThrough, monthOf as monthWithYear, weekdayOf } from "./days.ts"
-import { oneLine, padded, styled, type Terminal, type TextStyle, truncateToWidth, widthOf } from "./text.ts"
+import { oneLine, padded, styled, type Terminal, truncateToWidth, widthOf } from "./text.ts"
 
 interface GridProduct {
   readonly product_id: number
@@ -81,7 +81,11 @@ interface Chart {
   }>
   readonly shortages: ReadonlyArray<{ readonly from: string; readonly to: string; readonly severity: number }>
 }
-const inks: { readonly [phase: string]: TextStyle } = { held: "yellow", reserved: "blue", on_hire: "green" }
+const inks: { readonly [phase: string]: Parameters<typeof styled>[1] } = {
+  held: "yellow",
+  reserved: "blue",
+  on_hire: "green"
+}
 
 /**
  * Chart with a bar per demand and a column per day, or per several days if the terminal is too narrow: ░ for buffers, █

@@ -139,7 +139,7 @@ const wholeOr = (text: string | undefined, otherwise: number): number => {
 }
 
 const codes = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, blue: 34, cyan: 36 } as const
-export type TextStyle = keyof typeof codes
+type TextStyle = keyof typeof codes
 export const styled = (colour: boolean, ink: TextStyle, text: string): string =>
   colour ? `${styleMark(codes[ink])}${text}${styleMark(0)}` : text
 

@@ -121,6 +121,13 @@ const tooltip = (demand: Demand, behind: DemandOfBar | undefined, zone: string):
   ].join("\n")
 }
 
+const dueOf = ({ deal }: DemandOfBar, { now }: Axis): number => (deal?.due_at == null ? now : Date.parse(deal.due_at))
+const barText = (demand: Demand, behind: DemandOfBar | undefined): string => {
+  const quantity = demand.asset_id === null || demand.quantity > 1 ? `${demand.quantity} × ` : ""
+  const late = behind?.is_overdue === true ? "overdue! " : ""
+  return `${phases[demand.phase]?.mark ?? ""}${late}${quantity}${opportunityLabel(demand, behind)}`
+}
+
 /** Draws a bar with its top at `y`; `room_to`: start of the next bar in its row. */
 export const bar = (
   demand: Demand,
@@ -130,15 +137,14 @@ export const bar = (
 ): Markup => {
   const late = behind?.is_overdue === true
   const [starts, ends] = [Date.parse(demand.starts_at), Date.parse(demand.ends_at)]
-  const due = behind?.deal?.due_at == null ? axis.now : Date.parse(behind.deal.due_at)
-  const late_from = late ? Math.max(starts, Math.min(due, axis.now)) : ends
+  const late_from = late ? Math.max(starts, Math.min(dueOf(behind, axis), axis.now)) : ends
   const prep = xOf(axis, Date.parse(demand.period_start))
   const hire = xOf(axis, starts)
   const late_at = xOf(axis, late_from)
   const back = xOf(axis, ends)
   const end = xOf(axis, Date.parse(demand.period_end))
   const kind = phases[demand.phase]?.class ?? "other"
-  const text = `${phases[demand.phase]?.mark ?? ""}${late ? "overdue! " : ""}${demand.asset_id === null || demand.quantity > 1 ? `${demand.quantity} × ` : ""}${opportunityLabel(demand, behind)}`
+  const text = barText(demand, behind)
   const needed = widthOf(text) * character_px + 12
   const outside = needed > back - hire && needed <= room_to - end
   const [from, room] = outside ? [end, room_to - end] : [hire, back - hire]

@@ -286,6 +286,17 @@ const backdrop = (dates: ReadonlyArray<string>, axis: Axis, height: number, { ch
   })}`
 }
 
+const freeCell = (
+  day: CalendarDay | undefined,
+  { middle, wide, x }: { readonly [place in "x" | "wide" | "middle"]: number },
+  width: number
+): Markup => {
+  if (day === undefined) return nothing
+  const { available, date } = day
+  const level = available < 0 ? "short" : available === 0 ? "none" : "free"
+  return html`<g><title>${datedText(date)}: ${available < 0 ? `short of ${-available}` : `${available} free`}</title><rect class="cell ${level}${width < 15 ? " narrow" : ""}" x="${x}" y="${axis_px}" width="${wide}" height="${free_px}"/>${width < 20 ? nothing : html`<text class="count ${level}-ink" x="${middle}" y="${axis_px + 17}">${available < 0 ? `−${-available}` : available}</text>`}</g>`
+}
+
 const axisDrawing = (dates: ReadonlyArray<string>, axis: Axis, facts: GanttFacts, scene: Scene): Markup => {
   const width = dayWidth(dates.length),
     today = dayOf(scene.now, scene.zone),
@@ -298,10 +309,8 @@ ${dates.map((date) => {
   const x = at(date),
     wide = at(dateAfter(date)) - x,
     middle = Math.round((x + wide / 2) * 10) / 10
-  const day = free.get(date)
-  const level = day === undefined ? "" : day.available < 0 ? "short" : day.available === 0 ? "none" : "free"
   const named = width >= 20 || weekdayOf(date) === "Mon"
-  return html`${date === today ? html`<rect class="is-today" x="${x}" y="22" width="${wide}" height="${axis_px - 22}"/>` : isWeekend(date) ? html`<rect class="we" x="${x}" y="22" width="${wide}" height="${axis_px - 22}"/>` : nothing}${named ? html`<text class="weekday${date === today ? " today" : ""}" x="${middle}" y="35">${width >= 52 ? weekdayOf(date) : weekdayOf(date).slice(0, 2)}</text><text class="date${date === today ? " today" : ""}" x="${middle}" y="50">${Number(date.slice(8))}</text>` : nothing}${day === undefined ? nothing : html`<g><title>${datedText(date)}: ${day.available < 0 ? `short of ${-day.available}` : `${day.available} free`}</title><rect class="cell ${level}${width < 15 ? " narrow" : ""}" x="${x}" y="${axis_px}" width="${wide}" height="${free_px}"/>${width < 20 ? nothing : html`<text class="count ${level}-ink" x="${middle}" y="${axis_px + 17}">${day.available < 0 ? `−${-day.available}` : day.available}</text>`}</g>`}
+  return html`${date === today ? html`<rect class="is-today" x="${x}" y="22" width="${wide}" height="${axis_px - 22}"/>` : isWeekend(date) ? html`<rect class="we" x="${x}" y="22" width="${wide}" height="${axis_px - 22}"/>` : nothing}${named ? html`<text class="weekday${date === today ? " today" : ""}" x="${middle}" y="35">${width >= 52 ? weekdayOf(date) : weekdayOf(date).slice(0, 2)}</text><text class="date${date === today ? " today" : ""}" x="${middle}" y="50">${Number(date.slice(8))}</text>` : nothing}${freeCell(free.get(date), { x, wide, middle }, width)}
 `
 })}</svg>`
 }

@@ -54,7 +54,6 @@ async function* piecesOf(text: string, end: "]" | "}", depth_max: number): Async
   let from = 1,
     member = 1,
     depth = 0,
-    inText = false,
     turn = piece_chars
   for (let at = 0; at < text.length; at++) {
     if (at >= turn) {
@@ -62,16 +61,11 @@ async function* piecesOf(text: string, end: "]" | "}", depth_max: number): Async
       await setImmediate()
     }
     const char = text.charCodeAt(at)
-    if (inText) {
-      if (char === backslash) at++
-      else if (char === quotation) inText = false
-      continue
-    }
-    if (char === quotation) inText = true
+    if (char === quotation) at = endOfText(text, at)
     else if (char === 0x5b || char === 0x7b) {
       if (++depth > depth_max) throw new TooDeep(depth_max)
     } else if (char === 0x5d || char === 0x7d) depth--
-    const isLast = at === text.length - 1
+    const isLast = at >= text.length - 1
     if (depth === 0 && !isLast) throw new SyntaxError(`Unexpected character after JSON at position ${at + 1}`)
     if (isLast || (char === comma && depth === 1)) {
       if (isLast && (depth !== 0 || text[at] !== end)) throw new SyntaxError("Unexpected end of JSON")
@@ -89,11 +83,17 @@ async function* piecesOf(text: string, end: "]" | "}", depth_max: number): Async
   }
 }
 
+/** Index of the quotation mark that closes the text opened at `begin`; at or beyond the end if none does. */
+const endOfText = (text: string, begin: number): number => {
+  let end = begin + 1
+  while (end < text.length && text.charCodeAt(end) !== quotation) end += text.charCodeAt(end) === backslash ? 2 : 1
+  return end
+}
+
 /** Splits an object's member into its name and the text of its value. */
 const memberOf = (text: string): readonly [key: string, value: string] => {
   const begin = text.search(/\S/)
-  let end = begin + 1
-  while (end < text.length && text.charCodeAt(end) !== quotation) end += text.charCodeAt(end) === backslash ? 2 : 1
+  const end = endOfText(text, begin)
   const key: unknown = JSON.parse(text.slice(begin, end + 1))
   const colon = text.slice(end + 1, end + 1 + piece_chars).search(/\S/) + end + 1
   if (typeof key !== "string" || text[colon] !== ":") throw new SyntaxError("a name without a value")

@@ -80,7 +80,7 @@ const names_of: { readonly [component: string]: string } = {
 
 /** An example value of a schema: nullable components are null; lists have one row, nested lists of components none. */
 export const exampleOf = (schema: JsonObject, schemas: Schemas, name = "", depth = 0): Json => {
-  const { $ref: ref, anyOf, default: usual, enum: values, format, items, minimum, pattern, properties, type } = schema
+  const { $ref: ref, anyOf, default: usual, enum: values, items, minimum, pattern, properties, type } = schema
   if (typeof ref === "string") return exampleOfComponent(ref.slice(ref.lastIndexOf("/") + 1), schemas, name, depth)
   const is_odd = typeof usual === "string" && typeof pattern === "string" && !matches(usual, pattern)
   if (usual !== undefined && !is_odd) return usual
@@ -91,12 +91,7 @@ export const exampleOf = (schema: JsonObject, schemas: Schemas, name = "", depth
     return either.some((one) => one["type"] === "null") ? null : exampleOf(firstOf(either), schemas, name, depth)
   switch ([type].flat()[0]) {
     case "string":
-      return textOf(
-        schema,
-        typeof format === "string" ? format : "",
-        typeof pattern === "string" ? pattern : undefined,
-        name
-      )
+      return textOf(schema, name)
     case "integer":
       return typeof minimum === "number" ? Math.max(minimum, 1) : 1
     case "number":
@@ -137,22 +132,17 @@ const matches = (text: string, pattern: string): boolean => {
 }
 const refersTo = (items: Json | undefined): boolean => typeof items === "object" && items !== null && "$ref" in items
 
-const textOf = (
-  { maxLength, minLength }: JsonObject,
-  format: string,
-  pattern: string | undefined,
-  name: string
-): string => {
+const textOf = ({ format, maxLength, minLength, pattern }: JsonObject, name: string): string => {
   const fits = (text: string): boolean =>
-    (pattern === undefined || matches(text, pattern)) &&
+    (typeof pattern !== "string" || matches(text, pattern)) &&
     text.length <= Number(maxLength ?? Infinity) &&
     text.length >= Number(minLength ?? 0)
   const named = by_name.find(([ends]) => ends.test(name))?.[1]
   return (
     [
-      by_format[format],
+      typeof format === "string" ? by_format[format] : undefined,
       named,
-      ...(pattern === undefined ? ["Example"] : by_pattern),
+      ...(typeof pattern === "string" ? by_pattern : ["Example"]),
       "x".repeat(Number(minLength ?? 1))
     ].find((text) => text !== undefined && fits(text)) ?? ""
   )

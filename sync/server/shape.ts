@@ -200,6 +200,15 @@ interface ShapeReader {
 const changesReader = ({ tables }: Catalogue, { type }: StoredEvent): boolean =>
   tables.some(({ changes_reader, entity }) => changes_reader && type.startsWith(`${entity}.`))
 
+/**
+ * Ends the chunk at an event that may change the reader's permissions, which were loaded before the wait; later events
+ * are sent by the next request.
+ */
+const untilTurn = (catalogue: Catalogue, found: ReadonlyArray<StoredEvent>, head: number) => {
+  const turned = found.findIndex((event) => event.position > head && changesReader(catalogue, event))
+  return turned < 0 ? found : found.slice(0, turned + 1)
+}
+
 /** An answer of the shape protocol: 200 with a chunk, or 409 if the reader must start over. */
 export const shapeAnswer = Effect.fnUntraced(function* (
   catalogue: Catalogue,
@@ -211,37 +220,26 @@ export const shapeAnswer = Effect.fnUntraced(function* (
   const offset = valueOf(query, "offset")
   const live = valueOf(query, "live") === "true"
   if (valueOf(query, "table") !== "journal") return yield* invalidField("table", "Only the journal can be followed.")
-  if (offset === undefined || (offset !== "-1" && offset !== "now" && !offset_pattern.test(offset)))
+  const is_given = offset !== undefined && offset_pattern.test(offset)
+  if (!is_given && offset !== "-1" && offset !== "now")
     return yield* invalidField("offset", "The offset must be -1, now or one this server gave.")
-  if (live && (offset === "-1" || offset === "now"))
-    return yield* invalidField("live", "Following live needs an offset this server gave.")
+  if (live && !is_given) return yield* invalidField("live", "Following live needs an offset this server gave.")
   const tail = yield* JournalTail
   const mark = tail === undefined ? 0 : yield* tail.mark
   const head = yield* lastPosition(store)
-  const from = offset === "-1" ? 0 : offset === "now" ? head : Number(offset.split("_")[0])
-  if (offset !== "-1" && offset !== "now") {
-    if (valueOf(query, "handle") !== handle) return mustRefetch(handle)
-    // A reader ahead of this journal followed another one, before a restore.
-    if (!(yield* isOffsetValid(store, offset)))
-      return mustRefetch(
-        yield* newHandle(store, viewer, replica_id, redaction.fingerprint, redaction.token_fingerprint)
-      )
-  }
+  const from = offset === "now" ? head : Math.max(0, Number(offset.split("_")[0]))
+  if (is_given && valueOf(query, "handle") !== handle) return mustRefetch(handle)
+  // A reader ahead of this journal followed another one, before a restore.
+  if (is_given && !(yield* isOffsetValid(store, offset)))
+    return mustRefetch(yield* newHandle(store, viewer, replica_id, redaction.fingerprint, redaction.token_fingerprint))
   if (live && from >= head && tail !== undefined) yield* tail.grown(mark, live_wait_millis)
   const found = yield* eventsAfter(store, from, events_per_chunk)
-  // Ends the chunk at an event that may change the reader's permissions, which were loaded before the wait; later
-  // events are sent by the next request.
-  const turned = found.findIndex((event) => event.position > head && changesReader(catalogue, event))
-  const events = turned < 0 ? found : found.slice(0, turned + 1)
+  const events = untilTurn(catalogue, found, head)
   // Events hidden from the reader advance the offset too; otherwise they would be requested forever.
   const last = events.at(-1)
-  const upToDate = turned < 0 && found.length < events_per_chunk
+  const upToDate = events.length === found.length && found.length < events_per_chunk
   const reached = upToDate ? Math.max(head, last?.position ?? 0) : lastOf(events).position
-  const messages: Array<Messages[number]> = []
-  for (const event of events) {
-    const told = redaction.see(event)
-    if (told !== undefined) messages.push(message({ ...event, type: told.type }, JSON.stringify(told.data)))
-  }
+  const messages = seenMessages(redaction, events)
   if (upToDate) messages.push({ headers: { control: "up-to-date", global_last_seen_lsn: String(reached) } })
   return {
     status: 200,
@@ -256,6 +254,14 @@ export const shapeAnswer = Effect.fnUntraced(function* (
   }
 })
 
+const seenMessages = (
+  { see }: ReturnType<typeof redactionFor>,
+  events: ReadonlyArray<StoredEvent>
+): Array<Messages[number]> =>
+  events.flatMap((event) => {
+    const seen = see(event)
+    return seen === undefined ? [] : [message({ ...event, type: seen.type }, JSON.stringify(seen.data))]
+  })
 const message = (event: StoredEvent, data: string): Messages[number] => ({
   key: `"public"."journal"/"${event.position}"`,
   value: {

@@ -361,9 +361,9 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
   {
     name: "a waiting reader receives events by its former permissions",
     file: "sync/server/shape.ts",
-    within: "shapeAnswer",
-    find: "const events = turned < 0 ? found : found.slice(0, turned + 1)",
-    replace: "const events = turned < 0 || turned > -1 ? found : []",
+    within: "untilTurn",
+    find: "return turned < 0 ? found : found.slice(0, turned + 1)",
+    replace: "return turned < 0 || turned > -1 ? found : []",
     killed_by: [
       { file: channels_test, test: "receive no event that their user lost the permission to see while they waited" }
     ]
@@ -496,7 +496,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     name: "a reader with another history's handle continues",
     file: "sync/server/shape.ts",
     within: "shapeAnswer",
-    find: 'if (valueOf(query, "handle") !== handle) return mustRefetch(handle)',
+    find: 'if (is_given && valueOf(query, "handle") !== handle) return mustRefetch(handle)',
     replace: 'if (handle === "") return mustRefetch(handle)',
     killed_by: [{ file: shape_test, test: "restarts readers with a stale or missing handle", engine: "sqlite" }]
   },

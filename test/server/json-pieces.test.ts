@@ -49,6 +49,7 @@ it.each<[string, string]>([
   ["a comma at the end of an object", `{"a":${many},}`],
   ["cut off", many.slice(0, -1)],
   ["cut off in a text", many.slice(0, -20)],
+  ["an unclosed text before the last bracket", `${many.slice(0, -1)},"lamp]`],
   ["text after the value", `${many} 1`],
   ["a bracket after the value", `${many}]`],
   ["a list closed by a brace", `${many.slice(0, -1)}}`],

@@ -34,29 +34,45 @@ const attach: CommandAction = async (context, [named = "", ...paths], flags) => 
   const about = present({ category: textFlag(flags, "category"), description: textFlag(flags, "description") })
   const progress = progressOf(context)
   const attached: Array<JsonObject> = []
-  const failed: Array<JsonObject> = []
-  let worst: number = exit_codes.ok
-  for (const [at, path] of paths.entries()) {
-    progress.at("Attaching", at, paths.length)
+  let at = 0
+  const { failed, worst } = await eachInTurn(context, "file", paths, async (path) => {
+    progress.at("Attaching", at++, paths.length)
     try {
       const row = await attachOne(context, target, path, about)
       if (row !== undefined) attached.push(row)
     } catch (error) {
-      if (!(error instanceof CliError) || error.code === exit_codes.network || paths.length === 1) {
-        progress.end()
-        throw error
-      }
-      worst = worst === exit_codes.ok ? error.code : worst
-      failed.push({ file: path, message: error.message })
       progress.end()
-      context.note(oneLine(`✗ ${path}: ${error.message}`))
+      throw error
     }
-  }
+  })
   progress.end()
   if (context.options.plan === true) return worst
   if (context.options.json === true)
     context.printJson({ attachments: attached, ...(failed.length === 0 ? {} : { failed }) })
   return worst
+}
+
+/** Acts on each, continuing after refusals, which are noted; `worst` is the exit code of the first. */
+export const eachInTurn = async (
+  context: CommandContext,
+  key: "code" | "file",
+  all: ReadonlyArray<string> | AsyncIterable<string>,
+  act: (one: string) => Promise<void>
+): Promise<{ readonly failed: ReadonlyArray<JsonObject>; readonly worst: number }> => {
+  const is_single = "length" in all && all.length === 1
+  const failed: Array<JsonObject> = []
+  let worst: number = exit_codes.ok
+  for await (const one of all) {
+    try {
+      await act(one)
+    } catch (error) {
+      if (!(error instanceof CliError) || error.code === exit_codes.network || is_single) throw error
+      worst = worst === exit_codes.ok ? error.code : worst
+      failed.push({ [key]: one, message: error.message })
+      context.note(oneLine(`✗ ${one}: ${error.message}`))
+    }
+  }
+  return { failed, worst }
 }
 
 /** Attaches one file; undefined if only planned. Throws error responses. */

@@ -41,16 +41,16 @@ export interface Parcel {
 
 /** Compares locations in natural order: A-2 before A-10. Written out, so that every machine sorts alike. */
 export const inWalkingOrder = (one: string, other: string): number => {
-  const [a, b] = [one, other].map((text) => text.toLowerCase().match(/\d{1,15}|\D+|\d/g) ?? [])
-  for (let at = 0; at < Math.max(a?.length ?? 0, b?.length ?? 0); at++) {
-    const [x, y] = [a?.[at], b?.[at]]
-    if (x === undefined || y === undefined) return x === undefined ? -1 : 1
-    if (x === y) continue
-    const by_number = /^\d/.test(x) && /^\d/.test(y) ? Number(x) - Number(y) : 0
-    return by_number === 0 ? (x < y ? -1 : 1) : by_number
-  }
-  return one === other ? 0 : one < other ? -1 : 1
+  const [a, b] = [partsOfPlace(one), partsOfPlace(other)]
+  const at = a.findIndex((part, index) => part !== b[index])
+  const [x, y] = [a[at], b[at]]
+  if (x === undefined) return a.length < b.length ? -1 : inPlainOrder(one, other)
+  if (y === undefined) return 1
+  const by_number = /^\d/.test(x) && /^\d/.test(y) ? Number(x) - Number(y) : 0
+  return by_number === 0 ? inPlainOrder(x, y) : by_number
 }
+const partsOfPlace = (place: string): ReadonlyArray<string> => place.toLowerCase().match(/\d{1,15}|\D+|\d/g) ?? []
+const inPlainOrder = (one: string, other: string): number => (one === other ? 0 : one < other ? -1 : 1)
 
 /** Cases of an order, by the stock level of each unit that they contain or are made of. */
 export const casesAround = (facts: WarehouseFacts): ReadonlyMap<number, Place> => {

@@ -81,6 +81,12 @@ interface ReferredIds {
   readonly listed: Set<number>
   readonly past: Set<number>
 }
+const kindOf = (one: Reference, values: AnyRow, is_new: boolean): keyof ReferredIds => {
+  if (one.is_list) return "listed"
+  return onDeleteEffect(one) !== "keep" || (is_new && counts(one, values)) ? "single" : "past"
+}
+const valuesSet = (change: RowChange): AnyRow =>
+  change.op === "insert" ? change.row : change.op === "update" ? change.set : {}
 /** Ids that new and changed rows refer to, by table. */
 const referredIds = (
   columns: ReadonlyMap<Table, ReadonlyArray<Reference>>,
@@ -89,18 +95,15 @@ const referredIds = (
 ): ReadonlyMap<Table, ReferredIds> => {
   const referred = new Map<Table, ReferredIds>()
   for (const change of changes) {
-    const values = change.op === "insert" ? change.row : change.op === "update" ? change.set : {}
+    const values = valuesSet(change)
     for (const one of columns.get(change.table) ?? []) {
       const value = values[one.column] ?? null
       if (value === null || !isMet(one.where, values)) continue
       const table = tableNamed(one.target)
       let ids = referred.get(table)
       if (ids === undefined) referred.set(table, (ids = { single: new Set(), listed: new Set(), past: new Set() }))
-      if (one.is_list) for (const id of idsListed(value)) ids.listed.add(id)
-      else {
-        const is_current = onDeleteEffect(one) !== "keep" || (change.op === "insert" && counts(one, values))
-        ids[is_current ? "single" : "past"].add(Number(value))
-      }
+      const kind = kindOf(one, values, change.op === "insert")
+      for (const id of one.is_list ? idsListed(value) : [Number(value)]) ids[kind].add(id)
     }
   }
   return referred

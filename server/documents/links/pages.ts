@@ -172,21 +172,15 @@ const show = Effect.fnUntraced(function* ({ cookie, opened, settings, status = 2
   const zone = yield* zoneFor(document.store_id, settings)
   const is_over = acceptance === undefined && (yield* isNoLongerValid(document, zone))
   const nonce = randomBytes(18).toString("base64")
-  const part: Shown["part"] =
-    acceptance !== undefined
-      ? yield* acceptedPart(document, acceptance, text.document.language, zone)
-      : told !== undefined && "refused" in told
-        ? { kind: "refused", text: told.refused }
-        : is_over
-          ? { kind: "refused", text: linkWords(text.document.language).not_accepted.expired }
-          : isAcceptable(document)
-            ? {
-                kind: "form",
-                text_sha256: text.row.sha256,
-                script_nonce: nonce,
-                ...(told === undefined ? {} : { sent: told.sent })
-              }
-            : { kind: "none" }
+  const openPart = (): Shown["part"] => {
+    if (told !== undefined && "refused" in told) return { kind: "refused", text: told.refused }
+    if (is_over) return { kind: "refused", text: linkWords(text.document.language).not_accepted.expired }
+    if (!isAcceptable(document)) return { kind: "none" }
+    const sent = told === undefined ? {} : { sent: told.sent }
+    return { kind: "form", text_sha256: text.row.sha256, script_nonce: nonce, ...sent }
+  }
+  const part =
+    acceptance === undefined ? openPart() : yield* acceptedPart(document, acceptance, text.document.language, zone)
   const pictures = yield* picturesFor(text.document)
   const page = documentPage({ document: text.document, token: link.token, html: { pictures }, part })
   const answer = pageAnswer(status, page, {

@@ -81,50 +81,26 @@ export const backoffMillis = (tries: number, chance: () => number): number =>
 
 export const watch = async (parts: WatchParts): Promise<"stopped" | "upgraded"> => {
   const { tell, stop } = parts
-  const chance = parts.chance ?? Math.random
   const known = new Set((await parts.conflicts()).map(({ id }) => id))
-  const warned = new Set<string>()
   let tries = 0
   let arrived: News | undefined
   let sync_due: number | undefined
   tell({ event: "started", conflicts: known.size })
-  const warn = (message: string): void => {
-    if (warned.has(message)) return
-    warned.add(message)
-    tell({ event: "warning", message })
-  }
-  const tellConflicts = async (): Promise<void> => {
-    const open = await parts.conflicts()
-    for (const { id, n, name, error } of open) {
-      if (known.has(id)) continue
-      known.add(id)
-      tell({ event: "conflict", id, n, name, message: error.message })
-    }
-  }
-  for (;;) {
-    if (stop.aborted) {
-      tell({ event: "stopped" })
-      return "stopped"
-    }
-    if (parts.upgraded()) {
-      tell({ event: "upgraded" })
-      return "upgraded"
-    }
+  const { tellConflicts, warn } = tellingOnce(parts, known)
+  while (!stop.aborted && !parts.upgraded()) {
     const seen = parts.lastPending()
-    const news = sync_due !== undefined && performance.now() >= sync_due ? undefined : arrived
+    const news = arrived
     arrived = undefined
     try {
-      const taken = news === undefined ? undefined : await parts.take(news).catch(() => undefined)
-      const { warnings, ...report } = taken === undefined ? await parts.sync() : { ...taken, warnings: [] }
+      const report = await exchanged(parts, news, sync_due)
       if (tries > 0) tell({ event: "online" })
       tries = 0
-      const { sent, accepted, rejected, pulled_events, pending, position } = report
-      const is_empty = accepted + rejected + pulled_events === 0
-      if (!is_empty) tell({ event: "synced", sent, accepted, rejected, pulled_events, pending, position })
-      for (const warning of warnings) warn(warning)
+      const is_empty = report.accepted + report.rejected + report.pulled_events === 0
+      if (!is_empty) tell(synced(report))
+      report.warnings.forEach(warn)
       await tellConflicts()
-      if (taken?.quiet === false) continue
-      sync_due = taken === undefined ? undefined : (sync_due ?? performance.now() + unsynced_millis)
+      if (report.quiet === false) continue
+      sync_due = report.quiet === undefined ? undefined : (sync_due ?? performance.now() + unsynced_millis)
       const wait = sync_due === undefined ? {} : { wait_millis: Math.max(0, sync_due - performance.now()) }
       const ended = await untilSomething(parts, { seen, news: true, ...wait })
       arrived = ended.news
@@ -133,20 +109,55 @@ export const watch = async (parts: WatchParts): Promise<"stopped" | "upgraded"> 
     } catch (error) {
       if (await canTryAgain(parts, error)) continue
       const passing = passingText(error)
-      if (passing === undefined) {
-        // The program is too old to send: it still pulls, and recorded commands stay.
-        if (statusOf(error) !== 426) throw error
-        warn(messageOf(error))
-        await tellConflicts()
-        arrived = (await untilSomething(parts, { seen, news: true })).news
-      } else {
-        const wait_millis = backoffMillis(tries, chance)
-        if (tries === 0) tell({ event: "offline", message: passing, retry_seconds: Math.ceil(wait_millis / 1_000) })
-        tries++
-        if ((await untilSomething(parts, { wait_millis })).woken === "woke") tries = 1
+      if (passing !== undefined) {
+        tries = await waitOffline(parts, passing, tries)
+        continue
+      }
+      // The program is too old to send: it still pulls, and recorded commands stay.
+      if (statusOf(error) !== 426) throw error
+      warn(messageOf(error))
+      await tellConflicts()
+      arrived = (await untilSomething(parts, { seen, news: true })).news
+    }
+  }
+  const end = stop.aborted ? "stopped" : "upgraded"
+  tell({ event: end })
+  return end
+}
+/** Reports each conflict and warning once; `known`: ids of conflicts to leave out. */
+const tellingOnce = ({ conflicts, tell }: WatchParts, known: Set<string>) => {
+  const warned = new Set<string>()
+  return {
+    warn: (message: string): void => {
+      if (warned.has(message)) return
+      warned.add(message)
+      tell({ event: "warning", message })
+    },
+    tellConflicts: async (): Promise<void> => {
+      for (const { id, n, name, error } of await conflicts()) {
+        if (known.has(id)) continue
+        known.add(id)
+        tell({ event: "conflict", id, n, name, message: error.message })
       }
     }
   }
+}
+/** Applies the news that came; without any, or if they need one or one is due, syncs: `quiet` is then undefined. */
+const exchanged = async (parts: WatchParts, news: News | undefined, sync_due: number | undefined) => {
+  const is_due = sync_due !== undefined && performance.now() >= sync_due
+  const taken = news === undefined || is_due ? undefined : await parts.take(news).catch(() => undefined)
+  return taken === undefined ? { ...(await parts.sync()), quiet: undefined } : { ...taken, warnings: [] }
+}
+const synced = (report: Omit<WatchEvent & { readonly event: "synced" }, "event">): WatchEvent => {
+  const { sent, accepted, rejected, pulled_events, pending, position } = report
+  return { event: "synced", sent, accepted, rejected, pulled_events, pending, position }
+}
+/** Waits before the next try; returns how many have failed in a row, from 1 again after the machine slept. */
+const waitOffline = async (parts: WatchParts, message: string, tries: number): Promise<number> => {
+  const wait_millis = backoffMillis(tries, parts.chance ?? Math.random)
+  if (tries === 0) parts.tell({ event: "offline", message, retry_seconds: Math.ceil(wait_millis / 1_000) })
+  const { woken } = await untilSomething(parts, { wait_millis })
+  return woken === "woke" ? 1 : tries + 1
 }
 
 /** Waits for another sync, or for a release that is being written; false for other errors. */

@@ -346,8 +346,8 @@ const ordersIn = async (
 ): Promise<{ readonly orders: ReadonlyArray<ForeignOrder>; readonly writing: Importing["writing"] }> => {
   const source = await openList(file, flags)
   const at = headingsOf(source.headers, columns)
-  for (const column of ["number", "customer", "starts", "ends"] as const)
-    if (at[column] === undefined) throw usageError(`${file} has no column ${columns[column].join(" or ")}.`)
+  const lacking = (["number", "customer", "starts", "ends"] as const).find((column) => at[column] === undefined)
+  if (lacking !== undefined) throw usageError(`${file} has no column ${columns[lacking].join(" or ")}.`)
   const held = lines_file === undefined ? source : await openList(lines_file, flags)
   const line_at = headingsOf(held.headers, lines)
   if (lines_file !== undefined && (line_at.number === undefined || line_at.quantity === undefined))
@@ -362,8 +362,8 @@ const ordersIn = async (
   const seen = new Set<string>()
   for (const { cells, line, row } of await readableRows(source, "orders")) {
     const number = cell(cells, at.number)
-    const is_further_line = lines_file === undefined && number !== "" && seen.has(number)
-    if (is_further_line) continue
+    // A further line of the order before.
+    if (lines_file === undefined && number !== "" && seen.has(number)) continue
     const [customer, starts, ends] = [cell(cells, at.customer), cell(cells, at.starts), cell(cells, at.ends)]
     const problem = number === "" ? "it has no number" : seen.has(number) ? "its number stands twice" : undefined
     seen.add(number)

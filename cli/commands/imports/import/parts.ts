@@ -35,23 +35,35 @@ export const fieldOf = (column: string, { aliases }: Columns): string => {
   return namedIn(aliases, name) ?? name
 }
 
+/** A repeatable column's name, number and part: `rate`, 2 and `price` for `rate2.price`; undefined for other columns. */
+const slotOf = (column: string) => {
+  const [, head, number = "", part] = numbered.exec(column.trim()) ?? []
+  return head === undefined
+    ? undefined
+    : {
+        head: head.toLowerCase(),
+        at: Number(number === "" ? 1 : number),
+        part,
+        is_bare: number === "" && part === undefined
+      }
+}
+
 /** The row with repeatable columns as lists; a list, an object or a `rate` without suffix stays as it is if alone. */
 export const withParts = (row: { readonly [column: string]: Json }): JsonObject => {
   const rest: { [column: string]: Json } = {}
   const found = new Map<string, Map<number, { [part: string]: Json }>>()
   const alone = new Map<string, Json>()
   for (const [column, value] of Object.entries(row)) {
-    const [, head, number = "", part] = numbered.exec(column.trim()) ?? []
-    const of = head === undefined ? undefined : several[head.toLowerCase()]
-    if (head === undefined || of === undefined) rest[column] = value
-    else if (isBlank(value)) continue
-    else if (part === undefined && number === "" && (of.main === undefined || typeof value === "object"))
-      alone.set(head.toLowerCase(), value)
+    const slot = slotOf(column)
+    if (slot === undefined) rest[column] = value
+    if (slot === undefined || isBlank(value)) continue
+    const { at, head, is_bare, part } = slot
+    const main = several[head]?.main
+    if (is_bare && (main === undefined || typeof value === "object")) alone.set(head, value)
     else {
-      const slots = found.get(head.toLowerCase()) ?? new Map<number, { [part: string]: Json }>()
-      const at = Number(number === "" ? 1 : number)
-      slots.set(at, { ...slots.get(at), [part === undefined ? (of.main ?? "") : columnName(part)]: value })
-      found.set(head.toLowerCase(), slots)
+      const slots = found.get(head) ?? new Map<number, { [part: string]: Json }>()
+      slots.set(at, { ...slots.get(at), [part === undefined ? (main ?? "") : columnName(part)]: value })
+      found.set(head, slots)
     }
   }
   for (const [head, slots] of found) {
@@ -62,8 +74,7 @@ export const withParts = (row: { readonly [column: string]: Json }): JsonObject 
       .filter((part) => needs === undefined || part[needs] !== undefined)
       // A record of its main part alone is the plain cell, in which the server separates several values.
       .map((part) => (Object.keys(part).length === 1 ? (part[main] ?? part) : part))
-    const others = alone.get(head)
-    const all = [...parts, ...(Array.isArray(others) ? others : others === undefined ? [] : [others])]
+    const all = [...parts, ...[alone.get(head) ?? []].flat()]
     if (all.length > 0) rest[head] = all
     alone.delete(head)
   }
@@ -87,34 +98,39 @@ export const placesIn = (told: ReadonlyArray<Told>, columns: Columns): ReadonlyM
   const places = new Map<string, string>()
   const found = new Map<string, Map<number, Slot>>()
   for (const { target, heading, value } of told) {
-    const [, given, number = "", part] = numbered.exec(target.trim()) ?? []
-    if (given === undefined) places.set(placeOf(target, columns), heading)
-    else if (!isBlank(value)) {
-      const head = given.toLowerCase()
-      const slots = found.get(head) ?? new Map<number, Slot>()
-      const at = Number(number === "" ? 1 : number)
-      const slot = slots.get(at) ?? { told: [], count: 1 }
-      const separator = several[head]?.separator
-      if (part === undefined && typeof value === "string" && separator !== undefined)
-        slot.count = Math.max(1, partsOfText(value, separator).length)
-      slot.told.push({ part, heading })
-      found.set(head, slots.set(at, slot))
-    }
+    const named = slotOf(target)
+    if (named === undefined) places.set(placeOf(target, columns), heading)
+    if (named === undefined || isBlank(value)) continue
+    const { at, head, part } = named
+    const slots = found.get(head) ?? new Map<number, Slot>()
+    const slot = slots.get(at) ?? { told: [], count: 1 }
+    const separator = several[head]?.separator
+    if (part === undefined && typeof value === "string" && separator !== undefined)
+      slot.count = Math.max(1, partsOfText(value, separator).length)
+    slot.told.push({ part, heading })
+    found.set(head, slots.set(at, slot))
   }
-  for (const [head, slots] of found) {
-    let position = 0
-    for (const [, { told, count }] of [...slots].sort(([one], [other]) => one - other)) {
-      const { needs } = several[head] ?? {}
-      if (needs !== undefined && !told.some(({ part }) => part !== undefined && columnName(part) === needs)) continue
-      // A column with parts is a single record, whatever separators its cell contains.
-      const records = told.length === 1 ? count : 1
-      for (let of = position; of < position + records; of++)
-        for (const { part, heading } of told)
-          for (const base of namesOfRecord(head, of)) places.set(`${base}${partPlace(head, part, columns)}`, heading)
-      position += records
-    }
-  }
+  for (const [head, slots] of found)
+    for (const [place, heading] of placesOfRecords(head, slots, columns)) places.set(place, heading)
   return places
+}
+const placesOfRecords = (
+  head: string,
+  slots: ReadonlyMap<number, Slot>,
+  columns: Columns
+): ReadonlyArray<readonly [place: string, heading: string]> => {
+  const needs = several[head]?.needs
+  const cells = [...slots]
+    .sort(([one], [other]) => one - other)
+    .map(([, slot]) => slot)
+    .filter(({ told }) => needs === undefined || told.some(({ part }) => columnName(part ?? "") === needs))
+  // A column with parts is a single record, whatever separators its cell contains.
+  const records = cells.flatMap(({ count, told }) => Array.from({ length: told.length === 1 ? count : 1 }, () => told))
+  return records.flatMap((told, of) =>
+    told.flatMap(({ part, heading }) =>
+      namesOfRecord(head, of).map((base) => [`${base}${partPlace(head, part, columns)}`, heading] as const)
+    )
+  )
 }
 /** Names of a record's fields: rates are counted from 0, others from 2, as the first has no number. */
 const namesOfRecord = (head: string, at: number): ReadonlyArray<string> => [

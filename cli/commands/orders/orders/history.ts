@@ -87,24 +87,34 @@ const rowNames = (opportunity: Row<"opportunity">, key: string): ReadonlyMap<Jso
   const row = key === "member_id" ? opportunity.member : key === "store_id" ? opportunity.store : null
   return row == null ? undefined : new Map([[row.id, cellText(row)]])
 }
+/** Label of an entry's status: that of a unit, a version, or the order in its state then. */
+const statusWords = (
+  opportunity: Row<"opportunity">,
+  entries: ReadonlyArray<RowOfList<"activity">>,
+  at: number,
+  status: number
+): string => {
+  const entry = entries[at]
+  const action = String(entry?.action)
+  if (action.includes(".asset_")) return labelIn(assignment_statuses, status)
+  if (action.includes(".version_")) return labelIn(version_statuses, status)
+  const own = entry?.new_values?.status === status ? entry.new_values : entry?.old_values
+  // A status without a state has the state of the next older entry, or that before the next newer one.
+  const older = entries
+    .slice(at + 1)
+    .map(({ new_values }) => new_values?.state)
+    .find((state) => state !== undefined)
+  const newer = entries
+    .slice(0, at)
+    .map(({ old_values }) => old_values?.state)
+    .findLast((state) => state !== undefined)
+  const name = statusNamed(Number(own?.state ?? older ?? newer ?? opportunity.state), status)
+  return name === undefined ? String(status) : statuses[name].label
+}
 /** Formats values: amounts in the order's currency, labels for codes, times in the store's zone. */
-const wordsFor = (opportunity: Row<"opportunity">, entries: ReadonlyArray<RowOfList<"activity">>) => {
-  const currency = opportunity.currency_code
-  const stateAt = (at: number, side: "old_values" | "new_values"): number => {
-    const stateIn = (entry: RowOfList<"activity"> | undefined, of: "old_values" | "new_values") => entry?.[of]?.state
-    const own = stateIn(entries[at], side)
-    // A status without a state has the state of the next older entry, or that before the next newer one.
-    const older = entries
-      .slice(at + 1)
-      .map((entry) => stateIn(entry, "new_values"))
-      .find((state) => state !== undefined)
-    const newer = entries
-      .slice(0, at)
-      .map((entry) => stateIn(entry, "old_values"))
-      .findLast((state) => state !== undefined)
-    return Number(own ?? older ?? newer ?? opportunity.state)
-  }
-  return (at: number, key: string, value: Json, zone: string): string => {
+const wordsFor =
+  (opportunity: Row<"opportunity">, entries: ReadonlyArray<RowOfList<"activity">>) =>
+  (at: number, key: string, value: Json, zone: string): string => {
     if (value === null || (Array.isArray(value) && value.length === 0)) return ""
     if (key === "number" && typeof value === "string") return spokenNumber(value)
     const named = rowNames(opportunity, key)
@@ -113,19 +123,11 @@ const wordsFor = (opportunity: Row<"opportunity">, entries: ReadonlyArray<RowOfL
         .map((id: Json) => named.get(id) ?? `id ${cellText(id)}`)
         .join(", ")
     if (typeof value === "number" && Number.isSafeInteger(value)) {
-      if (amounts.has(key)) return formatMoney(value, currency)
-      if (key === "status") {
-        const action = String(entries[at]?.action)
-        if (action.includes(".asset_")) return labelIn(assignment_statuses, value)
-        if (action.includes(".version_")) return labelIn(version_statuses, value)
-        const side = entries[at]?.new_values?.status === value ? "new_values" : "old_values"
-        const name = statusNamed(stateAt(at, side), value)
-        return name === undefined ? String(value) : statuses[name].label
-      }
+      if (amounts.has(key)) return formatMoney(value, opportunity.currency_code)
+      if (key === "status") return statusWords(opportunity, entries, at, value)
       const label = codes[key]?.[value]
       if (label !== undefined) return label
     }
     if (typeof value === "string" && /^\d{4}-\d{2}-\d{2}T.*Z$/.test(value)) return formatIn(value, zone)
     return typeof value === "object" ? JSON.stringify(value) : cellText(value)
   }
-}

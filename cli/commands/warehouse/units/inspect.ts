@@ -1,7 +1,7 @@
 /** `units inspect` and `units due`: records inspections at the bench, also offline, and lists what is due. */
 import type { JsonObject } from "../../../../core/kernel/index.ts"
 import { rowIn, rowsIn } from "../../../base/answers.ts"
-import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
+import { usageError } from "../../../base/exit-codes.ts"
 import { linesOf, localFile } from "../../../base/input.ts"
 import { formatIn } from "../../../base/parse-time.ts"
 import type { CommandContext } from "../../../context/context.ts"
@@ -10,8 +10,7 @@ import { notePending, printAnswer, printTable } from "../../../context/print.ts"
 import { type Flags, listFlag, textFlag } from "../../../context/program.ts"
 import { resolveId, resolveStore } from "../../../context/resolve-id.ts"
 import { type Column, columnsNamed } from "../../../output/table.ts"
-import { oneLine } from "../../../output/text.ts"
-import { attachPhotos } from "../../documents/attach.ts"
+import { attachPhotos, eachInTurn } from "../../documents/attach.ts"
 import { requireUnit } from "./move.ts"
 
 /** Records one result for each unit, continuing after errors; the exit code is that of the first error. */
@@ -33,18 +32,12 @@ export const inspectUnits = async (
     inspector: textFlag(flags, "inspector")
   })
   const done: Array<JsonObject> = []
-  let worst: number = exit_codes.ok
-  for await (const code of codes.length > 0 ? codes : linesOf(undefined)) {
-    try {
-      const row = await inspectOne(context, code, body, flags)
-      if (row !== undefined) done.push(row.inspection)
-      if (row !== undefined) await attachPhotos(context, row.unit_id, photos, "inspection")
-    } catch (error) {
-      if (!(error instanceof CliError) || error.code === exit_codes.network || codes.length === 1) throw error
-      worst = worst === exit_codes.ok ? error.code : worst
-      context.note(oneLine(`✗ ${code}: ${error.message}`))
-    }
-  }
+  const { worst } = await eachInTurn(context, "code", codes.length > 0 ? codes : linesOf(undefined), async (code) => {
+    const row = await inspectOne(context, code, body, flags)
+    if (row === undefined) return
+    done.push(row.inspection)
+    await attachPhotos(context, row.unit_id, photos, "inspection")
+  })
   if (context.options.plan === true) {
     if (context.options.json !== true) context.note("Planned only; nothing was written.")
   } else if (context.options.json === true) context.printJson({ inspections: done })

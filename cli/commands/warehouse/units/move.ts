@@ -11,7 +11,7 @@ import { oneLine } from "../../../output/text.ts"
 import { formatIn } from "../../../base/parse-time.ts"
 import { type Flags, listFlag, textFlag } from "../../../context/program.ts"
 import { resolveStore } from "../../../context/resolve-id.ts"
-import { attachPhotos } from "../../documents/attach.ts"
+import { attachPhotos, eachInTurn } from "../../documents/attach.ts"
 
 type Move = "quarantine" | "repair" | "release" | "lost" | "sold"
 
@@ -28,24 +28,15 @@ export const moveUnits = async (
   // Unreadable files are reported before anything is recorded.
   for (const photo of photos) await localFile(photo)
   const done: Array<JsonObject> = []
-  const failed: Array<JsonObject> = []
-  let worst: number = exit_codes.ok
-  for (const code of codes) {
-    try {
-      const asset = await requireUnit(context, code)
-      const row = await moveOne(context, move, asset, { ...sent, ...(await datesOf(context, asset, flags)) })
-      if (row === undefined) continue
-      done.push(row)
-      await attachPhotos(context, asset.id, photos)
-      const charge = textFlag(flags, "charge")
-      if (charge !== undefined) await chargeFor(context, asset, rowIn(row, "service_record"), charge)
-    } catch (error) {
-      if (!(error instanceof CliError) || error.code === exit_codes.network || codes.length === 1) throw error
-      worst = worst === exit_codes.ok ? error.code : worst
-      failed.push({ code, message: error.message })
-      context.note(oneLine(`✗ ${code}: ${error.message}`))
-    }
-  }
+  const { failed, worst } = await eachInTurn(context, "code", codes, async (code) => {
+    const asset = await requireUnit(context, code)
+    const row = await moveOne(context, move, asset, { ...sent, ...(await datesOf(context, asset, flags)) })
+    if (row === undefined) return
+    done.push(row)
+    await attachPhotos(context, asset.id, photos)
+    const charge = textFlag(flags, "charge")
+    if (charge !== undefined) await chargeFor(context, asset, rowIn(row, "service_record"), charge)
+  })
   if (context.options.plan === true) {
     if (context.options.json !== true) context.note("Planned only; nothing was written.")
   } else if (context.options.json === true)
