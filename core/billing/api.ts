@@ -139,11 +139,10 @@ const showDraft = get("/api/v1/opportunities/{id}/credit_draft", {
   ...read,
   ...seesOrders,
   params: of_opportunity,
-  run: (input) =>
-    Effect.gen(function* () {
-      const rules = yield* drafting
-      return ok({ credit_draft: yield* rules.creditDraft(input.rows.id) })
-    })
+  run: Effect.fnUntraced(function* (input) {
+    const rules = yield* drafting
+    return ok({ credit_draft: yield* rules.creditDraft(input.rows.id) })
+  })
 })
 const issueDraft = command("POST", "/api/v1/opportunities/{id}/credit_notes", {
   answer: { credit_notes: Shown.rows(() => creditNoteResource) },
@@ -174,12 +173,11 @@ const listDrafts = get("/api/v1/credit_drafts", {
   summary: "List credit drafts: opportunities invoiced above their total, newest first",
   ...read,
   ...seesOrders,
-  run: (input) =>
-    Effect.gen(function* () {
-      const { page = 1, per_page = 50 } = input.values
-      const { drafts, total } = yield* (yield* drafting).listDrafts(input.values)
-      return ok({ credit_drafts: drafts, meta: { total, per_page, page } })
-    })
+  run: Effect.fnUntraced(function* (input) {
+    const { page = 1, per_page = 50 } = input.values
+    const { drafts, total } = yield* (yield* drafting).listDrafts(input.values)
+    return ok({ credit_drafts: drafts, meta: { total, per_page, page } })
+  })
 })
 
 const creditEndpoints: ReadonlyArray<Endpoint> = [credit, showDraft, issueDraft, listDrafts]

@@ -106,9 +106,8 @@ export const emailInvoice = command("POST", `${path}/{id}/email`, {
     })
   },
   result: invoiceMail,
-  respond: (mail, input) =>
-    Effect.gen(function* () {
-      const meta = { is_mailed: true, warnings: yield* (yield* InvoiceMailer)(mail) }
-      return ok({ ...(yield* renderById(invoiceResource, mail.invoice_id, input.query, viewContext(input))), meta })
-    })
+  respond: Effect.fnUntraced(function* (mail, input) {
+    const meta = { is_mailed: true, warnings: yield* (yield* InvoiceMailer)(mail) }
+    return ok({ ...(yield* renderById(invoiceResource, mail.invoice_id, input.query, viewContext(input))), meta })
+  })
 })

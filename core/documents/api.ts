@@ -102,14 +102,13 @@ const fields = get(`${types_path}/{type}/fields`, {
       fields: Shown.objects({ name: text(), label: text(), type: choice(field_types) })
     })
   },
-  run: ({ params }) =>
-    Effect.gen(function* () {
-      const { type = "" } = params
-      if (!isType(type)) return yield* notFound("There is no such type of document.")
-      // Imported late: only rendering documents and listing fields need it.
-      const { fieldsOfType } = yield* describing
-      return ok({ fields: fieldsOfType(type) })
-    })
+  run: Effect.fnUntraced(function* ({ params }) {
+    const { type = "" } = params
+    if (!isType(type)) return yield* notFound("There is no such type of document.")
+    // Imported late: only rendering documents and listing fields need it.
+    const { fieldsOfType } = yield* describing
+    return ok({ fields: fieldsOfType(type) })
+  })
 })
 
 const documentTypeEndpoints: ReadonlyArray<Endpoint> = [types, fields]

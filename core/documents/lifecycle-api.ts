@@ -269,12 +269,11 @@ export const generate = command("POST", `${path}/generate`, {
     )
     return Result.map(decided, ({ events, result }) => ({ events, result: { ...result, is_queued } }))
   },
-  respond: ({ id, is_queued }, input) =>
-    Effect.gen(function* () {
-      if (is_queued && (yield* CommandRuntime.ifAny)?.role === "server")
-        return queuedAnswer(drawJobId("job", id), "The document is being made.")
-      return created(yield* renderById(documentResource, id, input.query, viewContext(input)))
-    })
+  respond: Effect.fnUntraced(function* ({ id, is_queued }, input) {
+    if (is_queued && (yield* CommandRuntime.ifAny)?.role === "server")
+      return queuedAnswer(drawJobId("job", id), "The document is being made.")
+    return created(yield* renderById(documentResource, id, input.query, viewContext(input)))
+  })
 })
 
 const batch = command("POST", `${path}/batch_generate`, {

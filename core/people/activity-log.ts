@@ -240,46 +240,45 @@ const historyOf = Effect.fnUntraced(function* (store: StoreShape, events: Readon
   return found.filter((one) => one.position < last && !given.has(one.position))
 })
 
-const actions = (query: Query, viewer: Viewer) =>
-  Effect.gen(function* () {
-    const store = yield* Store
-    const bound = bindings(store.dialect)
-    const conditions = conditionsOf(query)
-    const parts = [
-      streamSql(conditions, bound),
-      ...conditions.map((one) => conditionSql(one, listing, store.dialect, bound))
-    ].filter((sql) => sql !== undefined)
-    const from = ` from "journal"${parts.length === 0 ? "" : ` where ${parts.join(" and ")}`}`
-    const sort = sortOf(query, listing)
-    const { page, per_page } = pageOf(query)
-    // Entries are always ordered by position, which has the order of time; a requested sort only gives the direction.
-    const order = sort === undefined || sort.descending ? "desc" : "asc"
-    const events = (yield* store.run(
-      `select ${columnList(journal)}${from} order by "position" ${order} limit ${per_page} ` +
-        `offset ${(page - 1) * per_page}`,
-      bound.values
-    )).map((row) => store.decode(journal, row))
-    // If the first page is not full, its length is the total; otherwise rows are counted.
-    const [counted] =
-      page === 1 && events.length < per_page
-        ? [{ total: events.length }]
-        : yield* store.run<{ total: number }>(`select count(*) as total${from}`, bound.values)
-    return ok({
-      actions: yield* auditRows(events, viewer),
-      meta: {
-        total: Number(counted?.total ?? 0),
-        per_page,
-        page,
-        ...ignoredMeta(
-          ignoredOf(query, {
-            filters: (name) => of_streams.has(name) || offersFilter(name, listing),
-            is_sorted: sort !== undefined,
-            includes: {}
-          })
-        )
-      }
-    })
+const actions = Effect.fnUntraced(function* (query: Query, viewer: Viewer) {
+  const store = yield* Store
+  const bound = bindings(store.dialect)
+  const conditions = conditionsOf(query)
+  const parts = [
+    streamSql(conditions, bound),
+    ...conditions.map((one) => conditionSql(one, listing, store.dialect, bound))
+  ].filter((sql) => sql !== undefined)
+  const from = ` from "journal"${parts.length === 0 ? "" : ` where ${parts.join(" and ")}`}`
+  const sort = sortOf(query, listing)
+  const { page, per_page } = pageOf(query)
+  // Entries are always ordered by position, which has the order of time; a requested sort only gives the direction.
+  const order = sort === undefined || sort.descending ? "desc" : "asc"
+  const events = (yield* store.run(
+    `select ${columnList(journal)}${from} order by "position" ${order} limit ${per_page} ` +
+      `offset ${(page - 1) * per_page}`,
+    bound.values
+  )).map((row) => store.decode(journal, row))
+  // If the first page is not full, its length is the total; otherwise rows are counted.
+  const [counted] =
+    page === 1 && events.length < per_page
+      ? [{ total: events.length }]
+      : yield* store.run<{ total: number }>(`select count(*) as total${from}`, bound.values)
+  return ok({
+    actions: yield* auditRows(events, viewer),
+    meta: {
+      total: Number(counted?.total ?? 0),
+      per_page,
+      page,
+      ...ignoredMeta(
+        ignoredOf(query, {
+          filters: (name) => of_streams.has(name) || offersFilter(name, listing),
+          is_sorted: sort !== undefined,
+          includes: {}
+        })
+      )
+    }
   })
+})
 
 export const activityLogSlice: Slice = {
   name: "actions",

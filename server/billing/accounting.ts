@@ -147,21 +147,20 @@ const postings = get("/api/v1/accounting/postings", {
     after_id: integer({ default: 0, min: 0, describe: "Cursor: meta.after_id of the previous page" }),
     again: boolean({ default: false, describe: "Include exported documents" })
   },
-  run: ({ settings, values }) =>
-    Effect.gen(function* () {
-      const kind = values.kind ?? "invoices"
-      const since = values.since ?? ""
-      if (!isPlainDate(since)) return yield* invalidField("since", "The since field must be a day such as 2026-01-31.")
-      const zone = zoneOf(settingText(settings, "company", "timezone"))
-      const from = instantOf(startOfDay(since, zone))
-      const ids = yield* idsOf({ kind, since: from, after_id: values.after_id ?? 0, again: values.again ?? false })
-      const posted = (yield* postedOf(kind, ids, settings)).toSorted((a, b) => a.id - b.id)
-      const nameOf = yield* namesOf(posted.map(({ member_id }) => member_id))
-      return ok({
-        documents: posted.map((one) => shownPosted(one, nameOf(one.member_id), zone)),
-        meta: { after_id: ids.length < page_max ? null : (ids.at(-1) ?? null) }
-      })
+  run: Effect.fnUntraced(function* ({ settings, values }) {
+    const kind = values.kind ?? "invoices"
+    const since = values.since ?? ""
+    if (!isPlainDate(since)) return yield* invalidField("since", "The since field must be a day such as 2026-01-31.")
+    const zone = zoneOf(settingText(settings, "company", "timezone"))
+    const from = instantOf(startOfDay(since, zone))
+    const ids = yield* idsOf({ kind, since: from, after_id: values.after_id ?? 0, again: values.again ?? false })
+    const posted = (yield* postedOf(kind, ids, settings)).toSorted((a, b) => a.id - b.id)
+    const nameOf = yield* namesOf(posted.map(({ member_id }) => member_id))
+    return ok({
+      documents: posted.map((one) => shownPosted(one, nameOf(one.member_id), zone)),
+      meta: { after_id: ids.length < page_max ? null : (ids.at(-1) ?? null) }
     })
+  })
 })
 
 const key_form = /^(invoices|voids|credit_notes|payments)\/[1-9]\d{0,14}$/

@@ -295,14 +295,16 @@ export const makeRenderer = (options: PoolOptions = {}): Effect.Effect<Renderer,
   )
 
 const rendererOver = (pool: Pool): Renderer => ({
-  pdf: (document, { carried_xml, fonts = [], limit_millis: limit = limit_millis, pictures = new Map() } = {}) =>
-    Effect.gen(function* () {
-      const read = yield* Effect.fromResult(readPictures(document, pictures))
-      const task = { kind: "pdf", document, fonts, pictures: read } as const
-      const answer = yield* run(pool, carried_xml === undefined ? task : { ...task, carried_xml }, limit)
-      if (answer.kind === "pdf") return { bytes: answer.bytes, pages: answer.pages }
-      return yield* new Undrawable({ message: reasonOf(answer) })
-    }),
+  pdf: Effect.fnUntraced(function* (
+    document,
+    { carried_xml, fonts = [], limit_millis: limit = limit_millis, pictures = new Map() } = {}
+  ) {
+    const read = yield* Effect.fromResult(readPictures(document, pictures))
+    const task = { kind: "pdf", document, fonts, pictures: read } as const
+    const answer = yield* run(pool, carried_xml === undefined ? task : { ...task, carried_xml }, limit)
+    if (answer.kind === "pdf") return { bytes: answer.bytes, pages: answer.pages }
+    return yield* new Undrawable({ message: reasonOf(answer) })
+  }),
   texts: (fragments, data, { limit_millis: limit = limit_millis } = {}) =>
     Effect.flatMap(run(pool, { kind: "texts", fragments, data }, limit), (answer) =>
       answer.kind === "texts" ? Effect.succeed(answer.texts) : Effect.fail(invalid(answer))

@@ -37,20 +37,19 @@ const totalsBy = (
 ): Include => ({
   kind: "keys",
   shows: billed_shown,
-  of: (rows, { viewer }) =>
-    Effect.gen(function* () {
-      const found = hasOnePermission(viewer, "invoices.view") ? yield* opportunitiesOf(rows) : []
-      const billed = found.length === 0 ? undefined : yield* billedOf(found)
-      return (row) => {
-        const one = billed?.get(idOf(row))
-        return one === undefined
-          ? { billed_total: null, left_to_bill_total: null }
-          : {
-              billed_total: formatMoney(billedTotal(one), one.currency_code),
-              left_to_bill_total: formatMoney(leftToBill(one), one.currency_code)
-            }
-      }
-    })
+  of: Effect.fnUntraced(function* (rows, { viewer }) {
+    const found = hasOnePermission(viewer, "invoices.view") ? yield* opportunitiesOf(rows) : []
+    const billed = found.length === 0 ? undefined : yield* billedOf(found)
+    return (row) => {
+      const one = billed?.get(idOf(row))
+      return one === undefined
+        ? { billed_total: null, left_to_bill_total: null }
+        : {
+            billed_total: formatMoney(billedTotal(one), one.currency_code),
+            left_to_bill_total: formatMoney(leftToBill(one), one.currency_code)
+          }
+    }
+  })
 })
 export const billedOfOpportunities = totalsBy(
   (row) => Number(row["id"]),

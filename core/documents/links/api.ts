@@ -78,23 +78,22 @@ const verify = postQuery(`${path}/verify`, {
   name: "documents.check_file",
   summary: "Identify the document and acceptances of an unaltered file by its SHA-256",
   fields: { sha256: text({ required: true, max: 64, describe: "SHA-256 of the file: 64 hexadecimal digits" }) },
-  run: (input) =>
-    Effect.gen(function* () {
-      const sha256 = (input.values.sha256 ?? "").toLowerCase()
-      if (!/^[0-9a-f]{64}$/.test(sha256))
-        return yield* invalidField("sha256", "The sha256 field must be 64 hexadecimal digits.")
-      const found = yield* recordOf(sha256)
-      if (found === undefined || !seesDocument(found.document, input.viewer))
-        return ok({ known: false, part: null, document: null, acceptances: [] } as const)
-      const context = viewContext(input)
-      const rows = yield* Store.find(document_acceptances, { document_id: found.document.id }, { order: ["id"] })
-      return ok({
-        known: true,
-        part: found.part,
-        document: (yield* renderOne(documentResource, found.document, [], context)).document,
-        acceptances: yield* render(acceptanceResource, rows, [], context)
-      } as const)
-    })
+  run: Effect.fnUntraced(function* (input) {
+    const sha256 = (input.values.sha256 ?? "").toLowerCase()
+    if (!/^[0-9a-f]{64}$/.test(sha256))
+      return yield* invalidField("sha256", "The sha256 field must be 64 hexadecimal digits.")
+    const found = yield* recordOf(sha256)
+    if (found === undefined || !seesDocument(found.document, input.viewer))
+      return ok({ known: false, part: null, document: null, acceptances: [] } as const)
+    const context = viewContext(input)
+    const rows = yield* Store.find(document_acceptances, { document_id: found.document.id }, { order: ["id"] })
+    return ok({
+      known: true,
+      part: found.part,
+      document: (yield* renderOne(documentResource, found.document, [], context)).document,
+      acceptances: yield* render(acceptanceResource, rows, [], context)
+    } as const)
+  })
 })
 
 /** Public links to documents of these opportunities and invoices. */

@@ -152,17 +152,16 @@ const show = get(`${path}/{id}`, {
     explain: text({ nullable: true, describe: "Value 1 adds an explanation of each figure" }),
     outdated: text({ nullable: true, describe: "Value 1 adds meta.warnings with figures that would differ today" })
   },
-  run: (input) =>
-    Effect.gen(function* () {
-      const header = input.rows.id
-      const explanation = isExplained(input.query) ? yield* (yield* explaining).explanationOf(header, input) : undefined
-      const { outdatedWarnings, repriceFacts } = yield* repricing
-      const outdated = isAsked(input.query, "outdated")
-        ? outdatedWarnings(yield* repriceFacts(header, input), decidingOnly(input))
-        : []
-      const answer = warned(yield* opportunityAnswer(header.id, input), outdated)
-      return explanation === undefined ? answer : withMore(answer, { explanation })
-    })
+  run: Effect.fnUntraced(function* (input) {
+    const header = input.rows.id
+    const explanation = isExplained(input.query) ? yield* (yield* explaining).explanationOf(header, input) : undefined
+    const { outdatedWarnings, repriceFacts } = yield* repricing
+    const outdated = isAsked(input.query, "outdated")
+      ? outdatedWarnings(yield* repriceFacts(header, input), decidingOnly(input))
+      : []
+    const answer = warned(yield* opportunityAnswer(header.id, input), outdated)
+    return explanation === undefined ? answer : withMore(answer, { explanation })
+  })
 })
 
 const assets = get(`${path}/{id}/assets`, {
@@ -200,22 +199,18 @@ const availability = get(`${path}/{id}/availability`, {
   summary: "Show the availability and shortfall of an opportunity's lines",
   ...read,
   params: one,
-  run: (input) =>
-    Effect.gen(function* () {
-      const found = yield* loadWithDemands([input.rows.id], input, true)
-      const stocked = yield* loadStockedProducts(
-        found.loaded.flatMap(({ opportunity }) => opportunity.lines.flatMap(({ item_id }) => item_id ?? []))
+  run: Effect.fnUntraced(function* (input) {
+    const found = yield* loadWithDemands([input.rows.id], input, true)
+    const stocked = yield* loadStockedProducts(
+      found.loaded.flatMap(({ opportunity }) => opportunity.lines.flatMap(({ item_id }) => item_id ?? []))
+    )
+    const entries = found.loaded
+      .flatMap((one) =>
+        availabilityOf(stockFactsOf(one, found), one.opportunity, one.demands, input.settings, input.now)
       )
-      const entries = found.loaded
-        .flatMap((one) =>
-          availabilityOf(stockFactsOf(one, found), one.opportunity, one.demands, input.settings, input.now)
-        )
-        .filter(({ product_id }) => stocked.has(product_id))
-      return ok({
-        availability: entries.map((entry) => ({ ...entry })),
-        meta: unpagedMeta(entries.length, input.query)
-      })
-    })
+      .filter(({ product_id }) => stocked.has(product_id))
+    return ok({ availability: entries.map((entry) => ({ ...entry })), meta: unpagedMeta(entries.length, input.query) })
+  })
 })
 
 /** Activity entries of one opportunity, newest first: one page and the total. */
@@ -242,22 +237,21 @@ const activity = get(`${path}/{id}/activity`, {
   ability: "action-log:read",
   permission: "action-log.view",
   params: one,
-  run: (input) =>
-    Effect.gen(function* () {
-      const { id } = input.rows.id
-      const page = pageOf(input.query)
-      const kinds = new Map(
-        [...(yield* CommandRuntime).catalogue.events].filter(([, { activity }]) => activity !== undefined)
-      )
-      const { rows, total } = yield* entriesOf(id, [...kinds.keys()], page)
-      const actors = yield* referredRows(users, rows, "actor_id")
-      return ok({
-        activity: rows.map((row) =>
-          activityEntry(row, kinds.get(row.type), id, actors.get(row.actor_id ?? 0)?.name ?? null)
-        ),
-        meta: { total, per_page: page.per_page, page: page.page }
-      })
+  run: Effect.fnUntraced(function* (input) {
+    const { id } = input.rows.id
+    const page = pageOf(input.query)
+    const kinds = new Map(
+      [...(yield* CommandRuntime).catalogue.events].filter(([, { activity }]) => activity !== undefined)
+    )
+    const { rows, total } = yield* entriesOf(id, [...kinds.keys()], page)
+    const actors = yield* referredRows(users, rows, "actor_id")
+    return ok({
+      activity: rows.map((row) =>
+        activityEntry(row, kinds.get(row.type), id, actors.get(row.actor_id ?? 0)?.name ?? null)
+      ),
+      meta: { total, per_page: page.per_page, page: page.page }
     })
+  })
 })
 
 const actions = get(`${path}/{id}/available_actions`, {
@@ -277,16 +271,15 @@ const actions = get(`${path}/{id}/available_actions`, {
   summary: "List an opportunity's actions, and whether each is allowed now",
   ...read,
   params: one,
-  run: (input) =>
-    Effect.gen(function* () {
-      const state = yield* withOwed(yield* loadDecisionState(input.rows.id, input, { stock: true }), input.settings)
-      const { availableActions, orderWarnings } = yield* acting
-      const context = decidingOnly(input)
-      return ok({
-        available_actions: availableActions(state, context).map((action) => ({ ...action })),
-        meta: { warnings: orderWarnings(state, context) }
-      })
+  run: Effect.fnUntraced(function* (input) {
+    const state = yield* withOwed(yield* loadDecisionState(input.rows.id, input, { stock: true }), input.settings)
+    const { availableActions, orderWarnings } = yield* acting
+    const context = decidingOnly(input)
+    return ok({
+      available_actions: availableActions(state, context).map((action) => ({ ...action })),
+      meta: { warnings: orderWarnings(state, context) }
     })
+  })
 })
 
 const readEndpoints: ReadonlyArray<Endpoint> = [list, show, assets, availability, activity, actions]

@@ -171,19 +171,18 @@ export const calendarSlice: Slice = {
         user_id: integer({ nullable: true, min: 1, describe: "User whose calendar to export; default: everyone's" }),
         with: with_field
       },
-      run: ({ values, viewer }) =>
-        Effect.gen(function* () {
-          const kinds = chosenKinds(values.with)
-          yield* requireKinds(viewer, kinds)
-          const { catalogue } = yield* CommandRuntime
-          const reader = restrictToToken(catalogue, viewer)
-          const text = yield* feedText({ user_id: values.user_id ?? undefined, kinds, reader })
-          return {
-            status: 200,
-            content: { type: feedHeaders["content-type"], text },
-            headers: { "content-disposition": feedHeaders["content-disposition"] }
-          }
-        })
+      run: Effect.fnUntraced(function* ({ values, viewer }) {
+        const kinds = chosenKinds(values.with)
+        yield* requireKinds(viewer, kinds)
+        const { catalogue } = yield* CommandRuntime
+        const reader = restrictToToken(catalogue, viewer)
+        const text = yield* feedText({ user_id: values.user_id ?? undefined, kinds, reader })
+        return {
+          status: 200,
+          content: { type: feedHeaders["content-type"], text },
+          headers: { "content-disposition": feedHeaders["content-disposition"] }
+        }
+      })
     })
   ]
 }

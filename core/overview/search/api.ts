@@ -150,13 +150,12 @@ const search = get("/api/v1/search", {
     }),
     limit: integer({ min: 1, max: limit_max, default: limit_default, describe: "Results per kind" })
   },
-  run: (input) =>
-    Effect.gen(function* () {
-      const { searchFor } = yield* searching
-      const { kinds = null, limit = limit_default, q = "" } = input.values
-      const search = yield* searchFor(q, input, { kinds, limit })
-      return ok({ search })
-    })
+  run: Effect.fnUntraced(function* (input) {
+    const { searchFor } = yield* searching
+    const { kinds = null, limit = limit_default, q = "" } = input.values
+    const search = yield* searchFor(q, input, { kinds, limit })
+    return ok({ search })
+  })
 })
 
 export const searchSlice: Slice = { name: "search", endpoints: [search] }

@@ -76,12 +76,11 @@ const listRelationships = get("/api/v1/members/{member}/relationships", {
   ability: access.read,
   permission: access.view,
   params: inPath,
-  run: (input) =>
-    Effect.gen(function* () {
-      const rows = (yield* relationshipsOf(input.rows.member.id)).toSorted((one, other) => one.id - other.id)
-      const views = yield* render(relationshipResource, rows, [], viewContext(input))
-      return ok({ relationships: views, meta: unpagedMeta(views.length, input.query) })
-    })
+  run: Effect.fnUntraced(function* (input) {
+    const rows = (yield* relationshipsOf(input.rows.member.id)).toSorted((one, other) => one.id - other.id)
+    const views = yield* render(relationshipResource, rows, [], viewContext(input))
+    return ok({ relationships: views, meta: unpagedMeta(views.length, input.query) })
+  })
 })
 
 interface RelationshipFacts {

@@ -33,10 +33,9 @@ const phone: ViewColumn = (rows) =>
     const first = firstOf(yield* Store.find(phones, { member_id: idsOf(rows) }, order))
     return (row) => first.get(row["id"])?.number ?? null
   })
-const primaryAddresses = (rows: ReadonlyArray<AnyRow>) =>
-  Effect.gen(function* () {
-    return firstOf(yield* Store.find(addresses, { member_id: idsOf(rows), is_primary: true }, order))
-  })
+const primaryAddresses = Effect.fnUntraced(function* (rows: ReadonlyArray<AnyRow>) {
+  return firstOf(yield* Store.find(addresses, { member_id: idsOf(rows), is_primary: true }, order))
+})
 const city: ViewColumn = (rows) =>
   Effect.map(primaryAddresses(rows), (first) => (row) => first.get(row["id"])?.city ?? null)
 const country: ViewColumn = (rows) =>

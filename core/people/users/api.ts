@@ -241,13 +241,12 @@ const endpoints = [
         facts,
         context.now
       ),
-    respond: (result, input) =>
-      Effect.gen(function* () {
-        const shown = yield* shownUser(result.id, input)
-        const invitation_sent = input.values.send_invitation === true && (yield* (yield* AccountMail).invites)
-        const invitation_code = invitation_sent ? yield* (yield* AccountMail).codeShown(result.id) : null
-        return created({ ...shown, invitation_sent, invitation_code })
-      })
+    respond: Effect.fnUntraced(function* (result, input) {
+      const shown = yield* shownUser(result.id, input)
+      const invitation_sent = input.values.send_invitation === true && (yield* (yield* AccountMail).invites)
+      const invitation_code = invitation_sent ? yield* (yield* AccountMail).codeShown(result.id) : null
+      return created({ ...shown, invitation_sent, invitation_code })
+    })
   }),
   command("PUT", "/api/v1/users/{id}", {
     answer: oneUser,

@@ -188,11 +188,10 @@ const containerTemplateEndpoints = [
     streams: (given) => ["compositions", `product:${given["product"]}`],
     facts: () => Effect.succeed(undefined),
     decide: (_facts, { rows, values }) => changeTemplate(rows.product, values),
-    respond: (_result, { rows }) =>
-      Effect.gen(function* () {
-        const row = yield* Store.get(products, rows.product.id)
-        return ok({ container_template: containerTemplate(row ?? rows.product) })
-      })
+    respond: Effect.fnUntraced(function* (_result, { rows }) {
+      const row = yield* Store.get(products, rows.product.id)
+      return ok({ container_template: containerTemplate(row ?? rows.product) })
+    })
   })
 ]
 

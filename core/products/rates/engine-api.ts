@@ -106,25 +106,24 @@ const calculate = postQuery("/api/v1/products/{product}/calculate_rate", {
     store_id: ref("stores", { nullable: true })
   },
   // Uses the raw body: decoded times have lost their UTC offset.
-  run: (input) =>
-    Effect.gen(function* () {
-      const store_id = input.values.store_id ?? null
-      const { id, product_type } = input.rows.product
-      const kind = isRateTransactionType(product_type) ? product_type : "rental"
-      const facts = yield* rateFacts([id], { store_id, start: String(input.body["start"]) })
-      const { calculateEndpoint } = yield* calculating
-      const answer = calculateEndpoint(
-        { ...input.body, transaction_type: input.body["transaction_type"] ?? kind },
-        {
-          rates: facts.get(id) ?? [],
-          base_currency: baseCurrency(input.settings),
-          store_exists: (requested_id) => requested_id === store_id
-        },
-        isExplained(input.query)
-      )
-      const { explanation, meta, rate_breakdown } = yield* Effect.fromResult(Result.mapError(answer, invalid))
-      return ok({ rate_breakdown, meta, ...(explanation === undefined ? {} : { explanation }) })
-    })
+  run: Effect.fnUntraced(function* (input) {
+    const store_id = input.values.store_id ?? null
+    const { id, product_type } = input.rows.product
+    const kind = isRateTransactionType(product_type) ? product_type : "rental"
+    const facts = yield* rateFacts([id], { store_id, start: String(input.body["start"]) })
+    const { calculateEndpoint } = yield* calculating
+    const answer = calculateEndpoint(
+      { ...input.body, transaction_type: input.body["transaction_type"] ?? kind },
+      {
+        rates: facts.get(id) ?? [],
+        base_currency: baseCurrency(input.settings),
+        store_exists: (requested_id) => requested_id === store_id
+      },
+      isExplained(input.query)
+    )
+    const { explanation, meta, rate_breakdown } = yield* Effect.fromResult(Result.mapError(answer, invalid))
+    return ok({ rate_breakdown, meta, ...(explanation === undefined ? {} : { explanation }) })
+  })
 })
 
 const engineAccess = { ability: "rates:read", permission: "rates.view" } as const satisfies SharedDraft

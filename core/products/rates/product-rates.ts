@@ -195,15 +195,14 @@ const writes = crudResource({
       return errors === undefined ? Result.succeed({}) : Result.fail(invalid(errors))
     },
     meta_shows: Shown.keys({ overlapping_rate_ids: list(integer()) }),
-    meta: (row) =>
-      Effect.gen(function* () {
-        const others = yield* Store.find(product_rates, {
-          product_id: row.product_id,
-          transaction_type: row.transaction_type,
-          priority: row.priority
-        })
-        return { overlapping_rate_ids: overlappingRateIds(row, others) }
+    meta: Effect.fnUntraced(function* (row) {
+      const others = yield* Store.find(product_rates, {
+        product_id: row.product_id,
+        transaction_type: row.transaction_type,
+        priority: row.priority
       })
+      return { overlapping_rate_ids: overlappingRateIds(row, others) }
+    })
   }
 })
 

@@ -200,15 +200,14 @@ const transactions = [
 ]
 
 /** The newest ledger line of a level, except the line `without`. */
-const newestLineExcept = (stock_level_id: number, without: number | undefined) =>
-  Effect.gen(function* () {
-    const newest = yield* Store.find(
-      stock_transactions,
-      { stock_level_id },
-      { order: ["-transaction_at", "-id"], limit: 2 }
-    )
-    return newest.find((one) => one.id !== without)
-  })
+const newestLineExcept = Effect.fnUntraced(function* (stock_level_id: number, without: number | undefined) {
+  const newest = yield* Store.find(
+    stock_transactions,
+    { stock_level_id },
+    { order: ["-transaction_at", "-id"], limit: 2 }
+  )
+  return newest.find((one) => one.id !== without)
+})
 
 export const stockSlice: Slice = {
   ...levels,

@@ -61,35 +61,34 @@ const supplyCosts = get("/api/v1/opportunities/{id}/supply_costs", {
     hasOnePermission(viewer, "purchase_orders.view")
       ? Effect.void
       : Effect.fail(forbidden("This needs the permission purchase_orders.view.")),
-  run: ({ rows, settings }) =>
-    Effect.gen(function* () {
-      const base = baseCurrency(settings)
-      const found = yield* Store.find(
-        purchase_orders,
-        { opportunity_id: rows.id.id, deleted_at: null },
-        { order: ["id"] }
+  run: Effect.fnUntraced(function* ({ rows, settings }) {
+    const base = baseCurrency(settings)
+    const found = yield* Store.find(
+      purchase_orders,
+      { opportunity_id: rows.id.id, deleted_at: null },
+      { order: ["id"] }
+    )
+    const orders = found.filter(({ status }) => status !== "cancelled")
+    const sum = (...types: ReadonlyArray<PurchaseOrderType>): string =>
+      formatMoney(
+        orders.filter(({ po_type }) => types.includes(po_type)).reduce((total, row) => total + baseNet(row, base), 0),
+        base
       )
-      const orders = found.filter(({ status }) => status !== "cancelled")
-      const sum = (...types: ReadonlyArray<PurchaseOrderType>): string =>
-        formatMoney(
-          orders.filter(({ po_type }) => types.includes(po_type)).reduce((total, row) => total + baseNet(row, base), 0),
-          base
-        )
-      return ok({
-        supply_costs: {
-          opportunity_id: rows.id.id,
-          currency_code: base,
-          sub_hire_cost_total: sum("sub_hire"),
-          purchase_cost_total: sum("purchase"),
-          cost_total: sum("sub_hire", "purchase"),
-          purchase_orders: orders.map((row) => ({
-            ...picked(row, ["id", "number", "po_type", "status", "supplier_id", "currency_code"]),
-            subtotal: formatMoney(row.subtotal, row.currency_code),
-            base_subtotal: formatMoney(baseNet(row, base), base)
-          }))
-        }
-      })
+    return ok({
+      supply_costs: {
+        opportunity_id: rows.id.id,
+        currency_code: base,
+        sub_hire_cost_total: sum("sub_hire"),
+        purchase_cost_total: sum("purchase"),
+        cost_total: sum("sub_hire", "purchase"),
+        purchase_orders: orders.map((row) => ({
+          ...picked(row, ["id", "number", "po_type", "status", "supplier_id", "currency_code"]),
+          subtotal: formatMoney(row.subtotal, row.currency_code),
+          base_subtotal: formatMoney(baseNet(row, base), base)
+        }))
+      }
     })
+  })
 })
 
 // Quantities on order per opportunity line. As purchase orders are created, changed, received and cancelled, the

@@ -50,16 +50,15 @@ const list = get("/api/v1/settings", {
   summary: "List the setting groups",
   ability: "settings:read",
   permission: "settings.view",
-  run: ({ query, settings }) =>
-    Effect.gen(function* () {
-      const groups = yield* declaredGroups
-      const secrets = yield* shownSecrets(groups)
-      const rows = Object.entries(yield* settingsWith(Object.keys(groups), settings)).map(([group, values]) => ({
-        group,
-        settings: { ...values, ...secrets[group] }
-      }))
-      return ok({ settings: rows, meta: unpagedMeta(rows.length, query) })
-    })
+  run: Effect.fnUntraced(function* ({ query, settings }) {
+    const groups = yield* declaredGroups
+    const secrets = yield* shownSecrets(groups)
+    const rows = Object.entries(yield* settingsWith(Object.keys(groups), settings)).map(([group, values]) => ({
+      group,
+      settings: { ...values, ...secrets[group] }
+    }))
+    return ok({ settings: rows, meta: unpagedMeta(rows.length, query) })
+  })
 })
 const show = get("/api/v1/settings/{group}", {
   answer: { settings: values },
@@ -67,16 +66,15 @@ const show = get("/api/v1/settings/{group}", {
   summary: "Show one setting group",
   ability: "settings:read",
   permission: "settings.view",
-  run: (input: Input) =>
-    Effect.gen(function* () {
-      const group = groupOf(input)
-      const { catalogue } = yield* CommandRuntime
-      // Settings of slices that are not loaded yet are looked for last.
-      const fields = fieldsOf(catalogue.loaded.settings, group) ?? fieldsOf(catalogue.settings, group)
-      if (fields === undefined) return yield* unknownGroup
-      const settings = yield* settingsWith([group], input.settings)
-      return ok({ settings: { ...settings[group], ...(yield* shownSecrets({ [group]: fields }))[group] } })
-    })
+  run: Effect.fnUntraced(function* (input: Input) {
+    const group = groupOf(input)
+    const { catalogue } = yield* CommandRuntime
+    // Settings of slices that are not loaded yet are looked for last.
+    const fields = fieldsOf(catalogue.loaded.settings, group) ?? fieldsOf(catalogue.settings, group)
+    if (fields === undefined) return yield* unknownGroup
+    const settings = yield* settingsWith([group], input.settings)
+    return ok({ settings: { ...settings[group], ...(yield* shownSecrets({ [group]: fields }))[group] } })
+  })
 })
 
 interface ChangeFacts {
@@ -196,33 +194,28 @@ const change = (booked_rows: Table) =>
       })
     },
     streams: (params) => [`settings:${params["group"]}`],
-    facts: (input: Input) =>
-      Effect.gen(function* () {
-        const group = groupOf(input)
-        const fields = fieldsOf(yield* declaredGroups, group)
-        if (fields === undefined) return yield* unknownGroup
-        return {
-          fields,
-          secrets: yield* knownSecrets(
-            group,
-            Object.keys(secretsGiven(secretFields(fields).secret, settingsIn(input)))
-          ),
-          booked: group === "availability" && (yield* Store.exists(booked_rows, {}))
-        } satisfies ChangeFacts
-      }),
+    facts: Effect.fnUntraced(function* (input: Input) {
+      const group = groupOf(input)
+      const fields = fieldsOf(yield* declaredGroups, group)
+      if (fields === undefined) return yield* unknownGroup
+      return {
+        fields,
+        secrets: yield* knownSecrets(group, Object.keys(secretsGiven(secretFields(fields).secret, settingsIn(input)))),
+        booked: group === "availability" && (yield* Store.exists(booked_rows, {}))
+      } satisfies ChangeFacts
+    }),
     decide: decideChange,
     result: values,
-    respond: (settings, input) =>
-      Effect.gen(function* () {
-        const group = groupOf(input)
-        const runtime = yield* CommandRuntime.ifAny
-        const fields = fieldsOf(runtime?.catalogue.settings ?? {}, group) ?? {}
-        const given = settingsIn(input)
-        yield* keepSecrets(group, readSecrets(fields, given).values, input.now)
-        const shown = { ...settings, ...(yield* shownSecrets({ [group]: fields }))[group] }
-        const ignored = unknownKeys(fields, given).map((key) => `settings.${key}`)
-        return ok(ignored.length === 0 ? { settings: shown } : { settings: shown, meta: { ignored } })
-      })
+    respond: Effect.fnUntraced(function* (settings, input) {
+      const group = groupOf(input)
+      const runtime = yield* CommandRuntime.ifAny
+      const fields = fieldsOf(runtime?.catalogue.settings ?? {}, group) ?? {}
+      const given = settingsIn(input)
+      yield* keepSecrets(group, readSecrets(fields, given).values, input.now)
+      const shown = { ...settings, ...(yield* shownSecrets({ [group]: fields }))[group] }
+      const ignored = unknownKeys(fields, given).map((key) => `settings.${key}`)
+      return ok(ignored.length === 0 ? { settings: shown } : { settings: shown, meta: { ignored } })
+    })
   })
 
 /** 422 with a fixed message (rules/conventions 1); each error is given under `<key>` and under `settings.<key>`. */

@@ -306,15 +306,14 @@ const endpoints = [
     summary: "List the saved views available to the caller",
     ...reads,
     fields: { entity_type: text({ describe: "Only views of this resource, such as members" }) },
-    run: (input) =>
-      Effect.gen(function* () {
-        const { entity_type } = input.values
-        const views = yield* Store.find(custom_views, entity_type === undefined ? {} : { entity_type })
-        const ids = views.filter((view) => isVisible(view, input.viewer)).map((view) => view.id)
-        return ok(
-          yield* listOf(customViewResource, input.query, viewContext(input), { unpaged: true, where: { id: ids } })
-        )
-      })
+    run: Effect.fnUntraced(function* (input) {
+      const { entity_type } = input.values
+      const views = yield* Store.find(custom_views, entity_type === undefined ? {} : { entity_type })
+      const ids = views.filter((view) => isVisible(view, input.viewer)).map((view) => view.id)
+      return ok(
+        yield* listOf(customViewResource, input.query, viewContext(input), { unpaged: true, where: { id: ids } })
+      )
+    })
   }),
   get(`${path}/{id}`, {
     answer: oneView,
@@ -322,11 +321,10 @@ const endpoints = [
     summary: "Show one saved view",
     ...reads,
     params: inPath,
-    run: (input) =>
-      Effect.gen(function* () {
-        if (!maySee(input.rows.id, input.viewer)) return yield* noSuchView
-        return ok(yield* renderOne(customViewResource, input.rows.id, input.query, viewContext(input)))
-      })
+    run: Effect.fnUntraced(function* (input) {
+      if (!maySee(input.rows.id, input.viewer)) return yield* noSuchView
+      return ok(yield* renderOne(customViewResource, input.rows.id, input.query, viewContext(input)))
+    })
   }),
   command("POST", `${path}/{id}/clone`, {
     answer: oneView,

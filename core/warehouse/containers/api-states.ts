@@ -120,17 +120,16 @@ const compliance = get(`${one}/compliance`, {
   summary: "Compare a closed container's contents with its target",
   ...read_access,
   params: oneContainer,
-  run: ({ rows: { container } }) =>
-    Effect.gen(function* () {
-      if (container.status === "open" || container.status === "dissolved") {
-        return yield* invalidField(
-          "container",
-          `The container is ${container.status}; only sealed, dispatched and returned ones have a manifest.`
-        )
-      }
-      const { names, of } = yield* loadManifest(container)
-      return ok({ compliance: manifest(of, names) })
-    })
+  run: Effect.fnUntraced(function* ({ rows: { container } }) {
+    if (container.status === "open" || container.status === "dissolved") {
+      return yield* invalidField(
+        "container",
+        `The container is ${container.status}; only sealed, dispatched and returned ones have a manifest.`
+      )
+    }
+    const { names, of } = yield* loadManifest(container)
+    return ok({ compliance: manifest(of, names) })
+  })
 })
 
 const rules = later(() => import("./lifecycle.ts"))

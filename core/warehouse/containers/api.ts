@@ -275,11 +275,10 @@ const item = { serialised_item_id: ref("stock_levels", { required: true }) }
 const place = { position: text({ nullable: true }), notes: longText({ nullable: true }) }
 
 /** Facts for moving one unit: the container in the path and the unit in the body. */
-const oneMove = (input: Input<{ container: { table: typeof containers } }, typeof item>) =>
-  Effect.gen(function* () {
-    const id = input.values.serialised_item_id ?? 0
-    return { target: yield* loadTarget(input.rows.container), unit: (yield* loadUnits([id], input.now)).get(id) }
-  })
+const oneMove = Effect.fnUntraced(function* (input: Input<{ container: { table: typeof containers } }, typeof item>) {
+  const id = input.values.serialised_item_id ?? 0
+  return { target: yield* loadTarget(input.rows.container), unit: (yield* loadUnits([id], input.now)).get(id) }
+})
 
 const moves = [
   command("POST", `${base}/{container}/pack`, {

@@ -121,15 +121,14 @@ const containerChanged = rowUpdated(containers)
 /** 422 `store_id` if a packed unit, or the case of a container in use, moves to another store without the container. */
 export const unitsStay = reaction({
   on: [rowUpdated(stock_levels)],
-  facts: ({ all, events }) =>
-    Effect.gen(function* () {
-      const moved = idsOf(events.map(({ data }) => data).filter((data) => "store_id" in data))
-      if (moved.length === 0) return false
-      const packed = yield* Store.find(container_items, { serialised_item_id: moved, unpacked_at: null })
-      const own = yield* Store.find(containers, { serialised_item_id: moved, status: live_statuses })
-      const along = new Set(idsOf(dataOf(containerChanged, all).filter((data) => "store_id" in data)))
-      return [...packed.map(({ container_id }) => container_id), ...idsOf(own)].some((id) => !along.has(id))
-    }),
+  facts: Effect.fnUntraced(function* ({ all, events }) {
+    const moved = idsOf(events.map(({ data }) => data).filter((data) => "store_id" in data))
+    if (moved.length === 0) return false
+    const packed = yield* Store.find(container_items, { serialised_item_id: moved, unpacked_at: null })
+    const own = yield* Store.find(containers, { serialised_item_id: moved, status: live_statuses })
+    const along = new Set(idsOf(dataOf(containerChanged, all).filter((data) => "store_id" in data)))
+    return [...packed.map(({ container_id }) => container_id), ...idsOf(own)].some((id) => !along.has(id))
+  }),
   decide: (_happened, is_contained) =>
     is_contained
       ? reject("store_id", "The unit belongs to a container; unpack it or dissolve the container first.")

@@ -114,12 +114,11 @@ const due = get("/api/v1/inspection_dues", {
   summary: "List inspections that units need, the earliest due first",
   ability: "stock:read",
   permission: "stock.view",
-  run: (input) =>
-    Effect.gen(function* () {
-      const { page = 1, per_page = 100 } = input.values
-      const { dues: inspection_dues, total } = yield* (yield* rules).loadDues(input)
-      return ok({ inspection_dues, meta: { total, per_page, page } })
-    })
+  run: Effect.fnUntraced(function* (input) {
+    const { page = 1, per_page = 100 } = input.values
+    const { dues: inspection_dues, total } = yield* (yield* rules).loadDues(input)
+    return ok({ inspection_dues, meta: { total, per_page, page } })
+  })
 })
 
 const levelMade = rowCreated(stock_levels)

@@ -39,17 +39,16 @@ const zpl = get("/api/v1/labels/zpl", {
       describe: "Dots per millimetre: 8 for 203 dpi, 12 for 300, 24 for 600"
     })
   },
-  run: (input) =>
-    Effect.gen(function* () {
-      const { loadLabels, zplOf } = yield* reading
-      const { labels } = yield* loadLabels(input)
-      const answer: Answer<never> = {
-        status: 200,
-        content: { type: "application/zpl; charset=utf-8", text: zplOf(labels, input.values) },
-        headers: { "content-disposition": contentDisposition("labels.zpl", "attachment") }
-      }
-      return answer
-    })
+  run: Effect.fnUntraced(function* (input) {
+    const { loadLabels, zplOf } = yield* reading
+    const { labels } = yield* loadLabels(input)
+    const answer: Answer<never> = {
+      status: 200,
+      content: { type: "application/zpl; charset=utf-8", text: zplOf(labels, input.values) },
+      headers: { "content-disposition": contentDisposition("labels.zpl", "attachment") }
+    }
+    return answer
+  })
 })
 
 const endpoints: ReadonlyArray<Endpoint> = [listing, zpl]

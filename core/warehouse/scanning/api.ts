@@ -57,17 +57,16 @@ export const scanShown = {
   meta: Shown.optional(Shown.keys({ warnings: list(text()) })),
   ...dispatchMetaShown
 }
-const answer = (
+const answer = Effect.fnUntraced(function* (
   { _meta, id, scanned, warnings: own }: typeof scanResult.Type,
   { settings, viewer }: Pick<Input, "settings" | "viewer">
-) =>
-  Effect.gen(function* () {
-    const { loadCounts, warningsOf } = yield* scans
-    const counts = id === 0 ? null : yield* loadCounts(id, settings)
-    const warnings = [...own, ...(yield* warningsOf(scanned, viewer))]
-    const meta = warnings.length === 0 ? {} : { meta: { warnings } }
-    return ok({ scan: { ...scanned, counts }, ...meta, ...dispatchMeta(_meta) })
-  })
+) {
+  const { loadCounts, warningsOf } = yield* scans
+  const counts = id === 0 ? null : yield* loadCounts(id, settings)
+  const warnings = [...own, ...(yield* warningsOf(scanned, viewer))]
+  const meta = warnings.length === 0 ? {} : { meta: { warnings } }
+  return ok({ scan: { ...scanned, counts }, ...meta, ...dispatchMeta(_meta) })
+})
 
 const scanning = command("POST", `${path}/{id}/scan`, {
   answer: scanShown,

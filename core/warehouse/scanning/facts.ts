@@ -99,12 +99,11 @@ const lastReturns = Effect.fnUntraced(function* (
   )
 })
 
-const isBackAlone = (stock_level_id: number, root: ContainerRow) =>
-  Effect.gen(function* () {
-    if (root.status !== "dispatched" || root.opportunity_id === null) return false
-    const where = { stock_level_id, opportunity_id: root.opportunity_id }
-    return backAloneAt(yield* Store.find(asset_assignments, where), root) !== undefined
-  })
+const isBackAlone = Effect.fnUntraced(function* (stock_level_id: number, root: ContainerRow) {
+  if (root.status !== "dispatched" || root.opportunity_id === null) return false
+  const where = { stock_level_id, opportunity_id: root.opportunity_id }
+  return backAloneAt(yield* Store.find(asset_assignments, where), root) !== undefined
+})
 
 /** Facts for a scan on an order; without `header` on none. */
 export const loadScan = Effect.fnUntraced(function* (

@@ -62,11 +62,10 @@ const answer = { stocktake: Shown.row(() => stocktakeResource) }
 const count_access = { ability: "stock:write", permission: "stock.count" } as const
 
 /** Response without lines unless included, as starting and cancelling compare nothing. */
-const withoutLines = (id: number, input: Input) =>
-  Effect.gen(function* () {
-    const rows = yield* Store.getMany(stocktakes, [id])
-    return { stocktake: firstOf(yield* render(stocktakeResource, rows, includesOf(input.query), viewContext(input))) }
-  })
+const withoutLines = Effect.fnUntraced(function* (id: number, input: Input) {
+  const rows = yield* Store.getMany(stocktakes, [id])
+  return { stocktake: firstOf(yield* render(stocktakeResource, rows, includesOf(input.query), viewContext(input))) }
+})
 
 const reads = crudResource({
   resource: stocktakeResource,

@@ -182,13 +182,12 @@ const reads: ReadonlyArray<Endpoint> = [
     summary: "Show one service record; while open, with the bookings it affects",
     ...reading,
     params: { id: { table: service_records } },
-    run: (input) =>
-      Effect.gen(function* () {
-        const record = input.rows.id
-        const shown = yield* renderOne(serviceRecordResource, record, input.query, viewContext(input))
-        const level = record.ended_at === null ? yield* Store.get(stock_levels, record.stock_level_id) : undefined
-        return ok({ ...shown, meta: level === undefined ? { conflicts: [] } : yield* conflictsOf(level, input) })
-      })
+    run: Effect.fnUntraced(function* (input) {
+      const record = input.rows.id
+      const shown = yield* renderOne(serviceRecordResource, record, input.query, viewContext(input))
+      const level = record.ended_at === null ? yield* Store.get(stock_levels, record.stock_level_id) : undefined
+      return ok({ ...shown, meta: level === undefined ? { conflicts: [] } : yield* conflictsOf(level, input) })
+    })
   })
 ]
 
@@ -218,19 +217,17 @@ const answer = {
   service_record: Shown.row(() => serviceRecordResource),
   meta: Shown.keys({ conflicts: promises })
 }
-const factsOf = (level: StockLevelRow) =>
-  Effect.gen(function* () {
-    const found = (yield* loadServiceFacts([level.id])).get(level.id)
-    return found ?? (yield* notFound("No such stock level."))
-  })
-const moved = (result: ServiceDecision["result"], input: Input) =>
-  Effect.gen(function* () {
-    const view = viewContext(input)
-    const level = yield* renderById(stockLevelResource, result.id, [], view)
-    const record = yield* renderById(serviceRecordResource, result.service_record_id ?? 0, [], view)
-    const row = yield* Store.get(stock_levels, result.id)
-    return ok({ ...level, ...record, meta: row === undefined ? { conflicts: [] } : yield* conflictsOf(row, input) })
-  })
+const factsOf = Effect.fnUntraced(function* (level: StockLevelRow) {
+  const found = (yield* loadServiceFacts([level.id])).get(level.id)
+  return found ?? (yield* notFound("No such stock level."))
+})
+const moved = Effect.fnUntraced(function* (result: ServiceDecision["result"], input: Input) {
+  const view = viewContext(input)
+  const level = yield* renderById(stockLevelResource, result.id, [], view)
+  const record = yield* renderById(serviceRecordResource, result.service_record_id ?? 0, [], view)
+  const row = yield* Store.get(stock_levels, result.id)
+  return ok({ ...level, ...record, meta: row === undefined ? { conflicts: [] } : yield* conflictsOf(row, input) })
+})
 
 const hireIn = (values: { readonly [field: string]: unknown }): number | undefined => {
   const id = values["opportunity_id"]

@@ -215,12 +215,11 @@ const change = command("PATCH", "/api/v1/tokens/{id}", {
       result: { id: token.id }
     })
   },
-  respond: ({ id }, input) =>
-    Effect.gen(function* () {
-      const { after, is_other } = changeOf(input.rows.id, input.values)
-      if (is_other) yield* Store.apply([update(tokens, id, { ...after, updated_at: input.now })])
-      return ok(yield* renderById(tokenResource, id, input.query, viewContext(input)))
-    })
+  respond: Effect.fnUntraced(function* ({ id }, input) {
+    const { after, is_other } = changeOf(input.rows.id, input.values)
+    if (is_other) yield* Store.apply([update(tokens, id, { ...after, updated_at: input.now })])
+    return ok(yield* renderById(tokenResource, id, input.query, viewContext(input)))
+  })
 })
 
 const revoke = command("DELETE", "/api/v1/tokens/{id}", {
@@ -242,13 +241,12 @@ const revoke = command("DELETE", "/api/v1/tokens/{id}", {
       result: { id: token.id }
     })
   },
-  respond: (_result, { rows }) =>
-    Effect.gen(function* () {
-      // Devices that enrolled with it lose their own tokens as well.
-      const issued = yield* tokensIssuedBy(rows.id.id)
-      yield* Store.apply([rows.id.id, ...issued].map((id) => remove(tokens, id)))
-      return noContent
-    })
+  respond: Effect.fnUntraced(function* (_result, { rows }) {
+    // Devices that enrolled with it lose their own tokens as well.
+    const issued = yield* tokensIssuedBy(rows.id.id)
+    yield* Store.apply([rows.id.id, ...issued].map((id) => remove(tokens, id)))
+    return noContent
+  })
 })
 
 /** `abilities`: all those used by endpoints; available once the catalogue is complete. */

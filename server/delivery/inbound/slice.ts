@@ -58,31 +58,30 @@ const receiveEndpoint = (offered: DeliveryWork) =>
     body_max: inbound_body_bytes_max,
     success_status: 202,
     error_answers: { 403: null },
-    run: ({ params, now }) =>
-      Effect.gen(function* () {
-        const { key } = yield* serverContext
-        const received = yield* RawRequest
-        const source = yield* Store.first(inbound_sources, { name: params["source"] ?? "" })
-        if (source === undefined) return yield* notFound("No such source.")
-        const secret = sourceSecrets(key).open(source.sealed_secret)
-        if (secret === undefined) return yield* sealedUnderAnotherKey
-        const signed = signedBy(source.kind, secret, received, yield* Clock.currentTimeMillis)
-        if (signed === undefined) return yield* not_signed
-        const body = readBody(received.bytes)
-        if (!isJsonObject(body.value)) return yield* body.fault
-        const delivery_id = signed.delivery_id ?? body.value["id"]
-        if (typeof delivery_id !== "string" || !isDeliveryId(delivery_id))
-          return yield* invalidField("id", "The event must have an id.")
-        const delivery = {
-          source,
-          delivery_id,
-          event: eventIn(body.value),
-          text: body.text,
-          bytes: received.bytes.length
-        }
-        yield* retryOnConflict(keep(delivery, now, offered))
-        return { status: 202, body: { message: "Accepted" } }
-      })
+    run: Effect.fnUntraced(function* ({ params, now }) {
+      const { key } = yield* serverContext
+      const received = yield* RawRequest
+      const source = yield* Store.first(inbound_sources, { name: params["source"] ?? "" })
+      if (source === undefined) return yield* notFound("No such source.")
+      const secret = sourceSecrets(key).open(source.sealed_secret)
+      if (secret === undefined) return yield* sealedUnderAnotherKey
+      const signed = signedBy(source.kind, secret, received, yield* Clock.currentTimeMillis)
+      if (signed === undefined) return yield* not_signed
+      const body = readBody(received.bytes)
+      if (!isJsonObject(body.value)) return yield* body.fault
+      const delivery_id = signed.delivery_id ?? body.value["id"]
+      if (typeof delivery_id !== "string" || !isDeliveryId(delivery_id))
+        return yield* invalidField("id", "The event must have an id.")
+      const delivery = {
+        source,
+        delivery_id,
+        event: eventIn(body.value),
+        text: body.text,
+        bytes: received.bytes.length
+      }
+      yield* retryOnConflict(keep(delivery, now, offered))
+      return { status: 202, body: { message: "Accepted" } }
+    })
   })
 
 /** Rejection if the source's secret cannot be decrypted. Retryable: the source may be added again meanwhile. */

@@ -186,19 +186,22 @@ const stopped = Effect.fnUntraced(function* (running: ReadonlyArray<Running>) {
 })
 
 /** Queries for unclaimed due jobs and wakes the workers of their kinds. */
-const look = (store: StoreShape, queue_store: QueueStore, crews: ReadonlyMap<string, Crew>) =>
-  Effect.gen(function* () {
-    for (const kind of yield* dueKinds(store, [...crews.keys()])) {
-      const crew = crews.get(kind)
-      if (crew === undefined || crew.busy >= crew.kind.at_a_time) continue
-      if (crew.is_open) yield* ringBell(queue_store, kind)
-      else {
-        yield* makeBell(store, kind)
-        crew.is_open = true
-        yield* crew.gate.open
-      }
+const look = Effect.fnUntraced(function* (
+  store: StoreShape,
+  queue_store: QueueStore,
+  crews: ReadonlyMap<string, Crew>
+) {
+  for (const kind of yield* dueKinds(store, [...crews.keys()])) {
+    const crew = crews.get(kind)
+    if (crew === undefined || crew.busy >= crew.kind.at_a_time) continue
+    if (crew.is_open) yield* ringBell(queue_store, kind)
+    else {
+      yield* makeBell(store, kind)
+      crew.is_open = true
+      yield* crew.gate.open
     }
-  })
+  }
+})
 
 /** Polls every second and on request; logs when it fails and when it recovers. */
 const dispatcher = Effect.fnUntraced(function* (

@@ -27,12 +27,11 @@ const test = (api: WebhookApi) =>
     success_status: 202,
     facts: () => Effect.succeed(undefined),
     decide: (_facts, { rows }) => Result.succeed({ events: [], result: { id: rows.id.id } }),
-    respond: ({ id }, input) =>
-      Effect.gen(function* () {
-        const row = testOf(id, baseView(webhooks, input.rows.id, viewContext(input)), input.now)
-        yield* queued(api, [row])
-        return accepted({ event_id: row.event_id })
-      })
+    respond: Effect.fnUntraced(function* ({ id }, input) {
+      const row = testOf(id, baseView(webhooks, input.rows.id, viewContext(input)), input.now)
+      yield* queued(api, [row])
+      return accepted({ event_id: row.event_id })
+    })
   })
 
 const replayOne = (api: WebhookApi) =>
@@ -50,12 +49,11 @@ const replayOne = (api: WebhookApi) =>
       delivery === undefined
         ? Result.fail(invalidField("log", "What was sent is no longer kept; replay everything since then instead."))
         : Result.succeed({ events: [], result: { id: rows.log.id } }),
-    respond: (_result, { now, rows }) =>
-      Effect.gen(function* () {
-        const delivery = yield* Store.get(webhook_deliveries, rows.log.delivery)
-        yield* queued(api, delivery === undefined ? [] : [replayOf(delivery, now)])
-        return accepted({ event_id: rows.log.event_id })
-      })
+    respond: Effect.fnUntraced(function* (_result, { now, rows }) {
+      const delivery = yield* Store.get(webhook_deliveries, rows.log.delivery)
+      yield* queued(api, delivery === undefined ? [] : [replayOf(delivery, now)])
+      return accepted({ event_id: rows.log.event_id })
+    })
   })
 
 const replayed_max = 10_000
@@ -95,13 +93,12 @@ const replaySince = (api: WebhookApi) =>
     fields: { since: timestamp({ required: true, describe: "Time of the earliest events to send" }) },
     facts: () => Effect.succeed(undefined),
     decide: (_facts, { rows }) => Result.succeed({ events: [], result: { id: rows.id.id } }),
-    respond: (_result, { now, rows, values }) =>
-      Effect.gen(function* () {
-        const missed = yield* missedSince(api.kinds, rows.id, values.since ?? now, now)
-        if (missed.length > replayed_max) return yield* too_many
-        yield* queued(api, missed)
-        return accepted({ count: missed.length })
-      })
+    respond: Effect.fnUntraced(function* (_result, { now, rows, values }) {
+      const missed = yield* missedSince(api.kinds, rows.id, values.since ?? now, now)
+      if (missed.length > replayed_max) return yield* too_many
+      yield* queued(api, missed)
+      return accepted({ count: missed.length })
+    })
   })
 
 export const againEndpoints = (api: WebhookApi): ReadonlyArray<Endpoint> => [

@@ -184,31 +184,30 @@ const create = (api: WebhookApi) =>
       const made = webhookCreated.make(describedWebhook({ id, user_id, url, events, is_active: true }))
       return Result.succeed({ events: [made], result: { id } })
     },
-    respond: ({ id }, input) =>
-      Effect.gen(function* () {
-        const secret = newSecret()
-        const { key } = yield* serverContext
-        const told_from = yield* nextPosition
-        const row = {
-          id,
-          told_from,
-          url: input.values.url ?? "",
-          events: input.values.events ?? [],
-          is_active: true,
-          consecutive_failures: 0,
-          disabled_at: null,
-          user_id: input.viewer.user_id,
-          disabled_reason: null,
-          last_success_at: null,
-          failing_since: null,
-          secret_sealed: webhookSecrets(key).seal(secret),
-          previous_secret_sealed: null,
-          previous_secret_until: null
-        }
-        const shown = yield* madeWithSecret(webhookResource, row, secret, input)
-        yield* changed(api, id, told_from)
-        return created(shown)
-      })
+    respond: Effect.fnUntraced(function* ({ id }, input) {
+      const secret = newSecret()
+      const { key } = yield* serverContext
+      const told_from = yield* nextPosition
+      const row = {
+        id,
+        told_from,
+        url: input.values.url ?? "",
+        events: input.values.events ?? [],
+        is_active: true,
+        consecutive_failures: 0,
+        disabled_at: null,
+        user_id: input.viewer.user_id,
+        disabled_reason: null,
+        last_success_at: null,
+        failing_since: null,
+        secret_sealed: webhookSecrets(key).seal(secret),
+        previous_secret_sealed: null,
+        previous_secret_until: null
+      }
+      const shown = yield* madeWithSecret(webhookResource, row, secret, input)
+      yield* changed(api, id, told_from)
+      return created(shown)
+    })
   })
 
 const change = (api: WebhookApi) =>
@@ -232,25 +231,24 @@ const change = (api: WebhookApi) =>
         result: { id: after.id }
       })
     },
-    respond: ({ id }, input) =>
-      Effect.gen(function* () {
-        const before = (yield* lockWebhook(id)) ?? input.rows.id
-        const { events, is_active, url } = input.values
-        const from = yield* nextPosition
-        yield* Store.apply([
-          update(webhooks, id, {
-            ...(url === undefined ? {} : { url }),
-            ...(events === undefined ? {} : { events }),
-            ...(is_active === undefined ? {} : { is_active }),
-            ...(is_active === true && !before.is_active ? { ...healthy, told_from: from } : {}),
-            updated_at: input.now
-          }),
-          // Also on reactivation: events recorded during the deactivation may have been queued.
-          ...(is_active === false || (is_active === true && !before.is_active) ? [dropWaiting(id)] : [])
-        ])
-        yield* changed(api, id, from)
-        return ok(yield* renderById(webhookResource, id, [], viewContext(input)))
-      })
+    respond: Effect.fnUntraced(function* ({ id }, input) {
+      const before = (yield* lockWebhook(id)) ?? input.rows.id
+      const { events, is_active, url } = input.values
+      const from = yield* nextPosition
+      yield* Store.apply([
+        update(webhooks, id, {
+          ...(url === undefined ? {} : { url }),
+          ...(events === undefined ? {} : { events }),
+          ...(is_active === undefined ? {} : { is_active }),
+          ...(is_active === true && !before.is_active ? { ...healthy, told_from: from } : {}),
+          updated_at: input.now
+        }),
+        // Also on reactivation: events recorded during the deactivation may have been queued.
+        ...(is_active === false || (is_active === true && !before.is_active) ? [dropWaiting(id)] : [])
+      ])
+      yield* changed(api, id, from)
+      return ok(yield* renderById(webhookResource, id, [], viewContext(input)))
+    })
   })
 const healthy = {
   consecutive_failures: 0,
@@ -269,18 +267,17 @@ const removeOne = (api: WebhookApi) =>
     facts: () => Effect.succeed(undefined),
     decide: (_facts, { rows: { id: row } }) =>
       Result.succeed({ events: [webhookDeleted.make({ id: row.id })], result: { id: row.id } }),
-    respond: ({ id }) =>
-      Effect.gen(function* () {
-        const store = yield* Store
-        yield* lockWebhook(id)
-        yield* store.apply([
-          remove(webhooks, id),
-          removeWhere(webhook_deliveries, { webhook_id: id }),
-          removeWhere(webhook_logs, { webhook_id: id })
-        ])
-        yield* store.sql.afterCommit(Effect.sync(api.subscriptions.forget))
-        return noContent
-      })
+    respond: Effect.fnUntraced(function* ({ id }) {
+      const store = yield* Store
+      yield* lockWebhook(id)
+      yield* store.apply([
+        remove(webhooks, id),
+        removeWhere(webhook_deliveries, { webhook_id: id }),
+        removeWhere(webhook_logs, { webhook_id: id })
+      ])
+      yield* store.sql.afterCommit(Effect.sync(api.subscriptions.forget))
+      return noContent
+    })
   })
 
 /** How long the previous secret also signs after a rotation. */
@@ -295,21 +292,20 @@ const rotate = command("POST", "/api/v1/webhooks/{id}/rotate_secret", {
   facts: () => Effect.succeed(undefined),
   decide: (_facts, { rows: { id: row } }) =>
     Result.succeed({ events: [webhookSecretRotated.make({ id: row.id })], result: { id: row.id } }),
-  respond: ({ id }, input) =>
-    Effect.gen(function* () {
-      const secret = newSecret()
-      const { key } = yield* serverContext
-      const before = (yield* lockWebhook(id)) ?? input.rows.id
-      yield* Store.apply([
-        update(webhooks, id, {
-          secret_sealed: webhookSecrets(key).seal(secret),
-          previous_secret_sealed: before.secret_sealed,
-          previous_secret_until: new Date(Date.parse(input.now) + rotation_millis).toISOString(),
-          updated_at: input.now
-        })
-      ])
-      return ok(yield* shownWithSecret(webhookResource, id, secret, input))
-    })
+  respond: Effect.fnUntraced(function* ({ id }, input) {
+    const secret = newSecret()
+    const { key } = yield* serverContext
+    const before = (yield* lockWebhook(id)) ?? input.rows.id
+    yield* Store.apply([
+      update(webhooks, id, {
+        secret_sealed: webhookSecrets(key).seal(secret),
+        previous_secret_sealed: before.secret_sealed,
+        previous_secret_until: new Date(Date.parse(input.now) + rotation_millis).toISOString(),
+        updated_at: input.now
+      })
+    ])
+    return ok(yield* shownWithSecret(webhookResource, id, secret, input))
+  })
 })
 
 const logs = get("/api/v1/webhooks/{id}/logs", {

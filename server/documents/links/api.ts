@@ -205,11 +205,10 @@ const create = command("POST", `${path}/{id}/public_link`, {
   check: linkErrors,
   facts: factsOf,
   decide: (facts: Facts, { values }, context) => share(facts, values, context),
-  respond: ({ id }, input) =>
-    Effect.gen(function* () {
-      yield* keepPin(yield* linkOf(id), input.values.pin ?? null)
-      return { status: 201, body: yield* shownWithLink(id, input) }
-    })
+  respond: Effect.fnUntraced(function* ({ id }, input) {
+    yield* keepPin(yield* linkOf(id), input.values.pin ?? null)
+    return { status: 201, body: yield* shownWithLink(id, input) }
+  })
 })
 const change = command("PUT", `${path}/{id}/public_link`, {
   ...shared,
@@ -220,11 +219,10 @@ const change = command("PUT", `${path}/{id}/public_link`, {
   check: linkErrors,
   facts: factsOf,
   decide: (facts: Facts, { values }, context) => changeLink(facts, values, context),
-  respond: ({ id }, input) =>
-    Effect.gen(function* () {
-      yield* keepPin(yield* linkOf(id), input.values.pin)
-      return { status: 200, body: yield* shownWithLink(id, input) }
-    })
+  respond: Effect.fnUntraced(function* ({ id }, input) {
+    yield* keepPin(yield* linkOf(id), input.values.pin)
+    return { status: 200, body: yield* shownWithLink(id, input) }
+  })
 })
 const end = command("DELETE", `${path}/{id}/public_link`, {
   ...shared,

@@ -106,11 +106,10 @@ const logsEndpoint = (meter: Meter) =>
     permission: "system.read",
     metering_weight: 0,
     server_only: true,
-    run: (input) =>
-      Effect.gen(function* () {
-        yield* meter.flushed
-        return ok(yield* listLogs(input.query, viewContext(input)))
-      })
+    run: Effect.fnUntraced(function* (input) {
+      yield* meter.flushed
+      return ok(yield* listLogs(input.query, viewContext(input)))
+    })
   })
 
 // Logs and sums are kept as long as the settings say, and deleted in small batches, so that they block others only

@@ -307,18 +307,17 @@ export const usageEndpoint = (meter: Meter) =>
     name: "usage.list",
     summary: "Show API usage in a time window, in total and by dimension",
     fields,
-    run: (input) =>
-      Effect.gen(function* () {
-        yield* meter.flushed
-        const now_millis = Date.parse(input.now)
-        const asked = askedOf(given(input), now_millis)
-        const { rows, totals } = yield* usageOf(asked, now_millis)
-        const { from, preset, to } = asked.window
-        return ok({
-          usage: rows.map((row) => ({ ...row })),
-          meta: { totals: { ...totals }, window: { preset, from, to }, dimension: asked.dimension }
-        })
+    run: Effect.fnUntraced(function* (input) {
+      yield* meter.flushed
+      const now_millis = Date.parse(input.now)
+      const asked = askedOf(given(input), now_millis)
+      const { rows, totals } = yield* usageOf(asked, now_millis)
+      const { from, preset, to } = asked.window
+      return ok({
+        usage: rows.map((row) => ({ ...row })),
+        meta: { totals: { ...totals }, window: { preset, from, to }, dimension: asked.dimension }
       })
+    })
   })
 
 const nullable = Schema.NullOr(Schema.String)
@@ -368,17 +367,16 @@ export const exportEndpoint = (meter: Meter) =>
     name: "usage.export",
     summary: "Export usage as CSV by a job, whose result has a download URL valid for an hour",
     fields,
-    run: (input) =>
-      Effect.gen(function* () {
-        yield* meter.flushed
-        const { jobs } = yield* serverContext
-        const { channel = null, dimension, from = null, to = null, token_id = null, window } = given(input)
-        const owner_id = input.viewer.user_id
-        const offer = jobOffer(
-          exportUsage,
-          { asked: { window, dimension, from, to, channel, token_id }, now_millis: Date.parse(input.now), owner_id },
-          { uuid: randomUUID(), owner_id }
-        )
-        return accepted(yield* Store.transaction(jobs.offer(offer)), "Accepted")
-      })
+    run: Effect.fnUntraced(function* (input) {
+      yield* meter.flushed
+      const { jobs } = yield* serverContext
+      const { channel = null, dimension, from = null, to = null, token_id = null, window } = given(input)
+      const owner_id = input.viewer.user_id
+      const offer = jobOffer(
+        exportUsage,
+        { asked: { window, dimension, from, to, channel, token_id }, now_millis: Date.parse(input.now), owner_id },
+        { uuid: randomUUID(), owner_id }
+      )
+      return accepted(yield* Store.transaction(jobs.offer(offer)), "Accepted")
+    })
   })

@@ -251,22 +251,21 @@ const listFiles = (owned: Draft, ownerOnly: OwnerOnly) =>
       after: text({ default: "", max: 64, describe: "Cursor: meta.after of the previous page" }),
       limit: integer({ default: per_page_max, min: 1, max: per_page_max, describe: "Rows per page" })
     },
-    run: ({ viewer, values }) =>
-      Effect.gen(function* () {
-        yield* ownerOnly({ viewer })
-        const { sql } = yield* Store
-        const named = namedFiles((yield* CommandRuntime).catalogue)
-        if (named === undefined) return ok({ files: [], meta: { after: "" } })
-        const rows = yield* sql<{ sha256: string; size_bytes: number | string | null }>`
+    run: Effect.fnUntraced(function* ({ viewer, values }) {
+      yield* ownerOnly({ viewer })
+      const { sql } = yield* Store
+      const named = namedFiles((yield* CommandRuntime).catalogue)
+      if (named === undefined) return ok({ files: [], meta: { after: "" } })
+      const rows = yield* sql<{ sha256: string; size_bytes: number | string | null }>`
           select named.sha256, blobs.size_bytes from ${sql.literal(named)} left
           join blobs on blobs.sha256 = named.sha256 and blobs.state = 'kept'
           where named.sha256 > ${values.after ?? ""} order by named.sha256 limit ${values.limit ?? per_page_max}`
-        const files = rows.map(({ sha256, size_bytes }) => ({
-          sha256,
-          size_bytes: size_bytes === null ? null : Number(size_bytes)
-        }))
-        return ok({ files, meta: { after: files.at(-1)?.sha256 ?? "" } })
-      })
+      const files = rows.map(({ sha256, size_bytes }) => ({
+        sha256,
+        size_bytes: size_bytes === null ? null : Number(size_bytes)
+      }))
+      return ok({ files, meta: { after: files.at(-1)?.sha256 ?? "" } })
+    })
   })
 
 const takeFile = (owned: Draft, ownerOnly: OwnerOnly) =>
@@ -277,15 +276,14 @@ const takeFile = (owned: Draft, ownerOnly: OwnerOnly) =>
     produces: "application/octet-stream",
     error_answers: { 404: null, 410: null },
     answer_headers: file_headers,
-    run: ({ params, viewer }) =>
-      Effect.gen(function* () {
-        yield* ownerOnly({ viewer })
-        const sha256 = params["sha256"] ?? ""
-        const row = isSha256(sha256) ? yield* Store.get(blobs, sha256) : undefined
-        if (row === undefined || row.state !== "kept") return yield* notFound("There is no such file.")
-        // The bytes as stored, whatever their type.
-        return yield* answerOfFile({ ...row, mime_type: "application/octet-stream", name: sha256 })
-      })
+    run: Effect.fnUntraced(function* ({ params, viewer }) {
+      yield* ownerOnly({ viewer })
+      const sha256 = params["sha256"] ?? ""
+      const row = isSha256(sha256) ? yield* Store.get(blobs, sha256) : undefined
+      if (row === undefined || row.state !== "kept") return yield* notFound("There is no such file.")
+      // The bytes as stored, whatever their type.
+      return yield* answerOfFile({ ...row, mime_type: "application/octet-stream", name: sha256 })
+    })
   })
 
 const bringFile = (owned: Draft, ownerOnly: OwnerOnly) =>

@@ -272,12 +272,11 @@ const endpoints = get("/api/v1/endpoints", {
   permission: "system.read",
   metering_weight: 0,
   server_only: true,
-  run: ({ query }) =>
-    Effect.gen(function* () {
-      const { catalogueRows } = yield* Effect.promise(() => import("./openapi.ts"))
-      const rows = catalogueRows((yield* CommandRuntime).catalogue)
-      return ok({ endpoints: rows, meta: unpagedMeta(rows.length, query) })
-    })
+  run: Effect.fnUntraced(function* ({ query }) {
+    const { catalogueRows } = yield* Effect.promise(() => import("./openapi.ts"))
+    const rows = catalogueRows((yield* CommandRuntime).catalogue)
+    return ok({ endpoints: rows, meta: unpagedMeta(rows.length, query) })
+  })
 })
 
 const checks = get("/api/v1/system/checks", {
@@ -295,12 +294,11 @@ const checks = get("/api/v1/system/checks", {
   permission: "system.manage",
   metering_weight: 0,
   server_only: true,
-  run: ({ query }) =>
-    Effect.gen(function* () {
-      const { systemChecks } = yield* Effect.promise(() => import("./checks.ts"))
-      const found = yield* systemChecks
-      return ok({ checks: found, meta: unpagedMeta(found.length, query) })
-    })
+  run: Effect.fnUntraced(function* ({ query }) {
+    const { systemChecks } = yield* Effect.promise(() => import("./checks.ts"))
+    const found = yield* systemChecks
+    return ok({ checks: found, meta: unpagedMeta(found.length, query) })
+  })
 })
 
 /** Whether a request comes from this machine and was not forwarded by a proxy on it. */

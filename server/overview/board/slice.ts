@@ -165,13 +165,12 @@ const list = get(path, {
   name: "boards.list",
   summary: "List your boards, or everyone's if you manage users",
   ability: "boards:read",
-  run: ({ query, viewer }) =>
-    Effect.gen(function* () {
-      const server = yield* serverContext
-      const rows = (yield* Store.find(boards, {})).filter((row) => isTheirs(viewer, row))
-      const told = rows.map((row) => toldTo(viewer, row, server))
-      return ok({ boards: told, meta: unpagedMeta(told.length, query) })
-    })
+  run: Effect.fnUntraced(function* ({ query, viewer }) {
+    const server = yield* serverContext
+    const rows = (yield* Store.find(boards, {})).filter((row) => isTheirs(viewer, row))
+    const told = rows.map((row) => toldTo(viewer, row, server))
+    return ok({ boards: told, meta: unpagedMeta(told.length, query) })
+  })
 })
 const create = command("POST", path, {
   ...publishing,
@@ -269,12 +268,11 @@ const end = command("DELETE", `${path}/{id}`, {
     isTheirs(viewer, board)
       ? Result.succeed({ events: [boardDeleted.make(which(board))], result: { id: board.id } })
       : Result.fail(not_theirs),
-  respond: ({ id }) =>
-    Effect.gen(function* () {
-      yield* Store.apply([remove(boards, id)])
-      yield* tellScreens
-      return noContent
-    })
+  respond: Effect.fnUntraced(function* ({ id }) {
+    yield* Store.apply([remove(boards, id)])
+    yield* tellScreens
+    return noContent
+  })
 })
 
 const plain_headers = {

@@ -79,20 +79,19 @@ const preview = postQuery(`${path}/{id}/extend/preview`, {
   params: one,
   fields,
   check: extensionErrors,
-  run: (input) =>
-    Effect.gen(function* () {
-      const { extendHire, extensionFacts } = yield* extending
-      let last = 0
-      // Context for deciding without recording: ids are placeholders.
-      const context: DecideContext = {
-        ...picked(input, ["now", "happened_at", "viewer", "settings"]),
-        id: () => --last,
-        number: () => null
-      }
-      const facts = yield* extensionFacts(input.rows.id, input)
-      const { result } = yield* Effect.fromResult(extendHire(facts, input.values.reason ?? null, context))
-      return ok({ extension: result.extension, meta: { warnings: result.warnings } })
-    })
+  run: Effect.fnUntraced(function* (input) {
+    const { extendHire, extensionFacts } = yield* extending
+    let last = 0
+    // Context for deciding without recording: ids are placeholders.
+    const context: DecideContext = {
+      ...picked(input, ["now", "happened_at", "viewer", "settings"]),
+      id: () => --last,
+      number: () => null
+    }
+    const facts = yield* extensionFacts(input.rows.id, input)
+    const { result } = yield* Effect.fromResult(extendHire(facts, input.values.reason ?? null, context))
+    return ok({ extension: result.extension, meta: { warnings: result.warnings } })
+  })
 })
 
 const returning = later(() => import("./return-early.ts"))

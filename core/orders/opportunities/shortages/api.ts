@@ -246,20 +246,19 @@ const ofOpportunity = get(`${path}/{id}/shortages`, {
   ability: "opportunities:read",
   permission: "shortages.view",
   params: one,
-  run: (input) =>
-    Effect.gen(function* () {
-      const found = yield* shortagesNow([input.rows.id], input)
-      const { id } = input.rows.id
-      const waiting = yield* waitingOf(id, input)
-      const to_replace = yield* unitsToReplace(input.rows.id, input)
-      const shortages = yield* withNames(
-        found.map(({ opportunity, shortages: own }) => ({ header: opportunity.header, shortages: own })),
-        new Map([[id, to_replace.length]]),
-        input
-      )
-      const elsewhere = yield* loadElsewhere(shortages, input)
-      return ok({ shortages, waiting, to_replace, elsewhere, meta: unpagedMeta(shortages.length, input.query) })
-    })
+  run: Effect.fnUntraced(function* (input) {
+    const found = yield* shortagesNow([input.rows.id], input)
+    const { id } = input.rows.id
+    const waiting = yield* waitingOf(id, input)
+    const to_replace = yield* unitsToReplace(input.rows.id, input)
+    const shortages = yield* withNames(
+      found.map(({ opportunity, shortages: own }) => ({ header: opportunity.header, shortages: own })),
+      new Map([[id, to_replace.length]]),
+      input
+    )
+    const elsewhere = yield* loadElsewhere(shortages, input)
+    return ok({ shortages, waiting, to_replace, elsewhere, meta: unpagedMeta(shortages.length, input.query) })
+  })
 })
 
 /** Opportunities flagged as short, and those with goods on order, whose lines may be short without them. */
@@ -313,27 +312,26 @@ const listOfAll = get("/api/v1/shortages", {
   metering_weight: 5,
   fields: listFields,
   check: (values, body) => ({ ...inOrderCheck(values, body), ...bothOrNone(values) }),
-  run: (input) =>
-    Effect.gen(function* () {
-      const { page = 1, per_page = 50, product_id, store_id } = input.values
-      const span = yield* spanOf(input)
-      const found = yield* shortagesNow(yield* withShortages(), input)
-      const meets = (short: LineShortage): boolean =>
-        (span === undefined ? short.ends_at > input.now : short.starts_at < span.to && short.ends_at > span.from) &&
-        (typeof store_id !== "number" || short.store_id === store_id) &&
-        (typeof product_id !== "number" || short.product_id === product_id)
-      const headers = new Map(found.map(({ opportunity }) => [opportunity.header.id, opportunity.header]))
-      const all = found.flatMap(({ shortages }) => shortages.filter(meets)).sort(byStart)
-      const shown = all.slice((page - 1) * per_page, page * per_page).flatMap((short) => {
-        const header = headers.get(short.opportunity_id)
-        return header === undefined ? [] : [{ header, shortages: [short] }]
-      })
-      const to_replace = yield* countToReplace([...new Set(shown.map(({ header }) => header.id))], input)
-      return ok({
-        shortages: yield* withNames(shown, to_replace, input),
-        meta: { ...unpagedMeta(all.length, input.query), per_page, page }
-      })
+  run: Effect.fnUntraced(function* (input) {
+    const { page = 1, per_page = 50, product_id, store_id } = input.values
+    const span = yield* spanOf(input)
+    const found = yield* shortagesNow(yield* withShortages(), input)
+    const meets = (short: LineShortage): boolean =>
+      (span === undefined ? short.ends_at > input.now : short.starts_at < span.to && short.ends_at > span.from) &&
+      (typeof store_id !== "number" || short.store_id === store_id) &&
+      (typeof product_id !== "number" || short.product_id === product_id)
+    const headers = new Map(found.map(({ opportunity }) => [opportunity.header.id, opportunity.header]))
+    const all = found.flatMap(({ shortages }) => shortages.filter(meets)).sort(byStart)
+    const shown = all.slice((page - 1) * per_page, page * per_page).flatMap((short) => {
+      const header = headers.get(short.opportunity_id)
+      return header === undefined ? [] : [{ header, shortages: [short] }]
     })
+    const to_replace = yield* countToReplace([...new Set(shown.map(({ header }) => header.id))], input)
+    return ok({
+      shortages: yield* withNames(shown, to_replace, input),
+      meta: { ...unpagedMeta(all.length, input.query), per_page, page }
+    })
+  })
 })
 
 const acknowledge = command("POST", `${path}/{id}/shortages/acknowledge`, {

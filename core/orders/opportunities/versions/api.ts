@@ -252,10 +252,9 @@ const diff = get(`${versions}/{from}/diff/{to}`, {
   summary: "Compare two versions of a quote: lines and prices",
   ...read,
   params: { ...one, from: version.version, to: version.version },
-  run: (input) =>
-    Effect.gen(function* () {
-      return ok({ diff: versionDiff(yield* linesOf(input.rows.from, input), yield* linesOf(input.rows.to, input)) })
-    })
+  run: Effect.fnUntraced(function* (input) {
+    return ok({ diff: versionDiff(yield* linesOf(input.rows.from, input), yield* linesOf(input.rows.to, input)) })
+  })
 })
 
 export const versionEndpoints: ReadonlyArray<Endpoint> = [
