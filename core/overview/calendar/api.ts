@@ -47,35 +47,34 @@ interface FeedAsked {
   readonly reader: Viewer
 }
 /** Text of the feed as of now; 404 for an unknown user. Five queries, and four more with orders. */
-export const feedText = ({
+export const feedText = Effect.fnUntraced(function* ({
   kinds,
   reader,
   user_id
-}: FeedAsked): Effect.Effect<string, Failure, Store | CommandRuntime> =>
-  Effect.gen(function* () {
-    const { calendarFeed, feedStart } = yield* feeds
-    // Replicas use the server's address, too: with other UIDs, a reader of both feeds would show every entry twice.
-    const { public_url } = yield* CommandRuntime
-    const generated_at = instantOf(yield* Clock.currentTimeMillis)
-    const user = user_id === undefined ? undefined : yield* Store.get(users, user_id)
-    if (user_id !== undefined && user === undefined) return yield* notFound("No such user.")
-    const since = feedStart(generated_at)
-    const timezone = (yield* Store.get(settings_table, "company.timezone"))?.value
-    const kept_host = (yield* Store.get(settings_table, uid_host_setting))?.value
-    const url = public_url?.() ?? ""
-    const zone = zoneOf(typeof timezone === "string" ? timezone : null)
-    return calendarFeed(
-      kinds.includes("activities") ? yield* activitiesSince(since, user, reader) : [],
-      {
-        generated_at,
-        host: typeof kept_host === "string" && kept_host !== "" ? kept_host : uidHost(url),
-        url,
-        calendar_name: feedName(user?.name ?? null, kinds),
-        zone
-      },
-      kinds.every((kind) => kind === "activities") ? [] : yield* ordersSince(since, user, kinds, reader, zone)
-    )
-  })
+}: FeedAsked): Effect.fn.Return<string, Failure, Store | CommandRuntime> {
+  const { calendarFeed, feedStart } = yield* feeds
+  // Replicas use the server's address, too: with other UIDs, a reader of both feeds would show every entry twice.
+  const { public_url } = yield* CommandRuntime
+  const generated_at = instantOf(yield* Clock.currentTimeMillis)
+  const user = user_id === undefined ? undefined : yield* Store.get(users, user_id)
+  if (user_id !== undefined && user === undefined) return yield* notFound("No such user.")
+  const since = feedStart(generated_at)
+  const timezone = (yield* Store.get(settings_table, "company.timezone"))?.value
+  const kept_host = (yield* Store.get(settings_table, uid_host_setting))?.value
+  const url = public_url?.() ?? ""
+  const zone = zoneOf(typeof timezone === "string" ? timezone : null)
+  return calendarFeed(
+    kinds.includes("activities") ? yield* activitiesSince(since, user, reader) : [],
+    {
+      generated_at,
+      host: typeof kept_host === "string" && kept_host !== "" ? kept_host : uidHost(url),
+      url,
+      calendar_name: feedName(user?.name ?? null, kinds),
+      zone
+    },
+    kinds.every((kind) => kind === "activities") ? [] : yield* ordersSince(since, user, kinds, reader, zone)
+  )
+})
 
 const activitiesSince = Effect.fnUntraced(function* (
   since: string,

@@ -23,27 +23,24 @@ const firstOf = <C extends Contact>(found: ReadonlyArray<C>): ReadonlyMap<unknow
 const idsOf = (rows: ReadonlyArray<AnyRow>): ReadonlyArray<number> =>
   rows.map((row) => row["id"]).filter((id) => typeof id === "number")
 const order = { order: ["id"] }
-const email: ViewColumn = (rows) =>
-  Effect.gen(function* () {
-    const first = firstOf(yield* Store.find(emails, { member_id: idsOf(rows) }, order))
-    return (row) => first.get(row["id"])?.address ?? null
-  })
-const phone: ViewColumn = (rows) =>
-  Effect.gen(function* () {
-    const first = firstOf(yield* Store.find(phones, { member_id: idsOf(rows) }, order))
-    return (row) => first.get(row["id"])?.number ?? null
-  })
+const email: ViewColumn = Effect.fnUntraced(function* (rows) {
+  const first = firstOf(yield* Store.find(emails, { member_id: idsOf(rows) }, order))
+  return (row) => first.get(row["id"])?.address ?? null
+})
+const phone: ViewColumn = Effect.fnUntraced(function* (rows) {
+  const first = firstOf(yield* Store.find(phones, { member_id: idsOf(rows) }, order))
+  return (row) => first.get(row["id"])?.number ?? null
+})
 const primaryAddresses = Effect.fnUntraced(function* (rows: ReadonlyArray<AnyRow>) {
   return firstOf(yield* Store.find(addresses, { member_id: idsOf(rows), is_primary: true }, order))
 })
 const city: ViewColumn = (rows) =>
   Effect.map(primaryAddresses(rows), (first) => (row) => first.get(row["id"])?.city ?? null)
-const country: ViewColumn = (rows) =>
-  Effect.gen(function* () {
-    const first = yield* primaryAddresses(rows)
-    const found = yield* referredRows(countries, [...first.values()], "country_id")
-    return (row): Json => found.get(first.get(row["id"])?.country_id ?? 0)?.name ?? null
-  })
+const country: ViewColumn = Effect.fnUntraced(function* (rows) {
+  const first = yield* primaryAddresses(rows)
+  const found = yield* referredRows(countries, [...first.values()], "country_id")
+  return (row): Json => found.get(first.get(row["id"])?.country_id ?? 0)?.name ?? null
+})
 /** Column for charges, which the API promises for members; always null, as members have none. */
 const nothing: ViewColumn = () => Effect.succeed(() => null)
 

@@ -29,23 +29,22 @@ export const product_groups = table("product_groups", fields, {
 })
 
 /** Number of products in each group, without its subgroups. */
-const productsCounted: ViewColumn = (rows) =>
-  Effect.gen(function* () {
-    const store = yield* Store
-    const bound = bindings(store.dialect)
-    const where = whereSql(
-      products,
-      { product_group_id: rows.map((row) => Number(row["id"])), deleted_at: null },
-      store.dialect,
-      bound
-    )
-    const counted = yield* store.run<{ id: number; count: number }>(
-      `select "product_group_id" as id, count(*) as count from "products" where ${where} group by 1`,
-      bound.values
-    )
-    const counts = new Map<unknown, number>(counted.map(({ id, count }) => [Number(id), Number(count)]))
-    return (row) => counts.get(row["id"]) ?? 0
-  })
+const productsCounted: ViewColumn = Effect.fnUntraced(function* (rows) {
+  const store = yield* Store
+  const bound = bindings(store.dialect)
+  const where = whereSql(
+    products,
+    { product_group_id: rows.map((row) => Number(row["id"])), deleted_at: null },
+    store.dialect,
+    bound
+  )
+  const counted = yield* store.run<{ id: number; count: number }>(
+    `select "product_group_id" as id, count(*) as count from "products" where ${where} group by 1`,
+    bound.values
+  )
+  const counts = new Map<unknown, number>(counted.map(({ id, count }) => [Number(id), Number(count)]))
+  return (row) => counts.get(row["id"]) ?? 0
+})
 
 const productGroupResource: Resource<typeof product_groups> = resource({
   singular: "product_group",

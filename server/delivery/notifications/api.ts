@@ -150,13 +150,12 @@ const mark = (action: "read" | "unread", summary: string) =>
     success_status: 200,
     facts: () => Effect.succeed(undefined),
     decide: (_facts, { rows }) => Result.succeed({ events: [], result: { id: rows.id.id } }),
-    respond: ({ id }, input) =>
-      Effect.gen(function* () {
-        // Marking a read notification as read keeps the first time.
-        const read_at = action === "unread" ? null : (input.rows.id.read_at ?? input.now)
-        yield* Store.apply([update(notifications, id, { read_at })])
-        return ok(yield* renderById(notificationResource, id, input.query, viewContext(input)))
-      })
+    respond: Effect.fnUntraced(function* ({ id }, input) {
+      // Marking a read notification as read keeps the first time.
+      const read_at = action === "unread" ? null : (input.rows.id.read_at ?? input.now)
+      yield* Store.apply([update(notifications, id, { read_at })])
+      return ok(yield* renderById(notificationResource, id, input.query, viewContext(input)))
+    })
   })
 
 const readAll = command("POST", `${path}/read_all`, {
@@ -179,20 +178,19 @@ const readAll = command("POST", `${path}/read_all`, {
   },
   facts: () => Effect.succeed(undefined),
   decide: () => Result.succeed({ events: [], result: { id: 0 } }),
-  respond: (_result, { now, values: { notification_type, up_to_id }, viewer }) =>
-    Effect.gen(function* () {
-      const store = yield* Store
-      const bound = bindings(store.dialect)
-      const read_at = bound.bind(now)
-      const only = typeof notification_type === "string" ? { notification_type } : {}
-      const where = whereSql(notifications, { ...inboxOf(viewer), ...only, read_at: null }, store.dialect, bound)
-      const up_to = typeof up_to_id === "number" ? ` and id <= ${bound.bind(up_to_id)}` : ""
-      const marked = yield* store.run(
-        `update notifications set read_at = ${read_at} where ${where}${up_to} returning id`,
-        bound.values
-      )
-      return ok({ count: marked.length, unread_count: yield* unread(viewer) })
-    })
+  respond: Effect.fnUntraced(function* (_result, { now, values: { notification_type, up_to_id }, viewer }) {
+    const store = yield* Store
+    const bound = bindings(store.dialect)
+    const read_at = bound.bind(now)
+    const only = typeof notification_type === "string" ? { notification_type } : {}
+    const where = whereSql(notifications, { ...inboxOf(viewer), ...only, read_at: null }, store.dialect, bound)
+    const up_to = typeof up_to_id === "number" ? ` and id <= ${bound.bind(up_to_id)}` : ""
+    const marked = yield* store.run(
+      `update notifications set read_at = ${read_at} where ${where}${up_to} returning id`,
+      bound.values
+    )
+    return ok({ count: marked.length, unread_count: yield* unread(viewer) })
+  })
 })
 
 export const notificationEndpoints: ReadonlyArray<Endpoint> = [

@@ -126,33 +126,32 @@ const closed = new Rejection({
     "This address of a calendar is not complete or holds no longer; ask for it again (GET /api/v1/calendar_feeds)."
 })
 /** Responds with 403 to a wrong signature before 404 for an unknown user, so that users cannot be enumerated. */
-const served = (
+const served = Effect.fnUntraced(function* (
   whose: { readonly scope: "all" } | { readonly scope: "user"; readonly user_id: number },
   query: Input["query"]
-): Effect.Effect<Answer<never>, Failure, Store | CommandRuntime> =>
-  Effect.gen(function* () {
-    const { key } = yield* serverContext
-    const signed = signedQuery(query)
-    if (signed === undefined) return yield* closed
-    const of: FeedOf = { ...whose, kinds: signed.kinds }
-    const person = yield* personOf(key, of, signed.signature)
-    if (person === undefined || !(yield* mayHave(person, of))) return yield* closed
-    const held = yield* Store.getMany(roles, person.role_ids)
-    const text = yield* feedText({
-      user_id: of.scope === "user" ? of.user_id : undefined,
-      kinds: of.kinds,
-      reader: viewerOf(person, held, null)
-    })
-    return {
-      status: 200,
-      content: { type: feedHeaders["content-type"], text },
-      headers: {
-        "content-disposition": feedHeaders["content-disposition"],
-        "cache-control": "private, no-cache",
-        etag: tagOf(text)
-      }
-    }
+): Effect.fn.Return<Answer<never>, Failure, Store | CommandRuntime> {
+  const { key } = yield* serverContext
+  const signed = signedQuery(query)
+  if (signed === undefined) return yield* closed
+  const of: FeedOf = { ...whose, kinds: signed.kinds }
+  const person = yield* personOf(key, of, signed.signature)
+  if (person === undefined || !(yield* mayHave(person, of))) return yield* closed
+  const held = yield* Store.getMany(roles, person.role_ids)
+  const text = yield* feedText({
+    user_id: of.scope === "user" ? of.user_id : undefined,
+    kinds: of.kinds,
+    reader: viewerOf(person, held, null)
   })
+  return {
+    status: 200,
+    content: { type: feedHeaders["content-type"], text },
+    headers: {
+      "content-disposition": feedHeaders["content-disposition"],
+      "cache-control": "private, no-cache",
+      etag: tagOf(text)
+    }
+  }
+})
 const entry = (server: ServerContext["Service"], of: FeedOf, person: UserRow) => ({
   scope: of.scope,
   user_id: of.scope === "user" ? of.user_id : null,
