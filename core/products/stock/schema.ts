@@ -4,7 +4,7 @@
  */
 import { boolean, choice, code, decimal, eventType, integer, json, list, longText, object } from "../../kernel/index.ts"
 import { mapValues, ref, remove, rowEvents, settingText, table, text, timestamp } from "../../kernel/index.ts"
-import type { AnyEventType, JsonObject, RowOf, Settings } from "../../kernel/index.ts"
+import type { AnyEventType, JsonObject, Now, RowOf, Settings } from "../../kernel/index.ts"
 import { Schema } from "effect"
 import { millisOf } from "../../values/time.ts"
 import { openEndMillis, type Period } from "../../values/period.ts"
@@ -41,10 +41,6 @@ export type OutOfService = {
   readonly is_inspection?: true
 }
 
-interface Moment {
-  readonly now: string
-  readonly settings: Settings
-}
 /** Whether units without a valid inspection are out of service (rules/inspections 4). */
 export const blocksUninspected = (settings: Settings): boolean =>
   settingText(settings, "inspections", "policy") === "block"
@@ -132,7 +128,7 @@ export const outOfServiceIn = (
  */
 export const outOfServiceDuring = (
   level: Parameters<typeof outOfServiceOf>[0],
-  { now, settings }: Moment,
+  { now, settings }: Now,
   window: Period = { from: millisOf(now), to: millisOf(now) }
 ): OutOfService | undefined =>
   outOfServiceIn(outOfServiceOf(level, blocksUninspected(settings), millisOf(now)), window, millisOf(now))?.entry
@@ -146,7 +142,7 @@ export const outOfServiceWords = ({ is_inspection, state }: OutOfService): strin
 /** Warnings about units without a valid inspection, under the policy to warn (rules/inspections 4). */
 export const inspectionWarnings = (
   levels: ReadonlyArray<StockLevelRow | undefined>,
-  { now, settings }: Moment
+  { now, settings }: Now
 ): ReadonlyArray<string> =>
   settingText(settings, "inspections", "policy") !== "warn"
     ? []

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { assetConflicts } from "../../orders/availability/api/window.ts"
 import type { DispatchFacts } from "../containers/dispatch-return.ts"
 import { backAloneAt, type ContainerFacts, loadTarget, loadUnits, type Unit } from "../containers/facts.ts"
-import { lockStreams, Store, type Decided, type NewEvent, type Settings } from "../../kernel/index.ts"
+import { lockStreams, Store, type Decided, type NewEvent, type Now } from "../../kernel/index.ts"
 import { loadDecisionState, withHolders } from "../../orders/opportunities/state/index.ts"
 import type { DecisionState, HeldBack, HeldDemand } from "../../orders/opportunities/state/index.ts"
 import { asset_assignments, checked_in, finalised } from "../../orders/opportunities/tables/index.ts"
@@ -38,11 +38,6 @@ export interface ScanFacts {
   readonly as_case: CaseFacts | undefined
   /** Last return of the unit, or of the case and each of its units, by stock level. */
   readonly returned: ReadonlyMap<number, string>
-}
-
-interface Now {
-  readonly now: string
-  readonly settings: Settings
 }
 
 export const containerOf = (named: Named | undefined): ContainerRow | undefined =>

@@ -1,7 +1,7 @@
 /** Reads facts of transfers: goods by code or id, their stock levels and cases, and what the sending store promised. */
 import { Effect } from "effect"
 import { columnsSeen, lockStreams, referredRows, Store, streamOf, withoutStamps } from "../../kernel/index.ts"
-import type { AnyRow, Settings, Viewer } from "../../kernel/index.ts"
+import type { AnyRow, DecideContext, Viewer } from "../../kernel/index.ts"
 import { assetConflicts, withMargin } from "../../orders/availability/api/window.ts"
 import { loadSnapshot } from "../../orders/availability/facts/load.ts"
 import { sourceName } from "../../orders/availability/rules/demand.ts"
@@ -153,7 +153,7 @@ const orderNames = Effect.fnUntraced(function* (ids: ReadonlyArray<number>, view
 /** Reasons units cannot leave from an instant on, apart from this transfer and the case they leave in. */
 const loadHeld = Effect.fnUntraced(function* (
   { alone, from, in_case, transfer_id }: Leaving,
-  { now, viewer }: Pick<Now, "now" | "viewer">
+  { now, viewer }: Pick<DecideContext, "now" | "viewer">
 ): Store.Reads<ReadonlyMap<number, string>> {
   const inside = new Set<number | null>(in_case)
   const packings = yield* Store.find(container_items, { serialised_item_id: alone, unpacked_at: null })
@@ -221,17 +221,12 @@ const productsIn = (goods: ReadonlyArray<Goods>): ReadonlyArray<number> =>
 const unitsIn = (goods: ReadonlyArray<Goods>): ReadonlyArray<number> =>
   goods.flatMap((one) => (one.kind === "unit" ? [one.level.id] : []))
 
-interface Now {
-  readonly now: string
-  readonly settings: Settings
-  readonly viewer: Viewer
-}
 /** Facts that planning and moving share. */
 const loadShared = Effect.fnUntraced(function* (
   place: Pick<TransferRow, "from_store_id" | "to_store_id" | "starts_at" | "id">,
   goods: ReadonlyArray<Goods>,
   more: { readonly product_ids: ReadonlyArray<number>; readonly container_ids: ReadonlyArray<number> },
-  context: Pick<Now, "now" | "viewer">
+  context: Pick<DecideContext, "now" | "viewer">
 ): Store.Reads<GoodsFacts> {
   const product_ids = [...new Set([...productsIn(goods), ...more.product_ids])]
   const named = goods.flatMap((one) => (one.kind === "case" ? [one.container] : []))
@@ -255,7 +250,10 @@ export type SentPlan = SentBody &
   Pick<TransferRow, "from_store_id" | "to_store_id" | "starts_at"> &
   Partial<Pick<TransferRow, "opportunity_id">>
 
-export const loadPlan = Effect.fnUntraced(function* (sent: SentPlan, context: Now): Store.Reads<PlanFacts> {
+export const loadPlan = Effect.fnUntraced(function* (
+  sent: SentPlan,
+  context: Pick<DecideContext, "now" | "settings" | "viewer">
+): Store.Reads<PlanFacts> {
   const goods = (yield* loadGoods(sent)) ?? []
   const shared = yield* loadShared({ ...sent, id: 0 }, goods, { product_ids: [], container_ids: [] }, context)
   const product_ids = [...shared.products.keys()]
@@ -273,7 +271,7 @@ export const loadPlan = Effect.fnUntraced(function* (sent: SentPlan, context: No
 export const loadMove = Effect.fnUntraced(function* (
   transfer: TransferRow,
   sent: SentBody,
-  context: Pick<Now, "now" | "viewer">
+  context: Pick<DecideContext, "now" | "viewer">
 ): Store.Reads<MoveFacts> {
   const items = yield* Store.find(transfer_items, { transfer_id: transfer.id }, { order: ["id"] })
   const goods = yield* loadGoods(sent)

@@ -1,7 +1,7 @@
 /** Transfers that bring what an order is short of: stores that have it, quantities and times (rules/transfers 8). */
 import { Effect, Result } from "effect"
 import { invalid, reject, Store } from "../../kernel/index.ts"
-import type { FieldErrors, Rejection, Settings, Viewer } from "../../kernel/index.ts"
+import type { FieldErrors, Rejection, Settings, DecideContext } from "../../kernel/index.ts"
 import type { LineShortage } from "../../orders/availability/rules/line.ts"
 import { loadElsewhere, shortagesNow } from "../../orders/opportunities/shortages/api.ts"
 import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/index.ts"
@@ -135,13 +135,11 @@ const loadShort = Effect.fnUntraced(function* (
   })
 })
 
-interface Now {
-  readonly now: string
-  readonly settings: Settings
-  readonly viewer: Viewer
-}
 /** Facts for planning a transfer. Without named goods, it moves what the order is short of. */
-export const loadPlanned = Effect.fnUntraced(function* (sent: SentPlan, context: Now) {
+export const loadPlanned = Effect.fnUntraced(function* (
+  sent: SentPlan,
+  context: Pick<DecideContext, "now" | "settings" | "viewer">
+) {
   const is_named = [...(sent.codes ?? []), ...(sent.items ?? [])].length > 0
   const header = is_named ? undefined : yield* Store.get(opportunities, sent.opportunity_id ?? 0)
   const short = header === undefined ? undefined : yield* loadShort(header, sent, context)
@@ -162,7 +160,7 @@ const onlyMoves = (values: ResolveValues): Result.Result<void, Rejection> => {
 export const loadResolution = Effect.fnUntraced(function* (
   header: OpportunityRow,
   values: ResolveValues,
-  context: Now
+  context: Pick<DecideContext, "now" | "settings" | "viewer">
 ) {
   const short = Result.andThen(onlyMoves(values), yield* loadShort(header, values, context))
   if (Result.isFailure(short)) return Result.fail(short.failure)

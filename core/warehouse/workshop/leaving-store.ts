@@ -1,7 +1,7 @@
 /** Checks of the hire that damage is charged to, and of stock levels that change store (rules/availability 10, 13). */
 import { Effect, Result } from "effect"
 import { invalidField, isJsonObject, journal, reject, Store } from "../../kernel/index.ts"
-import type { Rejection, Settings } from "../../kernel/index.ts"
+import type { Rejection, Now } from "../../kernel/index.ts"
 import { product_components } from "../../products/kits/schema.ts"
 import { opportunityStream } from "../../orders/opportunities/events/event-families.ts"
 import { asset_assignments, dispatched, on_hire, opportunities } from "../../orders/opportunities/tables/index.ts"
@@ -91,10 +91,6 @@ export const requireHire = Effect.fnUntraced(function* (
   return yield* invalidField("opportunity_id", `${levelName(level)} was never on ${name}: ${way_out}.`)
 })
 
-interface Now {
-  readonly settings: Settings
-  readonly now: string
-}
 interface Leaving {
   /** Reason the unit cannot leave; undefined if it can. */
   readonly held: string | undefined

@@ -2,11 +2,10 @@
 import { Effect } from "effect"
 import { boolean, code, command, decimal, integer, json, later, list, lockStreams } from "../../../kernel/index.ts"
 import { longText, object, ok, postQuery, ref, Shown, Store, text, timestamp, withMore } from "../../../kernel/index.ts"
-import { type DecideContext, type Endpoint, picked, withRules } from "../../../kernel/index.ts"
+import { type DecideContext, type Endpoint, type Now, picked, withRules } from "../../../kernel/index.ts"
 import { acknowledgements, asset_assignments, condition_labels, edit, one, opportunity_items } from "../tables/index.ts"
 import { path, read, type OpportunityRow } from "../tables/index.ts"
 import { loadDecisionState, opportunityShown, plainAnswer, warned, withParts, withUnits } from "../state/index.ts"
-import type { Now } from "../state/index.ts"
 import {
   dateFields,
   extendedResult,

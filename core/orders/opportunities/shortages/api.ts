@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import { boolean, choice, columnsSeen, command, created, date, decided, get, integer } from "../../../kernel/index.ts"
 import { longText, ok, ref, reject, renderById, resource, Shown, Store, text } from "../../../kernel/index.ts"
 import { timestamp, unpagedMeta, viewContext, type DecideContext, type Decided } from "../../../kernel/index.ts"
-import { type Endpoint, type FieldErrors, type Input, type JsonObject, type Settings } from "../../../kernel/index.ts"
+import { type Endpoint, type FieldErrors, type Input, type JsonObject, type Now } from "../../../kernel/index.ts"
 import { acknowledgementOf, demandSettings, gatePolicy, hasShortageCheck, linesTakingStock } from "../state/index.ts"
 import { loadDecisionState, loadLinePieces, shortagesOf, type DecisionState, type Opportunity } from "../state/index.ts"
 import { type LineShortage, lowestFree, tracking_types } from "../../availability/rules/line.ts"
@@ -37,10 +37,6 @@ const acknowledgeShortages = (state: DecisionState, notes: string | null, contex
 
 // Loads opportunities with their demands and stock in a fixed number of queries, whatever their number.
 
-interface Now {
-  readonly settings: Settings
-  readonly now: string
-}
 /** An opportunity with its live lines and its demands. */
 interface Loaded {
   readonly opportunity: Opportunity

@@ -4,7 +4,7 @@ import { type LineAtStore, snapshotsForLines } from "../../availability/api/wind
 import { loadStockedProducts } from "../../availability/facts/load-products.ts"
 import type { StockedProduct } from "../../availability/rules/snapshot.ts"
 import { type DemandRow, demands, lockClaims } from "../../demands/schema.ts"
-import { baseCurrency, referredRows, Store, type Settings } from "../../../kernel/index.ts"
+import { baseCurrency, referredRows, Store, type Now } from "../../../kernel/index.ts"
 import { members } from "../../../people/members/schema.ts"
 import type { TaxTable } from "../../../pricing/pricing/line.ts"
 import { products } from "../../../products/products/schema.ts"
@@ -53,11 +53,6 @@ const untaxed: TaxTable = {
   default_organisation_tax_class_id: null,
   default_product_tax_class_id: null
 }
-export interface Now {
-  readonly settings: Settings
-  readonly now: string
-}
-
 const loadOpportunity = Effect.fnUntraced(function* (
   header: OpportunityRow,
   { line_ids = [], live_only = false }: LoadOptions = {}

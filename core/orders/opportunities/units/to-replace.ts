@@ -5,7 +5,7 @@
 import { Effect } from "effect"
 import { availableAssets } from "../../availability/rules/days.ts"
 import { snapshotsForLines } from "../../availability/api/window.ts"
-import { choice, integer, Shown, Store, text, timestamp, type Settings } from "../../../kernel/index.ts"
+import { choice, integer, Shown, Store, text, timestamp, type Now } from "../../../kernel/index.ts"
 import type { StockLevelRow } from "../../../products/stock/schema.ts"
 import {
   blocksUninspected,
@@ -21,10 +21,6 @@ import { allocated, asset_assignments, isClosed, opportunities, opportunity_item
 import type { OpportunityRow } from "../tables/index.ts"
 import { namesText } from "../../../values/text.ts"
 
-interface Now {
-  readonly settings: Settings
-  readonly now: string
-}
 const shown = {
   asset_id: integer({ describe: "Id of the assignment to replace" }),
   opportunity_item_id: integer(),

@@ -2,7 +2,7 @@
 import { Effect, Result } from "effect"
 import { command, get, integer, later, list, listOf, longText, ok, referredRows } from "../../../kernel/index.ts"
 import { picked, resource, Shown, Store, text, timestamp, viewContext, withRules } from "../../../kernel/index.ts"
-import type { Endpoint, Input, Settings } from "../../../kernel/index.ts"
+import type { Endpoint, Input, Now } from "../../../kernel/index.ts"
 import { products } from "../../../products/products/schema.ts"
 import { draft, one, opportunities, opportunity_items, order, path, shortage_waits } from "../tables/index.ts"
 import type { ItemRow, OpportunityRow, WaitRow } from "../tables/index.ts"
@@ -19,10 +19,6 @@ const queueing = later(() => import("./decide.ts"))
 
 // Loads queues of the waiting list, in a fixed number of queries.
 
-interface Now {
-  readonly settings: Settings
-  readonly now: string
-}
 interface Rows {
   readonly header: OpportunityRow | undefined
   readonly line: ItemRow | undefined
