@@ -221,7 +221,7 @@ const listed = get(path, {
   name: "documents.list",
   summary: "List documents",
   ...read,
-  run: (input: Input) => Effect.map(listOf(documentResource, input.query, viewContext(input)), ok)
+  run: (input: Input) => listOf(documentResource, input)
 })
 const show = get(`${path}/{id}`, {
   answer: documentShown,

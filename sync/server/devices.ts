@@ -282,15 +282,7 @@ export const deviceEndpoints = [
     summary: "List your devices, or everyone's if you manage users",
     ...reads,
     run: (input) =>
-      Effect.map(
-        listOf(
-          deviceResource,
-          input.query,
-          viewContext(input),
-          managesDevices(input.viewer) ? {} : { where: { user_id: input.viewer.user_id } }
-        ),
-        ok
-      )
+      listOf(deviceResource, input, managesDevices(input.viewer) ? {} : { where: { user_id: input.viewer.user_id } })
   }),
   get("/api/v1/sync/replicas/{id}", {
     answer: oneDevice,

@@ -86,7 +86,7 @@ const all = get(path, {
   name: "invoices.list",
   summary: "List invoices",
   ...read,
-  run: (input: Input) => Effect.map(listOf(invoiceResource, input.query, viewContext(input)), ok)
+  run: (input: Input) => listOf(invoiceResource, input)
 })
 const show = get(`${path}/{id}`, {
   answer: invoiceShown,

@@ -39,11 +39,7 @@ const acceptances = get(`${path}/{id}/acceptances`, {
   name: "documents.acceptances",
   summary: "Show who accepted a document at its public link, with its certificate",
   params: one,
-  run: (input) =>
-    Effect.map(
-      listOf(acceptanceResource, input.query, viewContext(input), { where: { document_id: input.rows.id.id } }),
-      ok
-    )
+  run: (input) => listOf(acceptanceResource, input, { where: { document_id: input.rows.id.id } })
 })
 
 const parts = {

@@ -263,13 +263,10 @@ const readEndpoints = <F extends Fields, X>(draft: Draft<F, X>, parts: CrudParts
         answer: Shown.page(() => resource),
         ...(draft.weight === undefined ? {} : { metering_weight: draft.weight }),
         run: (input: Input) =>
-          Effect.map(
-            listOf(resource, input.query, viewContext(input), {
-              unpaged: draft.unpaged ?? false,
-              where: parent === undefined ? {} : { [parent.column]: parentId(parent, input) }
-            }),
-            ok
-          )
+          listOf(resource, input, {
+            unpaged: draft.unpaged ?? false,
+            where: parent === undefined ? {} : { [parent.column]: parentId(parent, input) }
+          })
       }),
     show: () =>
       get(one, {

@@ -8,7 +8,7 @@ import { otherScales } from "../lists/filter-target.ts"
 import type { Condition, Listing, Query } from "../lists/query.ts"
 import { conditionsOf, conditionSql, isKept, offersFilter } from "../lists/query.ts"
 import { includesOf, pageOf, sortOf, valueOf } from "../lists/query.ts"
-import { render } from "../lists/render.ts"
+import { render, viewContext } from "../lists/render.ts"
 import type { Includes, KeysOf, PeoplesNames, RelatedRow, RelatedRows } from "../lists/resource-types.ts"
 import type { Resource, ViewContext } from "../lists/resource-types.ts"
 import {
@@ -45,7 +45,7 @@ interface ListOptions {
  * with one for a kept total; any other total is counted after them (not if unpaged, or for a first page that is not
  * full). Lookups, includes and a view come besides.
  */
-export const listOf = Effect.fnUntraced(function* <T extends Table>(
+export const listBody = Effect.fnUntraced(function* <T extends Table>(
   declared: Resource<T>,
   query: Query,
   context: ViewContext,
@@ -313,6 +313,12 @@ export const resource = <
   }
 }
 
+/** Answers a list with `listBody`. */
+export const listOf = <T extends Table>(
+  resource: Resource<T>,
+  input: Parameters<typeof viewContext>[0] & { readonly query: Query },
+  options?: ListOptions
+) => Effect.map(listBody(resource, input.query, viewContext(input), options), ok)
 export const ok = <const A>(body: A): Answer<A> => ({ status: 200, body })
 export const created = <const A>(body: A): Answer<A> => ({ status: 201, body })
 /** `ok` or `created`. */

@@ -95,5 +95,5 @@ export interface DecideContext {
   /** The next number of a document sequence; null offline, as only the server assigns numbers. */
   readonly number: (sequence: string) => number | null
 }
-/** What reads and rules that depend on the time need. */
+/** The time and settings, on which reads and rules depend. */
 export type Now = Pick<DecideContext, "now" | "settings">

@@ -127,12 +127,9 @@ const list = get("/api/v1/attachments", {
   summary: "List all attachments you may see",
   ...reading,
   run: (input: Input) =>
-    Effect.map(
-      listOf(attachmentResource, input.query, viewContext(input), {
-        where: { attachable_type: attachables.filter((one) => mayRead(one, input.viewer)).map(({ type }) => type) }
-      }),
-      ok
-    )
+    listOf(attachmentResource, input, {
+      where: { attachable_type: attachables.filter((one) => mayRead(one, input.viewer)).map(({ type }) => type) }
+    })
 })
 
 const pluralOf = ({ name }: Table): string => name
@@ -148,12 +145,7 @@ const listOfOne = (kind: Attachable): Endpoint => {
     params,
     run: (input: Input) => {
       const id = input.rows["id"]?.["id"]
-      return Effect.map(
-        listOf(attachmentResource, input.query, viewContext(input), {
-          where: { attachable_type: kind.type, attachable_id: Number(id) }
-        }),
-        ok
-      )
+      return listOf(attachmentResource, input, { where: { attachable_type: kind.type, attachable_id: Number(id) } })
     }
   })
 }

@@ -6,7 +6,7 @@ import { rowEvents, sameJson, Shown, Store, storedValue, streamOf, text, unpaged
 import { updatedEvents } from "../../kernel/index.ts"
 import type { AnyEventType, CallerContext, DecideContext, Decided, NewEvent, Rejection } from "../../kernel/index.ts"
 import type { SharedDraft, Slice, Viewer } from "../../kernel/index.ts"
-import type { Change, ChannelChanges } from "./fields.ts"
+import type { Change } from "./fields.ts"
 import {
   changesIn,
   entryProblems,
@@ -62,7 +62,7 @@ const inOrder = (channels: ReadonlyArray<NotificationChannel>): ReadonlyArray<No
 const changedChannels = (
   own: Channels,
   followed: ReadonlyArray<NotificationChannel>,
-  changes: ChannelChanges | undefined
+  changes: Change["channels"]
 ): Channels => {
   if (changes === undefined) return own
   if (changes === null) return null

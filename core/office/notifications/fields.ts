@@ -35,7 +35,7 @@ export const settingFields = {
 } satisfies Fields
 
 /** Requested channels of an entry: on or off by channel; null resets them to the inherited ones. */
-export type ChannelChanges = { readonly [channel in NotificationChannel]?: boolean } | null
+type ChannelChanges = { readonly [channel in NotificationChannel]?: boolean } | null
 /** A validated entry, as rules use it. */
 export interface Change {
   readonly type: NotificationType

@@ -137,7 +137,7 @@ const list = get(path, {
   name: "opportunities.list",
   summary: "List opportunities",
   ...read,
-  run: (input: Input) => Effect.map(listOf(opportunityResource, input.query, viewContext(input)), ok)
+  run: (input: Input) => listOf(opportunityResource, input)
 })
 const show = get(`${path}/{id}`, {
   answer: {
@@ -170,11 +170,7 @@ const assets = get(`${path}/{id}/assets`, {
   summary: "List an opportunity's allocated units",
   ...read,
   params: one,
-  run: (input) =>
-    Effect.map(
-      listOf(assignmentResource, input.query, viewContext(input), { where: { opportunity_id: input.rows.id.id } }),
-      ok
-    )
+  run: (input) => listOf(assignmentResource, input, { where: { opportunity_id: input.rows.id.id } })
 })
 
 /** One entry per line with an existing product, at the line's store; none for lines without a store. */

@@ -193,7 +193,7 @@ const endpoints = [
     summary: "List users",
     ability: "users:read",
     permission: "users.view",
-    run: (input) => Effect.map(listOf(userResource, input.query, viewContext(input)), ok)
+    run: (input) => listOf(userResource, input)
   }),
   get("/api/v1/users/{id}", {
     answer: oneUser,

@@ -138,13 +138,7 @@ const transactions = [
     summary: "List a stock level's transactions, newest first",
     ...reading,
     params: ofLevel,
-    run: (input) =>
-      Effect.map(
-        listOf(stockTransactionResource, input.query, viewContext(input), {
-          where: { stock_level_id: input.rows.stock_level.id }
-        }),
-        ok
-      )
+    run: (input) => listOf(stockTransactionResource, input, { where: { stock_level_id: input.rows.stock_level.id } })
   }),
   get(`${ledger}/{id}`, {
     answer: oneTransaction,

@@ -4,7 +4,7 @@ import type { CustomViewRow, ViewFilter } from "../../kernel/lists/custom-view.t
 import { custom_views, isVisible, valueless, viewFields } from "../../kernel/lists/custom-view.ts"
 import { command, CommandRuntime, created, createdEvent, crudResource, customFieldsFor } from "../../kernel/index.ts"
 import { decided, forbidden, get, hasOnePermission, initialRow, invalid, invalidField } from "../../kernel/index.ts"
-import { listOf, notFound, ok, reject, renderById, renderOne, resource, Shown, Store } from "../../kernel/index.ts"
+import { listBody, notFound, ok, reject, renderById, renderOne, resource, Shown, Store } from "../../kernel/index.ts"
 import { text, viewContext } from "../../kernel/index.ts"
 import type { Catalogue, Endpoint, Input, Json, NewEvent, Rejection, Resource } from "../../kernel/index.ts"
 import type { SharedDraft, Slice, Viewer } from "../../kernel/index.ts"
@@ -311,7 +311,7 @@ const endpoints = [
       const views = yield* Store.find(custom_views, entity_type === undefined ? {} : { entity_type })
       const ids = views.filter((view) => isVisible(view, input.viewer)).map((view) => view.id)
       return ok(
-        yield* listOf(customViewResource, input.query, viewContext(input), { unpaged: true, where: { id: ids } })
+        yield* listBody(customViewResource, input.query, viewContext(input), { unpaged: true, where: { id: ids } })
       )
     })
   }),

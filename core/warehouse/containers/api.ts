@@ -6,18 +6,7 @@ import { loadDecisionState, withHolders } from "../../orders/opportunities/state
 import { Effect } from "effect"
 import { assetConflicts } from "../../orders/availability/api/window.ts"
 import { choice, code, command, created, get, integer, invalidField, later, list, listOf } from "../../kernel/index.ts"
-import {
-  lockStreams,
-  longText,
-  ok,
-  picked,
-  ref,
-  Shown,
-  Store,
-  text,
-  timestamp,
-  viewContext
-} from "../../kernel/index.ts"
+import { lockStreams, longText, ok, picked, ref, Shown, Store, text, timestamp } from "../../kernel/index.ts"
 import { withMore, withRules, type Id, type Input, type Settings, type Slice, type Status } from "../../kernel/index.ts"
 import { condition_labels, opportunities } from "../../orders/opportunities/tables/index.ts"
 import { stock_levels } from "../../products/stock/schema.ts"
@@ -167,7 +156,7 @@ const reads = [
     name: "containers.list",
     summary: "List containers",
     ...read_access,
-    run: (input) => Effect.map(listOf(containerResource, input.query, viewContext(input)), ok)
+    run: (input) => listOf(containerResource, input)
   }),
   get(`${base}/{container}`, {
     answer: containerShown,

@@ -174,7 +174,7 @@ const reads: ReadonlyArray<Endpoint> = [
     name: "service_records.index",
     summary: "List service records; open ones have no ended_at",
     ...reading,
-    run: (input) => Effect.map(listOf(serviceRecordResource, input.query, viewContext(input)), ok)
+    run: (input) => listOf(serviceRecordResource, input)
   }),
   get(`${path}/{id}`, {
     answer: { service_record: Shown.row(() => serviceRecordResource), meta: Shown.keys({ conflicts: promises }) },

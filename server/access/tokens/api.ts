@@ -66,12 +66,9 @@ const list = get("/api/v1/tokens", {
   permission: null,
   server_only: true,
   run: (input) =>
-    Effect.map(
-      listOf(tokenResource, input.query, viewContext(input), {
-        where: { revoked_at: null, ...(managesTokens(input.viewer) ? {} : { user_id: input.viewer.user_id }) }
-      }),
-      ok
-    )
+    listOf(tokenResource, input, {
+      where: { revoked_at: null, ...(managesTokens(input.viewer) ? {} : { user_id: input.viewer.user_id }) }
+    })
 })
 
 const { id: token_id, name, abilities, user_id, expires_at, rate_limit_per_minute, monthly_units } = tokens.columns

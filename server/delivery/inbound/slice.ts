@@ -1,9 +1,9 @@
 /** Inbound webhooks (rules/conventions 14): sources, received deliveries, and the slices' handlers. */
 import { Clock, Effect, Result, Schema } from "effect"
 import { command, created, eventType, forbidden, get, insert } from "../../../core/kernel/index.ts"
-import { invalidField, isJsonObject, listOf, lockStreams, noContent, notFound, ok } from "../../../core/kernel/index.ts"
+import { invalidField, isJsonObject, listOf, lockStreams, noContent, notFound } from "../../../core/kernel/index.ts"
 import { parseJson, postQuery, Rejection, remove, resource, retryOnConflict } from "../../../core/kernel/index.ts"
-import { Shown, Store, text, viewContext } from "../../../core/kernel/index.ts"
+import { Shown, Store, text } from "../../../core/kernel/index.ts"
 import type { AnyEventType, Catalogue, Failure, FieldErrors, JsonObject, RowOf } from "../../../core/kernel/index.ts"
 import type { SharedDraft } from "../../../core/kernel/index.ts"
 import { allocateId } from "../../../core/kernel/runtime/ids.ts"
@@ -192,7 +192,7 @@ const list = get("/api/v1/inbound_sources", {
   answer: Shown.page(() => sourceResource),
   name: "inbound_sources.list",
   summary: "List the sources of inbound webhooks",
-  run: (input) => Effect.map(listOf(sourceResource, input.query, viewContext(input)), ok)
+  run: (input) => listOf(sourceResource, input)
 })
 
 const logs = get("/api/v1/inbound_sources/{id}/logs", {
@@ -201,8 +201,7 @@ const logs = get("/api/v1/inbound_sources/{id}/logs", {
   name: "inbound_sources.logs",
   summary: "List the deliveries of an inbound source and their results, newest first",
   params: { id: { table: inbound_sources } },
-  run: (input) =>
-    Effect.map(listOf(logResource, input.query, viewContext(input), { where: { source: input.rows.id.name } }), ok)
+  run: (input) => listOf(logResource, input, { where: { source: input.rows.id.name } })
 })
 
 const { id, name, kind } = inbound_sources.columns

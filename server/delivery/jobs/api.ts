@@ -86,12 +86,7 @@ const list = (jobs: JobResource) =>
     summary: "List your jobs, or everyone's if you manage the system",
     ...reads,
     run: (input) =>
-      Effect.map(
-        listOf(jobs, input.query, viewContext(input), {
-          ...(managesSystem(input.viewer) ? {} : { where: { owner_id: input.viewer.user_id } })
-        }),
-        ok
-      )
+      listOf(jobs, input, { ...(managesSystem(input.viewer) ? {} : { where: { owner_id: input.viewer.user_id } }) })
   })
 
 /**

@@ -1,7 +1,7 @@
 /** The inbox over the API (rules/conventions 15): each user's own only. */
 import { read as invoices_read } from "../../../core/billing/state/fields.ts"
 import { read as documents_read } from "../../../core/documents/lifecycle-api.ts"
-import { bindings, command, CommandRuntime, get, integer, isJsonObject, listOf } from "../../../core/kernel/index.ts"
+import { bindings, command, CommandRuntime, get, integer, isJsonObject, listBody } from "../../../core/kernel/index.ts"
 import { notFound, ok, render, renderById, renderOne, resource, Shown, Store } from "../../../core/kernel/index.ts"
 import { text, update, viewContext, whereSql } from "../../../core/kernel/index.ts"
 import type { Endpoint, Input, JsonObject, Viewer, Where } from "../../../core/kernel/index.ts"
@@ -124,7 +124,7 @@ const list = get(path, {
   summary: "List your notifications, newest first",
   ...reads,
   run: Effect.fnUntraced(function* (input: Input) {
-    const { meta, ...page } = yield* listOf(notificationResource, input.query, viewContext(input), {
+    const { meta, ...page } = yield* listBody(notificationResource, input.query, viewContext(input), {
       where: inboxOf(input.viewer)
     })
     const unread_count = yield* unread(input.viewer)

@@ -6,7 +6,7 @@ import { Effect, Result, Schema } from "effect"
 import { boolean, command, created, eventType, forbidden, get, invalid } from "../../../core/kernel/index.ts"
 import { lastPosition, listOf, noContent, ok, remove, removeWhere, renderById } from "../../../core/kernel/index.ts"
 import { resource, Shown, Store, update, viewContext } from "../../../core/kernel/index.ts"
-import type { AnyEventType, Endpoint, Failure, JsonObject, Rejection, Viewer } from "../../../core/kernel/index.ts"
+import type { AnyEventType, Endpoint, JsonObject, Rejection, Viewer } from "../../../core/kernel/index.ts"
 import {
   lockWebhook,
   newSecret,
@@ -151,12 +151,7 @@ const list = get("/api/v1/webhooks", {
   summary: "List your webhooks, or all for the account's owner",
   ...access,
   run: (input) =>
-    Effect.map(
-      listOf(webhookResource, input.query, viewContext(input), {
-        where: input.viewer.is_owner ? {} : { user_id: input.viewer.user_id }
-      }),
-      ok
-    )
+    listOf(webhookResource, input, { where: input.viewer.is_owner ? {} : { user_id: input.viewer.user_id } })
 })
 const show = get("/api/v1/webhooks/{id}", {
   answer: { webhook: Shown.row(() => webhookResource) },
@@ -314,11 +309,7 @@ const logs = get("/api/v1/webhooks/{id}/logs", {
   summary: "List a webhook's delivery attempts, newest first",
   ...access,
   ...one,
-  run: (input): Effect.Effect<ReturnType<typeof ok<JsonObject>>, Failure, Store> =>
-    Effect.map(
-      listOf(logResource, input.query, viewContext(input), { where: { webhook_id: input.rows.id.id } }),
-      ok<JsonObject>
-    )
+  run: (input) => listOf(logResource, input, { where: { webhook_id: input.rows.id.id } })
 })
 
 export const webhookEndpoints = (api: WebhookApi): ReadonlyArray<Endpoint> => [

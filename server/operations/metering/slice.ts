@@ -1,6 +1,6 @@
 /** Metering: which calls were made, by whom, and at what weight; hourly sums, logs and their retention. */
 import { Clock, Effect, Schema } from "effect"
-import { CommandRuntime, conditionsOf, get, listOf, ok, resource, settingNumber } from "../../../core/kernel/index.ts"
+import { CommandRuntime, conditionsOf, get, listBody, ok, resource, settingNumber } from "../../../core/kernel/index.ts"
 import { Shown, sortOf, Store, viewContext } from "../../../core/kernel/index.ts"
 import type { Failure, Query, StoredEvent, ViewContext, Where } from "../../../core/kernel/index.ts"
 import { memberAnonymised } from "../../../core/people/personal-data/erase.ts"
@@ -90,7 +90,7 @@ export const listLogs = (asked: Query, context: ViewContext) => {
   const order = orderOf(asked)
   const { query, ...rare } = rareOf(asked.filter(([name]) => !isSort(name)))
   const sort = ignoredOf(asked, { filters: () => true, is_sorted: order !== undefined, includes: {} })
-  return listOf(logResource, query, context, {
+  return listBody(logResource, query, context, {
     ...rare,
     ...(order === undefined ? {} : { order }),
     ignored: sort.filter((one) => one.startsWith("sort="))

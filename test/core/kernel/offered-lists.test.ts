@@ -9,7 +9,7 @@ import type { Field } from "../../../core/kernel/fields/field.ts"
 import { includesOf, type Query, snakeCase } from "../../../core/kernel/lists/query.ts"
 import {
   type Include,
-  listOf,
+  listBody,
   render,
   type Resource,
   type ViewContext
@@ -156,7 +156,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     second.set(table, rowOf(table, 800_002, 1))
   }
   const listed = async (resource: Resource, query: Query): Promise<ReadonlyArray<unknown>> => {
-    const body = await app.run(listOf(resource, query, context, { where: { id: [800_001, 800_002] } }))
+    const body = await app.run(listBody(resource, query, context, { where: { id: [800_001, 800_002] } }))
     return (body[resource.plural] as ReadonlyArray<{ readonly id: number }>).map((row) => row.id)
   }
 

@@ -125,11 +125,7 @@ const list = get(versions, {
   summary: "List the versions of a quote",
   ...read,
   params: one,
-  run: (input) =>
-    Effect.map(
-      listOf(versionResource, input.query, viewContext(input), { where: { opportunity_id: input.rows.id.id } }),
-      ok
-    )
+  run: (input) => listOf(versionResource, input, { where: { opportunity_id: input.rows.id.id } })
 })
 const show = get(`${versions}/{version}`, {
   answer: versionShown,

@@ -1,7 +1,7 @@
 /** Waiting lines in responses, and leaving the list (rules/availability 9). */
 import { Effect, Result } from "effect"
 import { command, get, integer, later, list, listOf, longText, ok, referredRows } from "../../../kernel/index.ts"
-import { picked, resource, Shown, Store, text, timestamp, viewContext, withRules } from "../../../kernel/index.ts"
+import { picked, resource, Shown, Store, text, timestamp, withRules } from "../../../kernel/index.ts"
 import type { Endpoint, Input, Now } from "../../../kernel/index.ts"
 import { products } from "../../../products/products/schema.ts"
 import { draft, one, opportunities, opportunity_items, order, path, shortage_waits } from "../tables/index.ts"
@@ -176,7 +176,7 @@ const index = get("/api/v1/shortage_waits", {
   summary: "List waiting lines, and notified lines of drafts and quotations",
   ability: "opportunities:read",
   permission: "shortages.view",
-  run: (input) => Effect.map(listOf(waitResource, input.query, viewContext(input)), ok)
+  run: (input) => listOf(waitResource, input)
 })
 
 const leave = command("POST", `${path}/{id}/shortages/leave`, {
