@@ -62,7 +62,7 @@ export const listQuery = (flags: Flags): Query => [
 const page_size = 100
 
 /** Type of a row of the list at a path. */
-export type RowAt<Path extends string> = Path extends `/api/v1/${infer Plural}` ? RowOfList<Plural> : JsonObject
+type RowAt<Path extends string> = Path extends `/api/v1/${infer Plural}` ? RowOfList<Plural> : JsonObject
 /** Yields all rows of a list, page by page. */
 export async function* everyRow<const Path extends string>(
   context: CommandContext,

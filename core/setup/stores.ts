@@ -64,10 +64,7 @@ export const storesSlice = crudResource({
   path: "/api/v1/stores",
   access: viewManageAccess("stores", null, "settings.manage"),
   rules: {
-    facts: () =>
-      Effect.gen(function* () {
-        return { defaults: yield* Store.find(stores, { is_default: true }) }
-      }),
+    facts: () => Effect.map(Store.find(stores, { is_default: true }), (defaults) => ({ defaults })),
     // The first store becomes the default, a new default replaces the old one, and one is always the default.
     save: ({ next, before, facts }) => {
       const others = facts.defaults.filter((one) => one.id !== next.id)

@@ -2,7 +2,7 @@
 import { Context, Effect } from "effect"
 import { attachments } from "../../core/office/attachments/attachables.ts"
 import { isBic, isIban, mail_fields, paymentLinkFault } from "../../core/billing/paper/mail-text.ts"
-import { choice, CommandRuntime, get, isJsonObject, lockStreams, notFound, Rejection } from "../../core/kernel/index.ts"
+import { choice, CommandRuntime, get, isJsonObject, lockStreams, notFound } from "../../core/kernel/index.ts"
 import { settingText, Store } from "../../core/kernel/index.ts"
 import type { Answer, Failure, JsonObject, Settings, SharedDraft } from "../../core/kernel/index.ts"
 import { unknownFields } from "../../core/pricing/print/texts.ts"
@@ -25,6 +25,7 @@ import {
 } from "../documents/papers/filled.ts"
 import { invoiceChange, invoiceOverdue, invoiceStream } from "../../core/billing/state/events.ts"
 import { isToBeTold } from "../../core/billing/accounting/postings.ts"
+import { invalidSettings } from "../../core/setup/settings/api.ts"
 import { stores } from "../../core/setup/stores.ts"
 import { instantOf, zoneOf } from "../../core/values/time.ts"
 import {
@@ -74,14 +75,7 @@ const checkInvoicing = Effect.fnUntraced(function* (given: JsonObject) {
   yield* checkTexts(given, errors)
   yield* checkLogo(given, errors)
   if (Object.keys(errors).length === 0) return
-  return yield* new Rejection({
-    kind: "invalid",
-    message: "The settings are invalid.",
-    errors: {
-      ...errors,
-      ...Object.fromEntries(Object.entries(errors).map(([key, texts]) => [`settings.${key}`, texts]))
-    }
-  })
+  return yield* invalidSettings(errors)
 })
 
 const checkTexts = Effect.fnUntraced(function* (given: JsonObject, errors: Errors) {

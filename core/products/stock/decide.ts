@@ -289,10 +289,7 @@ const withoutStock = ({
 
 export const productStocked = reaction({
   on: [productCreated],
-  facts: (happened) =>
-    Effect.gen(function* () {
-      return withoutStock(happened).length === 0 ? [] : yield* Store.find(stores, {})
-    }),
+  facts: (happened) => (withoutStock(happened).length === 0 ? Effect.succeed([]) : Store.find(stores, {})),
   decide: (happened, found, context) =>
     Result.succeed(withoutStock(happened).flatMap((product) => firstStockLevel(product, found, context)))
 })

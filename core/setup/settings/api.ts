@@ -219,7 +219,7 @@ const change = (booked_rows: Table) =>
   })
 
 /** 422 with a fixed message (rules/conventions 1); each error is given under `<key>` and under `settings.<key>`. */
-const invalidSettings = (errors: FieldErrors): Rejection =>
+export const invalidSettings = (errors: FieldErrors): Rejection =>
   new Rejection({
     kind: "invalid",
     message: "The settings are invalid.",

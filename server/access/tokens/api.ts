@@ -98,13 +98,11 @@ const issue = (abilities: () => ReadonlySet<string>) =>
     creates: [tokens],
     streams: () => [],
     facts: ({ values, viewer }): Effect.Effect<IssueFacts, Failure, Store> =>
-      Effect.gen(function* () {
-        return {
-          user: yield* userById(values.user_id ?? viewer.user_id),
-          issuer: viewer.token_id === null ? undefined : yield* Store.get(tokens, viewer.token_id),
-          abilities: abilities(),
-          is_administrator: yield* administers(viewer)
-        }
+      Effect.all({
+        user: userById(values.user_id ?? viewer.user_id),
+        issuer: viewer.token_id === null ? Effect.undefined : Store.get(tokens, viewer.token_id),
+        abilities: Effect.sync(abilities),
+        is_administrator: administers(viewer)
       }),
     decide: (facts, input, context) => {
       const { values, viewer, settings, now } = input

@@ -137,11 +137,7 @@ const projectJournal = async (journal: string, run: Run, progress: Progress): Pr
   let page: Array<ProjectedEvent> = []
   let done = 0
   const flush = (): Promise<void> =>
-    run(
-      Effect.gen(function* () {
-        yield* Store.transaction(Store.apply(page.flatMap((event) => foldStored(catalogue, event, event))))
-      })
-    )
+    run(Effect.asVoid(Store.transaction(Store.apply(page.flatMap((event) => foldStored(catalogue, event, event))))))
   for await (const line of linesIn(createReadStream(journal))) {
     if (line === "") continue
     page.push(decodeEvent(parseJson(line, wire_body_depth_max)))

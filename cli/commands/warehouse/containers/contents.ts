@@ -6,7 +6,7 @@ import { type Row, rowIn, textOrNull } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError } from "../../../base/exit-codes.ts"
 import { resolveId } from "../../../context/resolve-id.ts"
-import { allRows, type RowAt } from "../../../context/pages.ts"
+import { allRows } from "../../../context/pages.ts"
 
 interface ManifestSlot {
   readonly product_id: number
@@ -64,9 +64,7 @@ export const manifestOf = async (context: CommandContext, container_id: number):
       ])
     )
   ]
-  const units = new Map(
-    (await rowsWith(context, "/api/v1/stock_levels", "id", unit_ids.map(String))).map((row) => [row.id, row])
-  )
+  const units = new Map((await levelsWith(context, "id", unit_ids.map(String))).map((row) => [row.id, row]))
   const codes = await codesOf(context, [...units.values()])
   return assembled(context, tree, units, codes)
 }
@@ -102,22 +100,12 @@ const containerTree = async (context: CommandContext, id: number, seen: Set<numb
   return { row: container, items, compliance, inside }
 }
 
-/** Rows with one of these values in a column, read in batches of a hundred. */
-const rowsWith = async <const Path extends string>(
-  context: CommandContext,
-  path: Path,
-  column: string,
-  values: ReadonlyArray<string>
-): Promise<ReadonlyArray<RowAt<Path>>> => {
-  const rows: Array<RowAt<Path>> = []
+/** Stock levels with one of these values in a column, read in batches of a hundred. */
+const levelsWith = async (context: CommandContext, column: string, values: ReadonlyArray<string>) => {
+  const rows: Array<Row<"stock_level">> = []
   for (let at = 0; at < values.length; at += 100) {
-    rows.push(
-      ...(await allRows(
-        context,
-        path,
-        values.slice(at, at + 100).map((value) => [`q[${column}_in][]`, value] as const)
-      ))
-    )
+    const query = values.slice(at, at + 100).map((value) => [`q[${column}_in][]`, value] as const)
+    rows.push(...(await allRows(context, "/api/v1/stock_levels", query)))
   }
   return rows
 }
@@ -196,13 +184,8 @@ const codesOf = async (
   ]
   const owners = new Map<string, ReadonlyArray<number>>()
   for (const column of columns) {
-    const found = await rowsWith(
-      context,
-      "/api/v1/stock_levels",
-      column,
-      wanted.filter((text) => !owners.has(text))
-    )
-    for (const row of found) {
+    const unknown = wanted.filter((text) => !owners.has(text))
+    for (const row of await levelsWith(context, column, unknown)) {
       const text = textOrNull(row[column])
       if (text !== null) owners.set(text, [...(owners.get(text) ?? []), row.id])
     }
