@@ -136,8 +136,7 @@ const commandRuntimeLayer = (
   const queueWhatFollows = whatFollows(processes, server.jobs)
   /** Hooks for these events, which are not stored yet; without any, their transaction commits as it stores them. */
   const hooksFor = Effect.fnUntraced(function* (events: ReadonlyArray<NewEvent>) {
-    const { scrubs } = catalogue
-    const is_erasure = events.some(({ type }) => scrubs[type] !== undefined)
+    const is_erasure = events.some(({ type }) => catalogue.scrubs[type] !== undefined)
     const hooks: Array<NonNullable<ServerSlice["recorded"]>> = []
     for (const { concerns, recorded } of slices) {
       if (recorded === undefined) continue

@@ -370,10 +370,7 @@ interface CommandRuntimeShape {
   readonly nextNumber: (sequence: string) => Effect.Effect<number | null, SqlError.SqlError, Store>
   /** Applies the row changes of events that {@link append} then records. */
   readonly project: (changes: ReadonlyArray<RowChange>) => Effect.Effect<void, SqlError.SqlError, Store>
-  /**
-   * Appends projected events to the journal; call it last, as on Postgres all others wait from here to the commit.
-   * `is_last`: nothing follows in the outermost transaction, and nothing can fail; it may commit with this statement.
-   */
+  /** Appends projected events; call it last, as on Postgres others wait until the commit, which `is_last` may add. */
   readonly append: (
     events: ReadonlyArray<NewEvent>,
     metadata: EventMetadata,

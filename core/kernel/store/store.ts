@@ -308,20 +308,6 @@ export const make = (sql: Parameters<typeof runnerOf>[0], keeps_counts = false):
         Effect.sync(() => within.forEach((rows, table) => known.set(table, rows)))
       )
     })
-  const imagesBefore: StoreShape["imagesBefore"] = (one) => {
-    if (one.op === "insert") {
-      const before = one.table.on_conflict_ignore
-        ? get(one.table, keyOf(one.table, one.row))
-        : Effect.succeed(undefined)
-      return Effect.map(before, (row) => [{ key: keyOf(one.table, one.row), row }])
-    }
-    const rows =
-      one.op === "update" || one.op === "delete"
-        ? Effect.map(get(one.table, one.key), (row) => (row === undefined ? [] : [row]))
-        : find(one.table, one.where)
-    return Effect.map(rows, (found) => found.map((row) => ({ key: keyOf(one.table, row), row })))
-  }
-
   const transactionOf: StoreShape["transactionOf"] = ({ context }) =>
     Context.getOrUndefined(context, sql.transactionService)?.[0]
   return {
@@ -345,7 +331,7 @@ export const make = (sql: Parameters<typeof runnerOf>[0], keeps_counts = false):
     getManyLocked: (table, keys) => selectMany(table, columnList(table), keys, { lock: true }),
     decode,
     apply,
-    imagesBefore,
+    imagesBefore: imagesBeforeBy({ find, get }),
     writes: {
       count: () => writes,
       last: ({ name }) => Math.max(last_writes.get(name) ?? 0, last_writes.get(undefined) ?? 0)
@@ -358,6 +344,22 @@ export const make = (sql: Parameters<typeof runnerOf>[0], keeps_counts = false):
     rolledBack: (work, commits) => rolledBack(transaction, work, commits)
   }
 }
+
+const imagesBeforeBy =
+  ({ find, get }: Pick<StoreShape, "find" | "get">): StoreShape["imagesBefore"] =>
+  (one) => {
+    if (one.op === "insert") {
+      const before = one.table.on_conflict_ignore
+        ? get(one.table, keyOf(one.table, one.row))
+        : Effect.succeed(undefined)
+      return Effect.map(before, (row) => [{ key: keyOf(one.table, one.row), row }])
+    }
+    const rows =
+      one.op === "update" || one.op === "delete"
+        ? Effect.map(get(one.table, one.key), (row) => (row === undefined ? [] : [row]))
+        : find(one.table, one.where)
+    return Effect.map(rows, (found) => found.map((row) => ({ key: keyOf(one.table, row), row })))
+  }
 
 /** Only failures roll back a transaction, so the result is thrown as a defect and caught outside. */
 const rolledBack = <A, E, R>(
