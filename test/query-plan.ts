@@ -34,7 +34,7 @@ export const indexedPlan = (
       : yield* store.transaction(Effect.andThen(store.run("set local enable_seqscan = off"), plan))
   })
 
-/** The store, with an action before each statement sent by `run` or a template. */
+/** The store, with an action before each statement sent by `run`, `readAll` or a template. */
 export const watchedStore = <E>(
   store: StoreShape,
   before: (text: string, values: ReadonlyArray<unknown>) => Effect.Effect<void, E>
@@ -42,6 +42,11 @@ export const watchedStore = <E>(
   ...store,
   run: <Row extends object>(text: string, values: ReadonlyArray<unknown> = []) =>
     Effect.andThen(Effect.orDie(before(text, values)), store.run<Row>(text, values)),
+  readAll: (statements) =>
+    Effect.andThen(
+      Effect.forEach(statements, ({ text, values }) => Effect.orDie(before(text, values))),
+      store.readAll(statements)
+    ),
   sql: new Proxy(store.sql, {
     apply: (sql, self, given) => {
       const made: unknown = Reflect.apply(sql, self, given)
@@ -55,7 +60,7 @@ export const watchedStore = <E>(
 })
 
 /**
- * Runs `reading`; returns the {@link indexedPlan} of each statement it sent by `run` or a template whose text matches.
+ * Runs `reading`; returns the {@link indexedPlan} of each statement it sent by `run`, `readAll` or a template whose text matches.
  */
 export const plansOf = <A, E, R>(
   reading: Effect.Effect<A, E, R>,

@@ -200,15 +200,6 @@ interface ShapeReader {
 const changesReader = ({ tables }: Catalogue, { type }: StoredEvent): boolean =>
   tables.some(({ changes_reader, entity }) => changes_reader && type.startsWith(`${entity}.`))
 
-/**
- * Ends the chunk at an event that may change the reader's permissions, which were loaded before the wait; later events
- * are sent by the next request.
- */
-const untilTurn = (catalogue: Catalogue, found: ReadonlyArray<StoredEvent>, head: number) => {
-  const turned = found.findIndex((event) => event.position > head && changesReader(catalogue, event))
-  return turned < 0 ? found : found.slice(0, turned + 1)
-}
-
 /** An answer of the shape protocol: 200 with a chunk, or 409 if the reader must start over. */
 export const shapeAnswer = Effect.fnUntraced(function* (
   catalogue: Catalogue,
@@ -234,10 +225,13 @@ export const shapeAnswer = Effect.fnUntraced(function* (
     return mustRefetch(yield* newHandle(store, viewer, replica_id, redaction.fingerprint, redaction.token_fingerprint))
   if (live && from >= head && tail !== undefined) yield* tail.grown(mark, live_wait_millis)
   const found = yield* eventsAfter(store, from, events_per_chunk)
-  const events = untilTurn(catalogue, found, head)
+  // Ends the chunk at an event that may change the reader's permissions, which were loaded before the wait; later
+  // events are sent by the next request.
+  const turned = found.findIndex((event) => event.position > head && changesReader(catalogue, event))
+  const events = turned < 0 ? found : found.slice(0, turned + 1)
   // Events hidden from the reader advance the offset too; otherwise they would be requested forever.
   const last = events.at(-1)
-  const upToDate = events.length === found.length && found.length < events_per_chunk
+  const upToDate = turned < 0 && found.length < events_per_chunk
   const reached = upToDate ? Math.max(head, last?.position ?? 0) : lastOf(events).position
   const messages = seenMessages(redaction, events)
   if (upToDate) messages.push({ headers: { control: "up-to-date", global_last_seen_lsn: String(reached) } })

@@ -319,7 +319,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
   {
     name: "rows changed by a condition are not saved for reverting",
     file: "core/kernel/store/store.ts",
-    within: "make",
+    within: "imagesBeforeBy",
     find: "find(one.table, one.where)",
     replace: "Effect.succeed([])",
     killed_by: [

@@ -361,9 +361,9 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
   {
     name: "a waiting reader receives events by its former permissions",
     file: "sync/server/shape.ts",
-    within: "untilTurn",
-    find: "return turned < 0 ? found : found.slice(0, turned + 1)",
-    replace: "return turned < 0 || turned > -1 ? found : []",
+    within: "shapeAnswer",
+    find: "const events = turned < 0 ? found : found.slice(0, turned + 1)",
+    replace: "const events = turned < 0 || turned > -1 ? found : []",
     killed_by: [
       { file: channels_test, test: "receive no event that their user lost the permission to see while they waited" }
     ]

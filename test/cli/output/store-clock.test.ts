@@ -78,7 +78,7 @@ describe("the command line for a store in New York", () => {
   it("shows a login code's validity as date and time without a zone", async () => {
     await place.done("users invite ann@house.example --name Ann --role Sales")
     const { code, err } = await seen("users reset-password ann@house.example")
-    expect([code, err]).toEqual([0, expect.stringMatching(/it holds until \d{4}-\d\d-\d\d \d\d:\d\d\.\n/)])
+    expect([code, err]).toEqual([0, expect.stringMatching(/The code holds until \d{4}-\d\d-\d\d \d\d:\d\d\.\n/)])
   })
   it("shows times in a refused scan on the store's clock, and exactly in JSON and in a pipe", async () => {
     for (const at of ["", " --remote"]) {

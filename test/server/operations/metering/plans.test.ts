@@ -94,19 +94,19 @@ describe.each(both_engines)("reads of recorded calls, on %s", (engine: Engine) =
   it.each([...in_order, ...from_an_index])("find the calls of the query '%s' by an index", async (query) => {
     const plan = await server.run(planOf(listLogs(queryOf(query), context)))
     expect(plan.filter(isWhole), plan.join("\n")).toEqual([])
-    // Rows of later pages are sorted once more, after being found by id.
-    const sorted = query.includes("page=") ? 1 : 0
+    // Rows of later pages, and on SQLite of the first one, are sorted once more, after being found by id.
+    const sorted = engine === "sqlite" || query.includes("page=") ? 1 : 0
     if (in_order.includes(query)) expect(plan.filter(sorts).length, plan.join("\n")).toBe(sorted)
   })
 
-  it("count webhooks by the partial index alone", async () => {
+  it("count webhooks by the partial index alone, by which SQLite also finds the page's ids", async () => {
     const plan = await server.run(planOf(listLogs(queryOf("q[channel_eq]=webhook_sent"), context)))
     const found = plan.filter((line) => line.includes("webhook_channel_created_at_id"))
     expect(found, plan.join("\n")).toHaveLength(2)
     expect(
       found.filter((line) => /COVERING INDEX|Index Only Scan/.test(line)),
       plan.join("\n")
-    ).toHaveLength(1)
+    ).toHaveLength(engine === "sqlite" ? 2 : 1)
   })
 
   it.each(Object.keys(dimensions))("sum usage by %s without scanning a whole table", async (dimension) => {
