@@ -24,7 +24,8 @@ export const printBrief = (context: CommandContext, answer: QueryResult): void =
 /** Notes that mail goes out, unless a warning says what becomes of it. */
 export const noteMailed = (context: CommandContext, answer: QueryResult, to: string): void => {
   if (warningsIn(answer.body).length > 0) return
-  context.note(`Its PDF goes to the ${to} by e-mail${answer.command === undefined ? "" : " once it is synced"}.`)
+  const when = answer.command === undefined ? "" : " once it is synced, if the server sends mail"
+  context.note(`Its PDF goes to the ${to} by e-mail${when}.`)
 }
 
 const briefOf = (invoice: Row<"invoice">): JsonObject => {

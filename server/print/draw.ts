@@ -140,29 +140,59 @@ renderer.renderSVG = function (drawing) {
 }
 
 /**
- * Whether the pixels of a PNG unpack, to no more than it says in its one head. The library unpacks without a limit, and
- * ends the thread where it cannot.
+ * The PNG with only the chunks that are drawn, if its pixels unpack, to no more than it says in its one head; undefined
+ * otherwise. The library unpacks without a limit, ends the thread where it cannot, and loses its place in other chunks.
  */
-const isSoundPng = (bytes: Uint8Array): boolean => {
+const soundPng = (bytes: Uint8Array): Uint8Array | undefined => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const packed: Array<Uint8Array> = []
+  const [kept, packed]: [Array<Uint8Array>, Array<Uint8Array>] = [[bytes.subarray(0, 8)], []]
   let heads = 0
   for (let at = 8, length = 0; at + 12 <= bytes.length; at += 12 + length) {
     length = view.getUint32(at)
     const type = Buffer.from(bytes.subarray(at + 4, at + 8)).toString("latin1")
     if (type === "IEND") break
     if (type === "IHDR") heads++
-    if (at + 12 + length > bytes.length || heads !== 1) return false
+    if (at + 12 + length > bytes.length || heads !== 1 || (type === "IHDR" && length !== 13)) return undefined
     if (type === "IDAT") packed.push(bytes.subarray(at + 8, at + 8 + length))
+    const is_drawn = type === "tRNS" ? view.getUint8(25) < 4 : ["IHDR", "PLTE", "IDAT"].includes(type)
+    if (is_drawn) kept.push(bytes.subarray(at, at + 12 + length))
   }
-  // At most four samples of 16 bits a pixel, and a byte or two for each of a row's passes.
-  const maxOutputLength = (8 * view.getUint32(16) + 16) * view.getUint32(20)
+  if (heads !== 1) return undefined
+  const rows = rowsOf(view)
+  const maxOutputLength = rows.reduce((sum, { bytes: of_row, count }) => sum + of_row * count, 0)
   try {
-    inflateSync(Buffer.concat(packed), { maxOutputLength })
-    return true
+    const pixels = inflateSync(Buffer.concat(packed), { maxOutputLength })
+    let at = 0
+    for (const { bytes: of_row, count } of rows)
+      for (let row = 0; row < count; row++, at += of_row) if ((pixels[at] ?? 0) > filter_max) return undefined
+    return Buffer.concat([...kept, png_end])
   } catch {
-    return false
+    return undefined
   }
+}
+const png_end = Buffer.from("0000000049454e44ae426082", "hex")
+const filter_max = 4
+const samples: { readonly [colour_type: number]: number } = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 }
+/** First column and row, and steps, of the passes of an interlaced PNG. */
+const passes = [
+  [0, 0, 8, 8],
+  [4, 0, 8, 8],
+  [0, 4, 4, 8],
+  [2, 0, 4, 4],
+  [0, 2, 2, 4],
+  [1, 0, 2, 2],
+  [0, 1, 1, 2]
+] as const
+/** Bytes and number of a PNG's rows, in each of its passes; a row starts with its filter. */
+const rowsOf = (view: DataView): ReadonlyArray<{ readonly bytes: number; readonly count: number }> => {
+  const [width, height] = [view.getUint32(16), view.getUint32(20)]
+  const bits = view.getUint8(24) * (samples[view.getUint8(25)] ?? 0)
+  return (view.getUint8(28) === 0 ? ([[0, 0, 1, 1]] as const) : passes).flatMap(([x, y, across, down]) => {
+    const columns = Math.ceil((width - x) / across)
+    return columns <= 0 || height <= y
+      ? []
+      : [{ bytes: 1 + Math.ceil((columns * bits) / 8), count: Math.ceil((height - y) / down) }]
+  })
 }
 
 export const draw = async ({ carried_xml, document, fonts, pictures }: PdfTask): Promise<Answer> => {
@@ -178,8 +208,10 @@ export const draw = async ({ carried_xml, document, fonts, pictures }: PdfTask):
         const key = "sha256" in picture ? picture.sha256 : picture.base64
         const found = pictures.get(key)
         if (found === undefined) throw new Undrawable(`The picture ${key.slice(0, 64)} is missing.`)
-        if (found.mime_type === "image/png" && !isSoundPng(found.bytes)) throw new Undrawable("A picture is damaged.")
-        return found
+        if (found.mime_type !== "image/png") return found
+        const sound = soundPng(found.bytes)
+        if (sound === undefined) throw new Undrawable("A picture is damaged.")
+        return { ...found, bytes: sound }
       },
       symbolOf: (symbology, value) => {
         try {

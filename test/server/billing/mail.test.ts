@@ -6,7 +6,7 @@ import { poll } from "../house.ts"
 import { attachedText, mailsFor } from "../delivery/mail/mailing.ts"
 import { replies } from "../delivery/mail/smtp.ts"
 import { pagesOfPdf } from "../print/pdf-text.ts"
-import { fadingPng, packedZeros, swollenPng } from "../print/png.ts"
+import { fadingPng, packedZeros, swollenPng, unfilteredPng, circlingPng } from "../print/png.ts"
 import { type Billing, billingOf } from "./billing.ts"
 
 const svg = (inside: string): Buffer =>
@@ -210,6 +210,8 @@ describe.each(engines)("an invoice by e-mail on %s", (engine) => {
       ["a PNG of more pixels than memory", swollenPng(30_000, 3_600)],
       ["a PNG of sixteen pixels that unpack to four gigabytes", swollenPng(4, 4_000)],
       ["a PNG that is larger than it says first", swollenPng(4, 1, 30_000)],
+      ["a PNG of an unknown filter", unfilteredPng()],
+      ["a PNG that is read in a circle", circlingPng()],
       ["a PNG with compressed data after its end", Buffer.concat([fadingPng(4, 4), packedZeros(4_000)])],
       ["an SVG whose shapes multiply to a billion", multiplying],
       ["an SVG tiled a billion times", tiled],

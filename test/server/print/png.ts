@@ -1,5 +1,5 @@
 /** Generated pictures: a gradient with transparency, and small files that unpack to gigabytes. */
-import { constants, crc32, deflateRawSync } from "node:zlib"
+import { constants, crc32, deflateRawSync, deflateSync } from "node:zlib"
 import { PNG } from "pngjs"
 
 export const fadingPng = (width: number, height: number): Buffer => {
@@ -40,5 +40,25 @@ export const swollenPng = (side: number, megabytes: number, again?: number): Buf
     again === undefined ? Buffer.alloc(0) : size(again),
     chunk("IDAT", packedZeros(megabytes)),
     chunk("IEND", Buffer.alloc(0))
+  ])
+}
+/** A picture with transparency whose rows are filtered by a filter that does not exist. */
+export const unfilteredPng = (): Buffer => {
+  const head = Buffer.alloc(13)
+  head.set([0, 0, 0, 1, 0, 0, 0, 1, 8, 6])
+  return Buffer.concat([
+    Buffer.from("89504e470d0a1a0a", "hex"),
+    chunk("IHDR", head),
+    chunk("IDAT", deflateSync(Buffer.from([9, 1, 2, 3, 4]))),
+    chunk("IEND", Buffer.alloc(0))
+  ])
+}
+/** A picture with transparency, and a chunk of another kind of pictures that leads the drawing library back. */
+export const circlingPng = (): Buffer => {
+  const whole = fadingPng(4, 4)
+  return Buffer.concat([
+    whole.subarray(0, 33),
+    chunk("tRNS", Buffer.from("00000000fffffff461616161", "hex")),
+    whole.subarray(33)
   ])
 }
