@@ -179,7 +179,7 @@ export const render = Effect.fnUntraced(function* <T extends Table>(
   const view = yield* resource.views(rows, context)
   const embedded = includes.length === 0 ? emptyIncludes(resource) : yield* embedAll(resource, cells, includes, context)
   const added: Array<(row: AnyRow) => JsonObject> = []
-  for (const name of includes) {
+  for (const name of new Set(includes)) {
     const one = Object.hasOwn(resource.includes, name) ? resource.includes[name] : undefined
     if (one?.kind === "keys") added.push(yield* one.of(cells, context))
   }

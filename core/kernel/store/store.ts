@@ -158,6 +158,9 @@ const perTable = <A>(make: (table: Table) => A): ((table: Table) => A) => {
     return made
   }
 }
+/** Bound values as text. Decimals are bound as bigints, which JSON does not have. */
+const nameOf = (values: ReadonlyArray<unknown>): string =>
+  JSON.stringify(values.map((value) => (typeof value === "bigint" ? `${value}n` : value)))
 /** Reads one row, rows by key, and rows by condition. */
 const makeReads = (dialect: Dialect, run: Run) => {
   const decoderOf = perTable((table) => rowDecoder(table, dialect))
@@ -181,7 +184,7 @@ const makeReads = (dialect: Dialect, run: Run) => {
       rows.map((row) => decode(table, row))
     )
     return reuses && knownRows.keepsReads(table, dialect)
-      ? knownRows.foundOrRead(table, `${rest} ${JSON.stringify(bound.values)}`, columns === columnList(table), read)
+      ? knownRows.foundOrRead(table, `${rest} ${nameOf(bound.values)}`, columns === columnList(table), read)
       : read
   }
   const find: StoreShape["find"] = (table, where, options) => select(table, columnList(table), where, options, true)

@@ -47,7 +47,7 @@ interface SnapshotRequest {
   readonly product_ids?: ReadonlyArray<number> | undefined
   /** With `product_ids`: deleted products count as having no stock and no demands. */
   readonly live_only?: boolean
-  /** With up to 2,000 `product_ids`: 422 with this text on `product_id` if one does not exist. */
+  /** With `product_ids`: 422 with this text on `product_id` if one does not exist. */
   readonly unknown_text?: string | undefined
   /** Without `product_ids`: includes all composed products of the catalogue, with their parts. */
   readonly with_kits?: boolean

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
-import { afterAll, beforeEach, describe, expect, it } from "vitest"
+import { StatementSync } from "node:sqlite"
+import { afterAll, beforeEach, describe, expect, it, vi } from "vitest"
 import {
   boolean,
   code,
@@ -23,9 +24,11 @@ import {
   removeWhere,
   type RowChange,
   type Table,
+  table,
   update,
   updateWhere
 } from "../../../../core/kernel/tables/table.ts"
+import { visible_to_all } from "../../../../core/kernel/tables/visibility.ts"
 import { both_engines } from "../../../app.ts"
 import { words } from "../../../words.ts"
 import { openShop } from "../lamp-shop.ts"
@@ -43,6 +46,11 @@ const cells = plainTable("cells", "id", {
   any: json<Json>({ form: "any", nullable: true }),
   tags: list(text(), { default: [] })
 })
+const bulbs = table(
+  "bulbs",
+  { name: text(), price: decimal({ scale: 2 }) },
+  { visibility: visible_to_all, soft_delete: true }
+)
 type Cell = { readonly [K in keyof typeof cells.columns]?: unknown } & { readonly id: number }
 
 describe.each(both_engines)("rows on %s", (engine) => {
@@ -52,8 +60,10 @@ describe.each(both_engines)("rows on %s", (engine) => {
   beforeEach(() =>
     withStore((store) =>
       Effect.gen(function* () {
-        yield* store.run("drop table if exists cells")
-        for (const statement of createTable(cells as unknown as Table, store.dialect)) yield* store.run(statement)
+        for (const one of [cells, bulbs]) {
+          yield* store.run(`drop table if exists ${one.name}`)
+          for (const statement of createTable(one as unknown as Table, store.dialect)) yield* store.run(statement)
+        }
       })
     )
   )
@@ -223,6 +233,47 @@ describe.each(both_engines)("rows on %s", (engine) => {
     for (const [known, stored] of written) expect(known).toEqual(stored)
     expect(written.map(([known]) => known?.amount)).toEqual([-5, 12, 12, 1, 1, 1, 1, 2, 4, 4, 5, 3, undefined])
     expect(written.map(([known]) => known?.text).slice(3, 9)).toEqual(words("Ä once alone within within within"))
+  })
+  it("are found once by a condition in a command on SQLite, until their table is written", async () => {
+    const at = "2026-02-03T04:05:06.700Z"
+    const bulb = (id: number, name: string): RowChange =>
+      insert(bulbs, { id, name, price: "1.50", created_at: at, updated_at: at, deleted_at: null })
+    const found = await withStore((store) =>
+      store.transaction(
+        rememberingRows(
+          Effect.gen(function* () {
+            const names = Effect.map(store.find(bulbs, { price: "1.50" }), (rows) =>
+              rows.map(({ name }) => name).join()
+            )
+            const changed: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
+              store.apply([bulb(1, "made")]),
+              store.apply([update(bulbs, 1, { name: "changed" })]),
+              store.run("update bulbs set name = 'by hand' where id = 1"),
+              Effect.exit(
+                store.transaction(
+                  Effect.andThen(
+                    store.apply([update(bulbs, 1, { name: "taken back" })]),
+                    Effect.andThen(names, Effect.fail(0))
+                  )
+                )
+              ),
+              store.transaction(store.apply([bulb(2, "within")])),
+              store.apply([update(bulbs, 2, { price: "2.00" })]),
+              store.apply([removeWhere(bulbs, { price: "1.50" })])
+            ]
+            const seen = [yield* names]
+            for (const change of changed) seen.push(yield* Effect.andThen(change, names))
+            const reads = vi.spyOn(StatementSync.prototype, "all")
+            yield* Effect.all([names, names, names])
+            const read = reads.mock.calls.length
+            reads.mockRestore()
+            return { read, seen }
+          })
+        )
+      )
+    )
+    expect(found.seen).toEqual(["", "made", "changed", "by hand", "by hand", "by hand,within", "by hand", ""])
+    expect(found.read).toBe(0)
   })
   it("are read again within a transaction on Postgres, where other transactions may have changed them", async () => {
     await apply(cell({ id: 1, text: "before" }), cell({ id: 2, text: "other" }))
