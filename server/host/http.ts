@@ -86,7 +86,8 @@ const idle_grace_millis = 1_500
 /** The server's open connections. */
 interface Connections {
   readonly opened: (socket: Socket) => void
-  readonly underWay: (socket: Socket, change: 1 | -1) => void
+  /** Changes the number of a connection's requests in flight, and returns it. */
+  readonly underWay: (socket: Socket, change: 1 | -1) => number
   /** Destroys connections without a request in flight. */
   readonly destroyIdle: () => void
 }
@@ -99,8 +100,9 @@ const makeConnections = (): Connections => {
       socket.on("close", () => connections.delete(socket))
     },
     underWay: (socket, change) => {
-      const before = connections.get(socket)
-      if (before !== undefined) connections.set(socket, before + change)
+      const requests = (connections.get(socket) ?? 0) + change
+      if (connections.has(socket)) connections.set(socket, requests)
+      return requests
     },
     destroyIdle: () => {
       for (const [socket, requests] of connections) if (requests === 0) socket.destroy()
@@ -129,13 +131,18 @@ const turn_millis = 2
 const makeHandler = (options: ListenOptions, { underWay }: Connections, isStopping: () => boolean) => {
   let arrived: Array<Exchange> = []
   let writes: Array<() => void> = []
-  const answerAll = (): void => {
+  let is_due = false
+  const answerFor = (millis: number): void => {
     const begun = performance.now()
     let next = 0
-    for (; next < arrived.length && performance.now() - begun < turn_millis; next++)
+    for (; next < arrived.length && performance.now() - begun < millis; next++)
       answerOne(options, itemAt(arrived, next))
     arrived = arrived.slice(next)
-    if (arrived.length > 0) setImmediate(answerAll)
+  }
+  const answerAll = (): void => {
+    answerFor(turn_millis)
+    is_due = arrived.length > 0
+    if (is_due) setImmediate(answerAll)
   }
   const writeAll = (): void => {
     const all = writes
@@ -147,10 +154,16 @@ const makeHandler = (options: ListenOptions, { underWay }: Connections, isStoppi
   }
   return (request: IncomingMessage, response: ServerResponse): void => {
     const { socket } = request
-    underWay(socket, 1)
-    response.on("close", () => underWay(socket, -1)).on("error", () => {})
+    const requests = underWay(socket, 1)
+    response.on("close", () => void underWay(socket, -1)).on("error", () => {})
     const asked = askedOf(request, options.trusted_proxies ?? 0)
-    if (arrived.push({ request, response, asked, later, isStopping }) === 1) setImmediate(answerAll)
+    arrived.push({ request, response, asked, later, isStopping })
+    // Node reads on until a connection's responses pile up: those sent ahead must not wait to be answered.
+    if (requests > 1) answerFor(Number.POSITIVE_INFINITY)
+    else if (!is_due) {
+      is_due = true
+      setImmediate(answerAll)
+    }
   }
 }
 

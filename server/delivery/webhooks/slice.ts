@@ -210,8 +210,11 @@ export const webhooksSlice = ({ attempted, lookup, timeout_millis }: WebhooksOpt
         return yield* next
       })
     },
+    // Changes of webhooks read the subscriptions once they are stored: what they read would stay cached if they failed.
     concerns: (events) =>
-      events.some(({ type }) => may_change_rights.test(type)) ? Effect.succeed(true) : fan_out.concerns(events),
+      events.some(({ type }) => may_change_rights.test(type) || type.startsWith("webhook."))
+        ? Effect.succeed(true)
+        : fan_out.concerns(events),
     recorded: (events) => Effect.andThen(turnOffOfLeavers(events, subscriptions.forget), fan_out.recorded(events)),
     jobs: [fan_out.job, dropOldDaily.kind],
     timed: [dropOldDaily],

@@ -147,6 +147,19 @@ it.each(both_engines)(
   }
 )
 
+it("webhook deliveries on SQLite are queued by the stored subscription after a change of it failed", async () => {
+  const server = await house("sqlite")
+  open.push(server.close)
+  const { id } = await server.subscribed(["member.created"], "http://127.0.0.1:9/hook")
+  // Like a full disk, which refuses the event after its row is written.
+  await server.sql(
+    "create trigger full_disk before insert on journal when new.type = 'webhook.updated' begin select raise(abort, 'full'); end"
+  )
+  await server.did(500, "PUT", `/webhooks/${id}`, { events: ["product.created"] })
+  await server.member("Ann")
+  expect(await server.sql("select event from webhook_deliveries")).toEqual([{ event: "member.created" }])
+})
+
 it("webhook bodies rendered during an erasure do not contain the erased name, on Postgres", async () => {
   const begun = Promise.withResolvers<void>()
   const mayEnd = Promise.withResolvers<void>()
