@@ -324,6 +324,18 @@ describe("a socket with a custom handler", () => {
       expect(texts.map(Number).sort((one, other) => one - other)).toEqual(Array.from({ length: 40 }, (_, at) => at))
     })
   })
+  it("answers others while a client sends requests ahead whose responses it does not read", async () => {
+    let answered = 0
+    const long = Effect.sync(() => ({ status: 200, headers: {}, body: String(++answered).padEnd(10_000) }))
+    await listening(long, async (url) => {
+      const ahead = connect(Number(new URL(url).port), "127.0.0.1").on("error", () => {})
+      await once(ahead, "connect")
+      ahead.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n".repeat(200_000))
+      for (let at = 0; at < 20; at++) await fetch(url)
+      ahead.destroy()
+      expect(answered).toBeLessThan(10_000)
+    })
+  })
   it("sends no body with 204, 304 and an empty 200, and a length only with 200", async () => {
     for (const [status, length] of [
       [204, null],
