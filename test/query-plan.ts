@@ -60,7 +60,8 @@ export const watchedStore = <E>(
 })
 
 /**
- * Runs `reading`; returns the {@link indexedPlan} of each statement it sent by `run`, `readAll` or a template whose text matches.
+ * Runs `reading`; returns the {@link indexedPlan} of each statement it sent by `run`, `readAll` or a template whose text
+ * matches.
  */
 export const plansOf = <A, E, R>(
   reading: Effect.Effect<A, E, R>,

@@ -175,10 +175,12 @@ const asRows = (prepared: Prepared, rows: ReadonlyArray<Values>): Array<Row> => 
 }
 const compiledOf = (names: ReadonlyArray<string>): ((values: Values) => Row) | undefined => {
   const key = JSON.stringify(names)
-  const make = compiled.get(key) ?? literalOf(names)
+  const known = compiled.get(key)
+  if (known !== undefined) return known
+  const made = literalOf(names)
   if (compiled.size >= COMPILED_KEPT) compiled.clear()
-  if (make !== undefined) compiled.set(key, make)
-  return make
+  if (made !== undefined) compiled.set(key, made)
+  return made
 }
 
 /** Undefined if Node forbids functions made of text (`--disallow-code-generation-from-strings`). */

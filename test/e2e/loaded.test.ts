@@ -160,13 +160,13 @@ describe("the built command line", () => {
     const { bytes, count, sources } = await ofReplica(words)
     expect(sources).not.toContain("core/slices.ts")
     expect(count).toBeLessThan(13)
-    expect(bytes).toBeLessThan(828_000)
+    expect(bytes).toBeLessThan(805_000)
   })
   it.each(reads.others)("reads from its replica without loading the server: %s %s %s", async (...words) => {
     const { bytes, count, sources } = await ofReplica(words)
     expect(sources).toContain("core/slices.ts")
     expect(count).toBeLessThan(15)
-    expect(bytes).toBeLessThan(1_253_000)
+    expect(bytes).toBeLessThan(1_232_000)
   })
   it("reads settings of all slices", async () => {
     const cli = commandLine(join(folder, "home"))

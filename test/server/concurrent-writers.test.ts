@@ -1,30 +1,24 @@
 /** Writers at two servers of one Postgres, whose connections are killed at any time. */
 import pg from "pg"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { openServerApp, type ServerApp } from "../../server/host/app.ts"
-import { type FreshDatabase, freshDatabase } from "../postgres.ts"
-import { askOf, owner_token } from "./serving.ts"
+import { type OwnDatabase, serve, type Serving, startedDatabase } from "./serving.ts"
 
-let database: FreshDatabase, servers: ReadonlyArray<ServerApp>, client: pg.Client
+let shared: OwnDatabase, servers: ReadonlyArray<Serving>, client: pg.Client
 beforeAll(async () => {
-  database = await freshDatabase()
-  const options = {
-    database: { kind: "pg", url: database.url, connections_max: 8 },
-    key: "key-of-the-tests-which-is-long",
-    owner_token,
-    rate_limit: 1_000_000
-  } as const
-  servers = [await openServerApp(options), await openServerApp(options)]
+  shared = await startedDatabase("pg")
+  const { database } = shared
+  if (database.kind !== "pg") throw new Error("not on Postgres")
+  servers = [await serve("pg", { database }), await serve("pg", { database })]
   client = new pg.Client(database.url)
   await client.connect()
 })
 afterAll(async () => {
   await client.end()
-  await Promise.all(servers.map((server) => server.close()))
-  await database.drop()
+  for (const server of servers) await server.close()
+  await shared.drop()
 })
 const ask = (at: number, path: string, method: string, json: object) =>
-  askOf(servers[at % servers.length]!, `/api/v1/${path}`, { method, json })
+  servers[at % servers.length]!.ask(`/api/v1/${path}`, { method, json })
 
 describe("commands at two servers, of which connections are killed,", () => {
   it("are in the journal once if they succeeded, in order and without holes, and leave the last one's name", async () => {

@@ -1,8 +1,8 @@
 /** Costs of requests that do not depend on the machine: statements, round trips, rows, commits and fibers. */
 import { StatementSync } from "node:sqlite"
 import { Effect } from "effect"
-import pg from "pg"
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
+import { sentBy } from "./pg/sent.ts"
 import { serve, type Serving } from "./serving.ts"
 
 let server: Serving
@@ -14,30 +14,6 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
-interface Sent {
-  readonly on: unknown
-  readonly turn: number
-  readonly text: string
-}
-/** Statements that a request sends to Postgres; those of one turn go in one round trip. */
-const sentBy = async (request: () => Promise<unknown>): Promise<ReadonlyArray<Sent>> => {
-  const sent: Array<Sent> = []
-  let turn = 0
-  const plain = pg.Client.prototype.query as (...given: ReadonlyArray<unknown>) => unknown
-  const noting = function (this: unknown, ...given: ReadonlyArray<unknown>) {
-    const [one] = given
-    sent.push({ on: this, turn, text: typeof one === "string" ? one : (one as { readonly text: string }).text })
-    queueMicrotask(() => void turn++)
-    return plain.apply(this, [...given])
-  }
-  const query = vi.spyOn(pg.Client.prototype, "query").mockImplementation(noting as never)
-  try {
-    await request()
-    return sent
-  } finally {
-    query.mockRestore()
-  }
-}
 /**
  * Round trips of the second of two equal requests, on the connection that names products, as jobs, limits and metering
  * send theirs at any time. Statements sent together are joined by semicolons.

@@ -86,9 +86,10 @@ export const list_values = table(
   { reference: true, visibility: visible_to_all, indexes: [["list_name_id", "sort_order"]] }
 )
 
-/** Active definitions of a module, in display order. */
+// The same objects each time, by which the server's cache knows a list.
 const in_order = { order: ["sort_order", "id"], cached: true }
 const active_in = new Map<string, { readonly module_type: string; readonly is_active: true }>()
+/** Active definitions of a module, in display order. */
 export const customFieldsFor = (module: string) => {
   let active = active_in.get(module)
   if (active === undefined) active_in.set(module, (active = { module_type: module, is_active: true }))

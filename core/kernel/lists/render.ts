@@ -57,7 +57,8 @@ interface Views {
 interface TableViews {
   readonly columns: Columns
   readonly restricted: Columns
-  readonly by_sight: Map<string, Views>
+  /** By which of the restricted columns the viewer may see. */
+  readonly by_restricted: Map<string, Views>
 }
 const views_of_tables = new WeakMap<Table, TableViews>()
 const viewsOf = (table: Table, viewer: Viewer): Views => {
@@ -65,15 +66,15 @@ const viewsOf = (table: Table, viewer: Viewer): Views => {
   if (known === undefined) {
     const columns = Object.entries(table.columns).filter(([name, field]) => !field.hidden && name !== "deleted_at")
     const restricted = columns.filter(([, { visible_to }]) => visible_to !== undefined)
-    views_of_tables.set(table, (known = { columns, restricted, by_sight: new Map() }))
+    views_of_tables.set(table, (known = { columns, restricted, by_restricted: new Map() }))
   }
   const isSeen = ([, { visible_to }]: Columns[number]): boolean =>
     visible_to === undefined || hasOnePermission(viewer, visible_to)
-  const sight = known.restricted.length === 0 ? "" : known.restricted.map((one) => (isSeen(one) ? 1 : 0)).join("")
-  let views = known.by_sight.get(sight)
+  const seen = known.restricted.map((one) => (isSeen(one) ? 1 : 0)).join("")
+  let views = known.by_restricted.get(seen)
   if (views === undefined) {
-    const columns = known.restricted.length === 0 ? known.columns : known.columns.filter(isSeen)
-    known.by_sight.set(sight, (views = { columns, made: 0, view: viewOf(columns) }))
+    const columns = known.columns.filter(isSeen)
+    known.by_restricted.set(seen, (views = { columns, made: 0, view: viewOf(columns) }))
   }
   return views
 }

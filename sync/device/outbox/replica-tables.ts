@@ -166,7 +166,7 @@ export const revertProvisional = Effect.fnUntraced(function* (catalogue: Catalog
   const images = yield* store.run<{ table_name: string; row_key: string; before: string | null }>(
     "select table_name, row_key, before from undo order by seq desc"
   )
-  const oldest = new Map(images.map((image) => [`${image.table_name}/${image.row_key}`, image]))
+  const oldest = new Map(images.map((image) => [nameOf(image.table_name, image.row_key), image]))
   const rows = [...oldest.values()].map((image) => ({ ...image, table: catalogue.table(image.table_name) }))
   // All are deleted before any is restored, as each may hold values that must be unique.
   yield* store.apply(rows.map(({ row_key, table }) => ({ op: "delete", table, key: decodeKey(row_key) })))

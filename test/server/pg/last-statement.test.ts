@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
 import { make as makeStore, type StoreShape } from "../../../core/kernel/store/store.ts"
 import * as Pg from "../../../server/pg/client.ts"
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts"
+import { sentBy } from "./sent.ts"
 import { untraced } from "../../sync/sqlite/sql-client.contract.ts"
 
 let database: FreshDatabase
@@ -42,19 +43,9 @@ const faultOf = (exit: Exit.Exit<unknown, SqlError.SqlError>) =>
   Exit.isFailure(exit) ? exit.cause.reasons.map((one) => ("error" in one ? one.error.reason._tag : one._tag)) : []
 const lock = "select pg_advisory_xact_lock(7)"
 /** Begins of the statements sent during the work, those of one round trip joined. */
-const sentBy = async (work: () => Promise<unknown>): Promise<ReadonlyArray<string>> => {
-  const trips: Array<Array<string>> = [[]]
-  const plain = pg.Client.prototype.query as (...given: ReadonlyArray<unknown>) => unknown
-  vi.spyOn(pg.Client.prototype, "query").mockImplementation(function (this: unknown, ...given: ReadonlyArray<unknown>) {
-    const [one] = given
-    const trip = trips.at(-1)!
-    trip.push((typeof one === "string" ? one : (one as { readonly text: string }).text).slice(0, 13))
-    queueMicrotask(() => trip === trips.at(-1) && trips.push([]))
-    return plain.apply(this, [...given])
-  } as never)
-  await work()
-  vi.restoreAllMocks()
-  return trips.filter((trip) => trip.length > 0).map((trip) => trip.join(" | "))
+const tripsOf = async (work: () => Promise<unknown>): Promise<ReadonlyArray<string>> => {
+  const trips = Map.groupBy(await sentBy(work), ({ turn }) => turn).values()
+  return [...trips].map((trip) => trip.map(({ text }) => text.slice(0, 13)).join(" | "))
 }
 const waiting = async (): Promise<void> => {
   const look =
@@ -68,7 +59,7 @@ const waiting = async (): Promise<void> => {
 
 describe("a transaction's last statement", () => {
   it("commits in the same round trip, before the transaction ends", async () => {
-    const trips = await sentBy(async () => {
+    const trips = await tripsOf(async () => {
       const exit = await run((store) =>
         Effect.gen(function* () {
           yield* store.run(...add(1))
@@ -82,7 +73,7 @@ describe("a transaction's last statement", () => {
   })
   it("rolls everything back if it fails, with its own error and no further statement", async () => {
     await run((store) => store.runLast(...add(2)))
-    const trips = await sentBy(async () => {
+    const trips = await tripsOf(async () => {
       expect(faultOf(await run((store) => Effect.andThen(store.run(...add(1)), store.runLast(...add(2)))))).toEqual([
         "UniqueViolation"
       ])
@@ -173,7 +164,7 @@ describe("a statement sent ahead of the next one", () => {
     await other.query("insert into notes values (1, 'before'); begin; update notes set note = 'after'")
     await other.query(lock)
     let read: Promise<unknown> = Promise.resolve()
-    const trips = await sentBy(async () => {
+    const trips = await tripsOf(async () => {
       read = run((store) =>
         Effect.andThen(store.runAhead(lock), store.run("select note from notes where id = $1", [1]))
       )
@@ -185,16 +176,16 @@ describe("a statement sent ahead of the next one", () => {
     expect(trips).toEqual(["BEGIN; select | select note f"])
   })
   it("is not sent if nothing follows, nor is BEGIN", async () => {
-    expect(await sentBy(() => run((store) => store.runAhead(lock)))).toEqual([])
-    expect(await sentBy(() => run((store) => Effect.andThen(store.runAhead(lock), Effect.die("refused"))))).toEqual([])
-    expect(await sentBy(() => run((store) => Effect.andThen(store.run(...add(1)), store.runAhead(lock))))).toEqual([
+    expect(await tripsOf(() => run((store) => store.runAhead(lock)))).toEqual([])
+    expect(await tripsOf(() => run((store) => Effect.andThen(store.runAhead(lock), Effect.die("refused"))))).toEqual([])
+    expect(await tripsOf(() => run((store) => Effect.andThen(store.run(...add(1)), store.runAhead(lock))))).toEqual([
       "BEGIN",
       "insert into n",
       "COMMIT"
     ])
   })
   it("is sent at once in a savepoint, whose release could not report its error", async () => {
-    const nested = await sentBy(() => run((store) => store.transaction(store.runAhead(lock))))
+    const nested = await tripsOf(() => run((store) => store.transaction(store.runAhead(lock))))
     expect(nested).toEqual(["BEGIN | SAVEPOINT eff", "select pg_adv", "RELEASE SAVEP", "COMMIT"])
   })
   it("fails the next one with its own error", async () => {

@@ -259,16 +259,15 @@ const factsOf = Effect.fnUntraced(function* (
   readonly levels: ReadonlyArray<StockLevel>
   readonly demands: ReadonlyArray<Demand>
 }> {
-  const named = product_ids && [...new Set(product_ids)]
-  const levels = named && (yield* readLevels(store, store_ids, named, window))
+  const levels = product_ids && (yield* readLevels(store, store_ids, product_ids, window))
   const found = levels
     ? stockedProducts.of(store, levels[0])
-    : named
-      ? yield* loadStockedProducts(named)
+    : product_ids
+      ? yield* loadStockedProducts(product_ids)
       : with_kits === true
         ? new Map([...(yield* loadProductsOfStores(store_ids)), ...(yield* composedProducts())])
         : yield* loadProductsOfStores(store_ids)
-  if (unknown_text !== undefined && named?.some((id) => !found.has(id)))
+  if (unknown_text !== undefined && product_ids?.some((id) => !found.has(id)))
     return yield* invalidField("product_id", unknown_text)
   const products = withoutDeleted(found, live_only)
   const isWanted = ({ product_id }: Pick<Demand, "product_id">): boolean => products.has(product_id)
