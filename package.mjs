@@ -47,11 +47,16 @@ const nodeFor = (arch) => {
   return program
 }
 
-/** Main module of the executables: runs the command line; `serve` first re-executes itself with two malloc arenas. */
+/** Main module of the executables: runs the command line; `serve` first re-executes itself with malloc limited. */
 const main = `const [, , word] = process.argv
 // Its own path is known where /proc is mounted.
 if (word === "serve" && process.env.MALLOC_ARENA_MAX === undefined && process.execPath.startsWith("/"))
-  process.execve(process.execPath, [process.execPath, ...process.argv.slice(2)], { ...process.env, MALLOC_ARENA_MAX: "2" })
+  process.execve(process.execPath, [process.execPath, ...process.argv.slice(2)], {
+    MALLOC_ARENA_MAX: "2",
+    MALLOC_MMAP_THRESHOLD_: "131072",
+    MALLOC_TRIM_THRESHOLD_: "262144",
+    ...process.env
+  })
 await import("./out/cli.js")
 `
 const executableFor = (arch) => {

@@ -57,6 +57,8 @@ export const startServer = async (environment: { readonly [name: string]: string
       stdio: ["ignore", "inherit", "pipe"],
       env: {
         MALLOC_ARENA_MAX: "2",
+        MALLOC_MMAP_THRESHOLD_: "131072",
+        MALLOC_TRIM_THRESHOLD_: "262144",
         ...process.env,
         FLIGHTCASE_PORT: "0",
         FLIGHTCASE_TOKEN: owner_token,
