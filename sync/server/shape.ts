@@ -200,6 +200,17 @@ interface ShapeReader {
 const changesReader = ({ tables }: Catalogue, { type }: StoredEvent): boolean =>
   tables.some(({ changes_reader, entity }) => changes_reader && type.startsWith(`${entity}.`))
 
+const requested = Effect.fnUntraced(function* (query: Query) {
+  const offset = valueOf(query, "offset")
+  const live = valueOf(query, "live") === "true"
+  if (valueOf(query, "table") !== "journal") return yield* invalidField("table", "Only the journal can be followed.")
+  const is_given = offset !== undefined && offset_pattern.test(offset)
+  if (!is_given && offset !== "-1" && offset !== "now")
+    return yield* invalidField("offset", "The offset must be -1, now or one this server gave.")
+  if (live && !is_given) return yield* invalidField("live", "Following live needs an offset this server gave.")
+  return { offset, live, is_given }
+})
+
 /** An answer of the shape protocol: 200 with a chunk, or 409 if the reader must start over. */
 export const shapeAnswer = Effect.fnUntraced(function* (
   catalogue: Catalogue,
@@ -208,13 +219,7 @@ export const shapeAnswer = Effect.fnUntraced(function* (
   const store = yield* Store
   const redaction = redactionFor(catalogue, viewer, replica_id)
   const handle = yield* handleOf(store, viewer, replica_id, redaction.fingerprint, redaction.token_fingerprint)
-  const offset = valueOf(query, "offset")
-  const live = valueOf(query, "live") === "true"
-  if (valueOf(query, "table") !== "journal") return yield* invalidField("table", "Only the journal can be followed.")
-  const is_given = offset !== undefined && offset_pattern.test(offset)
-  if (!is_given && offset !== "-1" && offset !== "now")
-    return yield* invalidField("offset", "The offset must be -1, now or one this server gave.")
-  if (live && !is_given) return yield* invalidField("live", "Following live needs an offset this server gave.")
+  const { offset, live, is_given } = yield* requested(query)
   const tail = yield* JournalTail
   const mark = tail === undefined ? 0 : yield* tail.mark
   const head = yield* lastPosition(store)
