@@ -75,20 +75,18 @@ export const chooseServer = (asked: Asked, sha256: (text: string) => string): Se
   // The token used to log in is of the same user as the device's own, which is revoked with the device.
   const may_use_environment =
     !is_logins && environment.token !== undefined && (environment.url === undefined || sameServer(environment.url, url))
-  const token: readonly [text: string, by: string] =
-    flags.token !== undefined
-      ? [flags.token, "--token"]
-      : may_use_environment
-        ? [environment.token, "FLIGHTCASE_TOKEN"]
-        : is_login(url) && login !== undefined
-          ? [login.token, "the login"]
-          : ["", "no token"]
+  const tokens: ReadonlyArray<readonly [text: string | undefined, by: string]> = [
+    [flags.token, "--token"],
+    [may_use_environment ? environment.token : undefined, "FLIGHTCASE_TOKEN"],
+    [is_login(url) ? login?.token : undefined, "the login"]
+  ]
+  const [token = "", token_by = "no token"] = tokens.find(([text]) => text !== undefined) ?? []
   const named = flags.url !== undefined ? "--url" : environment_url !== undefined ? "FLIGHTCASE_URL" : "the login"
   return {
     url,
-    token: token[0],
+    token,
     is_device,
-    by: named === token[1] ? named : `${named} and ${token[1]}`,
+    by: named === token_by ? named : `${named} and ${token_by}`,
     notice:
       environment.token !== undefined && flags.token === undefined && !may_use_environment && !is_logins
         ? `FLIGHTCASE_TOKEN is not used: it goes with FLIGHTCASE_URL, and ${named} names another server.`

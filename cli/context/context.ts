@@ -337,20 +337,20 @@ const requestsOver = (place: Place, replica: Replica): Pick<CommandContext, "req
   const request = async (asking: ApiRequest): Promise<QueryResult> => {
     const asked = requestOf(asking)
     const { is_device } = choice()
-    if (is_device && (await isAnsweredLocally(asked))) {
-      replica.wasUsed()
-      if (asked.method === "GET") await replica.refreshed()
-      const answer = await (await replica.device()).ask(asked, options.plan === true ? { plan: true } : {})
-      if (answer.command !== undefined)
-        Object.assign(written, { here: true, commands: [...written.commands, answer.command.n] })
-      if (asking.method === "GET") written.was_read = true
-      // Not for plans of writes, which the server would carry out.
-      const may_ask = !offline && (options.plan !== true || asked.method === "GET")
-      return may_ask && isOnServerOnly(answer) ? serverInstead(asked, answer) : withSecrets(asked, answer)
+    if (!is_device || !(await isAnsweredLocally(asked))) {
+      if (options.plan === true && asking.method !== "GET")
+        throw noPlan(!is_device && choice().url !== undefined, replica.exists())
+      return (await server()).ask(asked)
     }
-    if (options.plan === true && asking.method !== "GET")
-      throw noPlan(!is_device && choice().url !== undefined, replica.exists())
-    return (await server()).ask(asked)
+    replica.wasUsed()
+    if (asked.method === "GET") await replica.refreshed()
+    const answer = await (await replica.device()).ask(asked, options.plan === true ? { plan: true } : {})
+    if (answer.command !== undefined)
+      Object.assign(written, { here: true, commands: [...written.commands, answer.command.n] })
+    if (asking.method === "GET") written.was_read = true
+    // Not for plans of writes, which the server would carry out.
+    const may_ask = !offline && (options.plan !== true || asked.method === "GET")
+    return may_ask && isOnServerOnly(answer) ? serverInstead(asked, answer) : withSecrets(asked, answer)
   }
   return {
     request,

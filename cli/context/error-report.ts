@@ -150,20 +150,28 @@ export const reportError = (error: unknown, json: boolean): number => {
     })
     return exit.code
   }
-  const lines = [`flightcase: ${exit.message}`]
-  for (const [field, texts] of Object.entries(exit.errors ?? {})) {
-    for (const text of Array.isArray(texts) ? texts : [texts]) {
-      const line = typeof text === "string" ? text : JSON.stringify(text)
-      if (line !== exit.message) lines.push(`  ${field}: ${line}`)
-      else lines[0] = `flightcase: ${field}: ${line}`
-    }
-  }
-  if (exit.way_out !== undefined) lines.push(`  ${exit.way_out}`)
   // Line breaks in names must not look like lines of the report.
-  printErr(lines.map((line) => `${oneLine(line)}\n`).join(""))
+  printErr(
+    linesOf(exit)
+      .map((line) => `${oneLine(line)}\n`)
+      .join("")
+  )
   if (exit.code === exit_codes.failed && process.env["FLIGHTCASE_DEBUG"] !== undefined && error instanceof Error)
     printErr(`${error.stack}\n`)
   return exit.code
+}
+
+/** Lines of an error: its message, its fields and its advice. A field with the message itself is named beside it. */
+const linesOf = ({ errors = {}, message, way_out }: CliError): ReadonlyArray<string> => {
+  const lines = [`flightcase: ${message}`]
+  for (const [field, texts] of Object.entries(errors)) {
+    for (const text of Array.isArray(texts) ? texts : [texts]) {
+      const line = typeof text === "string" ? text : JSON.stringify(text)
+      if (line !== message) lines.push(`  ${field}: ${line}`)
+      else lines[0] = `flightcase: ${field}: ${line}`
+    }
+  }
+  return way_out === undefined ? lines : [...lines, `  ${way_out}`]
 }
 
 /** The `CliError` for a library's or the device's error, found by name, so that no library is loaded for it. */

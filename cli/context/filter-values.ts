@@ -66,6 +66,7 @@ const list_predicates: { readonly [predicate: string]: "in" | "not_in" | undefin
   not_eq: "not_in",
   not_in: "not_in"
 }
+const truths = { true: /^(true|t|1|yes|y)$/i, false: /^(false|f|0|no|n)$/i }
 const valueRead = async (context: CommandContext, flag: string, { type }: Field, value: string): Promise<string> => {
   const quoted = JSON.stringify(value)
   switch (type.kind) {
@@ -76,10 +77,11 @@ const valueRead = async (context: CommandContext, flag: string, { type }: Field,
       // A full date is the same in every zone.
       if (/^\s*\d{4}-/.test(value)) return parseDay(value, flag)
       return parseDay(value, flag, (await resolveStore(context, undefined)).zone)
-    case "boolean":
-      if (/^(true|t|1|yes|y)$/i.test(value)) return "true"
-      if (/^(false|f|0|no|n)$/i.test(value)) return "false"
-      throw usageError(`${flag}: ${quoted} is neither true nor false.`)
+    case "boolean": {
+      const read = Object.entries(truths).find(([, forms]) => forms.test(value))
+      if (read === undefined) throw usageError(`${flag}: ${quoted} is neither true nor false.`)
+      return read[0]
+    }
     case "choice":
     case "code":
       return labelled(flag, type.labels, value)

@@ -24,21 +24,14 @@ export const bodyText = (
   terminal: Terminal,
   words: (key: string, rows: ReadonlyArray<JsonObject>) => ReadonlyArray<JsonObject> = (_key, rows) => rows
 ): Rendered => {
-  if (!isJsonObject(body))
-    return {
-      text: body === undefined || body === null ? "" : `${typeof body === "string" ? body : JSON.stringify(body)}\n`,
-      more: undefined
-    }
+  const lineOf = (one: Json): string => `${typeof one === "string" ? one : JSON.stringify(one)}\n`
+  if (!isJsonObject(body)) return { text: body == null ? "" : lineOf(body), more: undefined }
   const [key, ...others] = Object.keys(body).filter((name) => name !== "meta" && name !== "_meta")
   if (key === undefined) return { text: "", more: undefined }
   const value = body[key]
   if (others.length > 0 || value === undefined) return { text: recordText(body, terminal), more: undefined }
   if (Array.isArray(value)) {
-    if (!value.every(isJsonObject))
-      return {
-        text: value.map((one: Json) => `${typeof one === "string" ? one : JSON.stringify(one)}\n`).join(""),
-        more: undefined
-      }
+    if (!value.every(isJsonObject)) return { text: value.map(lineOf).join(""), more: undefined }
     // With a saved view, rows have only its columns.
     const columns =
       metaIn(body).view !== undefined

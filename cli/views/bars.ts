@@ -148,6 +148,8 @@ export const bar = (
   const needed = widthOf(text) * character_px + 12
   const outside = needed > back - hire && needed <= room_to - end
   const [from, room] = outside ? [end, room_to - end] : [hire, back - hire]
+  const is_on_late = late && late_at - hire < room / 2
+  const label = outside ? "beside" : is_on_late ? "on-late" : `on-${kind}`
   const piece = (x: number, to: number, name: string): Markup =>
     to - x < 0.1
       ? nothing
@@ -156,9 +158,12 @@ export const bar = (
   const least = Math.max(late_at, Math.min(hire + 3, axis.width))
   const past_left = Date.parse(demand.period_start) < axis.from,
     past_right = Date.parse(demand.period_end) > axis.to
+  const arrow = (is_past: boolean, x: number, tip: number): Markup =>
+    is_past ? html`<path class="goes" d="M${x} ${y + height / 2 - 4}l${tip} 4l${-tip} 4z"/>` : nothing
+  const label_x = past_left && !outside && hire === 0 ? 10 : 6
   return html`<g class="bar"><title>${tooltip(demand, behind, axis.zone)}</title>
 ${piece(prep, hire, "prep")}${hire === back && (starts >= axis.to || ends <= axis.from) ? nothing : piece(hire, late ? late_at : Math.max(back, least), kind)}${late ? piece(late_at, back, "late") : nothing}${piece(back, end, "back")}
-${past_left ? html`<path class="goes" d="M${6} ${y + height / 2 - 4}l-5 4l5 4z"/>` : nothing}${past_right ? html`<path class="goes" d="M${axis.width - 6} ${y + height / 2 - 4}l5 4l-5 4z"/>` : nothing}
-${room < 14 ? nothing : html`<svg x="${from}" y="${y}" width="${Math.round(room * 10) / 10}" height="${height}"><text class="${outside ? "beside" : late && late_at - hire < room / 2 ? "on-late" : `on-${kind}`}" x="${past_left && !outside && hire === 0 ? 10 : 6}" y="${height / 2 + 4}">${text}</text></svg>`}</g>
+${arrow(past_left, 6, -5)}${arrow(past_right, axis.width - 6, 5)}
+${room < 14 ? nothing : html`<svg x="${from}" y="${y}" width="${Math.round(room * 10) / 10}" height="${height}"><text class="${label}" x="${label_x}" y="${height / 2 + 4}">${text}</text></svg>`}</g>
 `
 }

@@ -92,15 +92,14 @@ const changeOf = (flags: Flags, is_house: boolean): JsonObject => {
     throw usageError("--muted is a person's own; the house has --enabled and --no-enabled.")
   const is_default = flags.default === true
   if (is_default && given.length > 0) throw usageError("--default drops the choice of channels, and others make one.")
-  const flag = is_house ? enabled : muted
+  const [flag, key, forms] = is_house
+    ? [enabled, "is_enabled", "--enabled, --no-enabled"]
+    : [muted, "is_muted", "--muted, --no-muted"]
   if (given.length === 0 && !is_default && typeof flag !== "boolean")
-    throw usageError(
-      "Say what is to change.",
-      `Give ${is_house ? "--enabled, --no-enabled" : "--muted, --no-muted"}, --default or --email, --no-email …`
-    )
+    throw usageError("Say what is to change.", `Give ${forms}, --default or --email, --no-email …`)
   return {
     ...(is_default ? { channels: null } : given.length === 0 ? {} : { channels: Object.fromEntries(given) }),
-    ...(typeof flag === "boolean" ? { [is_house ? "is_enabled" : "is_muted"]: flag } : {})
+    ...(typeof flag === "boolean" ? { [key]: flag } : {})
   }
 }
 

@@ -95,7 +95,7 @@ const undo = async (context: CommandContext, given: string | undefined, flags: F
     return tellPlan(context, plan)
   }
   if (stop === undefined && context.interactive && flags.yes !== true) {
-    for (const line of planLines(plan)) context.note(line)
+    planLines(plan).forEach((line) => context.note(line))
     const { confirm } = await import("../../output/prompt.ts")
     if (!(await confirm(plan.dependants.length === 0 ? "Take it back?" : "Take all of it back?")))
       return context.note("Left as it is.")

@@ -217,14 +217,12 @@ const report = (
     `Logged in to ${server} as ${device_name} (replica ${replica_id}); everything up to event ${position} is here.`
   )
   if (aside !== undefined) context.note(`What was there before is kept in ${aside}.`)
-  if (moved !== undefined && moved.moved > 0)
-    context.note(
-      `Took along ${moved.moved} unsent ${moved.moved === 1 ? "command" : "commands"}; flightcase sync sends ${moved.moved === 1 ? "it" : "them"}.`
-    )
-  if (moved !== undefined && left_file !== undefined)
-    context.note(
-      `${moved.left.length} ${moved.left.length === 1 ? "does" : "do"} not hold any more or ${moved.left.length === 1 ? "was" : "were"} refused before: see ${left_file}.`
-    )
+  if (moved === undefined) return
+  const [commands, them] = moved.moved === 1 ? ["command", "it"] : ["commands", "them"]
+  if (moved.moved > 0) context.note(`Took along ${moved.moved} unsent ${commands}; flightcase sync sends ${them}.`)
+  const [holds, was] = moved.left.length === 1 ? ["does", "was"] : ["do", "were"]
+  if (left_file !== undefined)
+    context.note(`${moved.left.length} ${holds} not hold any more or ${was} refused before: see ${left_file}.`)
 }
 
 /** The profile's earlier device, with its unsent and unresolved commands. */

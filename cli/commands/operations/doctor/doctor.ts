@@ -40,14 +40,12 @@ const serverFindings = async (context: CommandContext): Promise<ReadonlyArray<Fi
 /** Prints findings, one per line; returns the exit code. */
 export const printFindings = (context: CommandContext, findings: ReadonlyArray<Finding>): number => {
   const { colour, is_tty } = context.terminal
+  const textOf = ({ check, detail, ok }: Finding): string =>
+    is_tty
+      ? `${ok ? styled(colour, "green", "ok ") : styled(colour, "red", "bad")} ${check}: ${oneLine(detail)}\n`
+      : `${ok ? "ok" : "bad"}\t${check}\t${oneLine(detail)}\n`
   if (context.options.json === true) context.printJson({ findings: findings.map((one) => ({ ...one })) })
-  else
-    for (const { check, ok, detail } of findings)
-      context.print(
-        is_tty
-          ? `${ok ? styled(colour, "green", "ok ") : styled(colour, "red", "bad")} ${check}: ${oneLine(detail)}\n`
-          : `${ok ? "ok" : "bad"}\t${check}\t${oneLine(detail)}\n`
-      )
+  else for (const one of findings) context.print(textOf(one))
   return findings.every(({ ok }) => ok) ? exit_codes.ok : exit_codes.failed
 }
 

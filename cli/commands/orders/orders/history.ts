@@ -122,12 +122,9 @@ const wordsFor =
       return (Array.isArray(value) ? value : [value])
         .map((id: Json) => named.get(id) ?? `id ${cellText(id)}`)
         .join(", ")
-    if (typeof value === "number" && Number.isSafeInteger(value)) {
-      if (amounts.has(key)) return formatMoney(value, opportunity.currency_code)
-      if (key === "status") return statusWords(opportunity, entries, at, value)
-      const label = codes[key]?.[value]
-      if (label !== undefined) return label
-    }
     if (typeof value === "string" && /^\d{4}-\d{2}-\d{2}T.*Z$/.test(value)) return formatIn(value, zone)
-    return typeof value === "object" ? JSON.stringify(value) : cellText(value)
+    if (typeof value === "object") return JSON.stringify(value)
+    if (typeof value !== "number" || !Number.isSafeInteger(value)) return cellText(value)
+    if (amounts.has(key)) return formatMoney(value, opportunity.currency_code)
+    return key === "status" ? statusWords(opportunity, entries, at, value) : (codes[key]?.[value] ?? cellText(value))
   }

@@ -92,9 +92,10 @@ export const askForMember = async (context: CommandContext, questions: Questions
       return known(context, first)
     }
     if (first === undefined) context.note(`No customer is found by ${JSON.stringify(part)}.`)
-    const chosen = await choose(first === undefined ? "And now" : "Which", [
+    const [question, none] = first === undefined ? ["And now", "look again"] : ["Which", "none of them"]
+    const chosen = await choose(question, [
       ...members.map((one) => ({ name: customerText(one), value: String(one.id) })),
-      { name: first === undefined ? "look again" : "none of them", value: "" },
+      { name: none, value: "" },
       { name: "a new customer", value: "new" }
     ])
     if (chosen === "new") return askForNewCustomer(questions, part)

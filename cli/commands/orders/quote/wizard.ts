@@ -62,6 +62,7 @@ export const askForQuote = async (
   const begins = from === "" ? "" : readMoment(context, from, store.zone, "From")
   const hire: Hire | undefined =
     from === "" ? undefined : { store, from: begins, to: readMoment(context, to, store.zone, "To", begins) }
+  const known = { ...member, ...(named === undefined ? {} : { store: named }), ...(from === "" ? {} : { from, to }) }
   let lines: ReadonlyArray<WizardLine> = []
   for (;;) {
     lines = await askForLines(context, questions, hire, lines)
@@ -86,9 +87,7 @@ export const askForQuote = async (
         subject,
         line: lines.map(({ product_id, quantity }) => `${product_id}*${quantity}`),
         draft: next === "draft",
-        ...member,
-        ...(named === undefined ? {} : { store: named }),
-        ...(from === "" ? {} : { from, to })
+        ...known
       }
     }
   }
