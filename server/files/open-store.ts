@@ -132,11 +132,9 @@ export const synced = async (path: string): Promise<void> => {
 async function* blobsIn(folder: string): AsyncGenerator<{ readonly sha256: string; readonly stored_at: string }> {
   const namesIn = (path: string): Promise<ReadonlyArray<string>> =>
     readdir(path).catch((cause: unknown) => absent(cause, []))
-  for (const first of await namesIn(folder)) {
-    if (!/^[0-9a-f]{2}$/.test(first)) continue
+  for (const first of (await namesIn(folder)).filter((name) => /^[0-9a-f]{2}$/.test(name))) {
     for (const second of await namesIn(join(folder, first))) {
-      for (const sha256 of await namesIn(join(folder, first, second))) {
-        if (!isSha256(sha256)) continue
+      for (const sha256 of (await namesIn(join(folder, first, second))).filter(isSha256)) {
         const found = await stat(join(folder, first, second, sha256)).catch((cause: unknown) =>
           absent(cause, undefined)
         )

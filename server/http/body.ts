@@ -27,23 +27,21 @@ export const parsePlain = (text: string): Json => {
  */
 export const parseInPieces = async (text: string, depth_max: number): Promise<Json> => {
   const whole = text.trim()
-  const list = whole.startsWith("[")
+  const end = closing[whole[0] ?? ""]
   // Short texts, and those that are neither list nor object, are parsed at once.
-  if (whole.length <= piece_chars || (!list && !whole.startsWith("{"))) return parsePlain(whole)
+  if (whole.length <= piece_chars || end === undefined) return parsePlain(whole)
   const items: Array<Json> = []
   const members: { [key: string]: Json } = {}
-  for await (const piece of piecesOf(whole, list ? "]" : "}", depth_max)) {
+  for await (const piece of piecesOf(whole, end, depth_max)) {
     if (piece.trim() === "") throw new SyntaxError("a comma too many")
-    if (piece.length > piece_chars && list) items.push(await parseInPieces(piece, depth_max - 1))
-    else if (piece.length > piece_chars) {
-      const [key, value] = memberOf(piece)
-      const inner = await parseInPieces(value, depth_max - 1)
-      if (key !== "__proto__") members[key] = inner
-    } else if (list) for (const item of parsePlain(`[${piece}]`) as ReadonlyArray<Json>) items.push(item)
-    else Object.assign(members, parsePlain(`{${piece}}`))
+    const is_long = piece.length > piece_chars
+    if (end === "}") Object.assign(members, is_long ? await longMember(piece, depth_max - 1) : parsePlain(`{${piece}}`))
+    else if (is_long) items.push(await parseInPieces(piece, depth_max - 1))
+    else for (const item of parsePlain(`[${piece}]`) as ReadonlyArray<Json>) items.push(item)
   }
-  return list ? items : members
+  return end === "]" ? items : members
 }
+const closing: { readonly [opening: string]: "]" | "}" } = { "[": "]", "{": "}" }
 
 /**
  * Yields the text between the brackets in parts: long members one by one, short ones together. Each is at most a piece,
@@ -51,37 +49,47 @@ export const parseInPieces = async (text: string, depth_max: number): Promise<Js
  */
 async function* piecesOf(text: string, end: "]" | "}", depth_max: number): AsyncGenerator<string> {
   if (text.endsWith(end) && text.slice(1, -1).trim() === "") return
-  let from = 1,
-    member = 1,
-    depth = 0,
-    turn = piece_chars
-  for (let at = 0; at < text.length; at++) {
-    if (at >= turn) {
-      turn = at + piece_chars
+  const nextEnd = memberEnds(text, end, depth_max)
+  let from = 1
+  for (let member = 1; member < text.length;) {
+    const at = nextEnd()
+    if (at === undefined) {
       await setImmediate()
+      continue
     }
-    const char = text.charCodeAt(at)
-    if (char === quotation) at = endOfText(text, at)
-    else if (char === 0x5b || char === 0x7b) {
-      if (++depth > depth_max) throw new TooDeep(depth_max)
-    } else if (char === 0x5d || char === 0x7d) depth--
-    const isLast = at >= text.length - 1
-    if (depth === 0 && !isLast) throw new SyntaxError(`Unexpected character after JSON at position ${at + 1}`)
-    if (isLast || (char === comma && depth === 1)) {
-      if (isLast && (depth !== 0 || text[at] !== end)) throw new SyntaxError("Unexpected end of JSON")
-      // Starts a new piece if the earlier members and this one are too long together.
-      if (at - from > piece_chars && member > from) {
-        yield text.slice(from, member - 1)
-        from = member
-      }
-      if (at - from > piece_chars || isLast) {
-        yield text.slice(from, at)
-        from = at + 1
-      }
-      member = at + 1
+    // Starts a new piece if the earlier members and this one are too long together.
+    if (at - from > piece_chars && member > from) {
+      yield text.slice(from, member - 1)
+      from = member
+    }
+    member = at + 1
+    if (at - from > piece_chars || member === text.length) {
+      yield text.slice(from, at)
+      from = member
     }
   }
 }
+/** Finds where the members of a list or object end, one each call; undefined where others are to be served first. */
+const memberEnds = (text: string, end: "]" | "}", depth_max: number): (() => number | undefined) => {
+  let at = -1,
+    depth = 0,
+    turn = piece_chars
+  return () => {
+    while (++at < turn) {
+      const char = text.charCodeAt(at)
+      if (char === quotation) at = endOfText(text, at)
+      depth += levelOf(char)
+      if (depth > depth_max) throw new TooDeep(depth_max)
+      const is_last = at >= text.length - 1
+      if (is_last && (depth !== 0 || text[at] !== end)) throw new SyntaxError("Unexpected end of JSON")
+      if (is_last || (char === comma && depth === 1)) return at
+      if (depth === 0) throw new SyntaxError(`Unexpected character after JSON at position ${at + 1}`)
+    }
+    turn = at-- + piece_chars
+    return undefined
+  }
+}
+const levelOf = (char: number): number => (char === 0x5b || char === 0x7b ? 1 : char === 0x5d || char === 0x7d ? -1 : 0)
 
 /** Index of the quotation mark that closes the text opened at `begin`; at or beyond the end if none does. */
 const endOfText = (text: string, begin: number): number => {
@@ -90,6 +98,12 @@ const endOfText = (text: string, begin: number): number => {
   return end
 }
 
+/** A member that is parsed in pieces, as an object of its own; empty for `__proto__`. */
+const longMember = async (text: string, depth_max: number): Promise<{ readonly [key: string]: Json }> => {
+  const [key, value] = memberOf(text)
+  const inner = await parseInPieces(value, depth_max)
+  return key === "__proto__" ? {} : { [key]: inner }
+}
 /** Splits an object's member into its name and the text of its value. */
 const memberOf = (text: string): readonly [key: string, value: string] => {
   const begin = text.search(/\S/)

@@ -89,6 +89,7 @@ export const exampleOf = (schema: JsonObject, schemas: Schemas, name = "", depth
   const either = anyOf as ReadonlyArray<JsonObject> | undefined
   if (either !== undefined)
     return either.some((one) => one["type"] === "null") ? null : exampleOf(firstOf(either), schemas, name, depth)
+  const row = isJsonObject(items) ? items : {}
   switch ([type].flat()[0]) {
     case "string":
       return textOf(schema, name)
@@ -99,9 +100,7 @@ export const exampleOf = (schema: JsonObject, schemas: Schemas, name = "", depth
     case "boolean":
       return true
     case "array":
-      return depth > 4 || (depth > 1 && refersTo(items) && !Number(schema["minItems"]))
-        ? []
-        : [exampleOf(isJsonObject(items) ? items : {}, schemas, name, depth + 1)]
+      return hasRow(schema, depth) ? [exampleOf(row, schemas, name, depth + 1)] : []
     case "object":
       return Object.fromEntries(
         Object.entries(properties ?? {}).map(([key, one]) => [key, exampleOf(one, schemas, key, depth + 1)])
@@ -130,7 +129,8 @@ const matches = (text: string, pattern: string): boolean => {
   patterns.set(pattern, known)
   return known.test(text)
 }
-const refersTo = (items: Json | undefined): boolean => typeof items === "object" && items !== null && "$ref" in items
+const hasRow = ({ items, minItems }: JsonObject, depth: number): boolean =>
+  depth <= 1 || (depth <= 4 && (!isJsonObject(items) || !("$ref" in items) || Number(minItems) > 0))
 
 const textOf = ({ format, maxLength, minLength, pattern }: JsonObject, name: string): string => {
   const fits = (text: string): boolean =>

@@ -139,12 +139,8 @@ renderer.renderSVG = function (drawing) {
   drawSvg.call(this, drawing)
 }
 
-/**
- * The PNG with only the chunks that are drawn, if its pixels unpack, to no more than it says in its one head; undefined
- * otherwise. The library unpacks without a limit, ends the thread where it cannot, and loses its place in other chunks.
- */
-const soundPng = (bytes: Uint8Array): Uint8Array | undefined => {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+/** Chunks of a PNG that are drawn, and its packed pixels; undefined if it is cut off or has not exactly one head. */
+const chunksOf = (bytes: Uint8Array, view: DataView) => {
   const [kept, packed]: [Array<Uint8Array>, Array<Uint8Array>] = [[bytes.subarray(0, 8)], []]
   let heads = 0
   for (let at = 8, length = 0; at + 12 <= bytes.length; at += 12 + length) {
@@ -157,15 +153,24 @@ const soundPng = (bytes: Uint8Array): Uint8Array | undefined => {
     const is_drawn = type === "tRNS" ? view.getUint8(25) < 4 : ["IHDR", "PLTE", "IDAT"].includes(type)
     if (is_drawn) kept.push(bytes.subarray(at, at + 12 + length))
   }
-  if (heads !== 1) return undefined
+  return heads === 1 ? { kept, packed } : undefined
+}
+/**
+ * The PNG with only the chunks that are drawn, if its pixels unpack, to no more than it says in its one head; undefined
+ * otherwise. The library unpacks without a limit, ends the thread where it cannot, and loses its place in other chunks.
+ */
+const soundPng = (bytes: Uint8Array): Uint8Array | undefined => {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const chunks = chunksOf(bytes, view)
+  if (chunks === undefined) return undefined
   const rows = rowsOf(view)
   const maxOutputLength = rows.reduce((sum, { bytes: of_row, count }) => sum + of_row * count, 0)
   try {
-    const pixels = inflateSync(Buffer.concat(packed), { maxOutputLength })
+    const pixels = inflateSync(Buffer.concat(chunks.packed), { maxOutputLength })
     let at = 0
     for (const { bytes: of_row, count } of rows)
       for (let row = 0; row < count; row++, at += of_row) if ((pixels[at] ?? 0) > filter_max) return undefined
-    return Buffer.concat([...kept, png_end])
+    return Buffer.concat([...chunks.kept, png_end])
   } catch {
     return undefined
   }

@@ -216,8 +216,7 @@ export const pieces = (families: ReadonlyArray<Family>, text: string, levels?: U
     if (!joiner && unseen.test(character)) continue
     const last = made.at(-1)
     if (last !== undefined && joins.test(character)) {
-      const family = families.find(({ name }) => name === last.family) ?? first
-      if (family.has(character.codePointAt(0) ?? 0)) last.text += character
+      last.text += joinedTo(families, last.family, character)
       continue
     }
     // A space does not start a new piece: it joins the preceding word.
@@ -231,6 +230,9 @@ export const pieces = (families: ReadonlyArray<Family>, text: string, levels?: U
   }
   return made
 }
+/** The character if the family has it, else nothing. */
+const joinedTo = (families: ReadonlyArray<Family>, family: string, character: string): string =>
+  families.find(({ name }) => name === family)?.has(character.codePointAt(0) ?? 0) === true ? character : ""
 const fontFor = (
   families: ReadonlyArray<Family>,
   first: Family,

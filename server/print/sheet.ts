@@ -199,6 +199,7 @@ const sheetStyle = ({ columns, gap_mm, height_mm, rows, width_mm }: Sheet): stri
     top = (page_mm.height - rows * height_mm) / 2
   const small = height_mm < 25,
     large = height_mm > 50
+  const text_pt = small ? 6 : large ? 11 : 8
   // Half a millimetre less than the page, so that no printer starts another one.
   return `@page { size: A4 portrait; margin: 0; }
 * { box-sizing: border-box; }
@@ -213,7 +214,7 @@ body { margin: 0; } header { padding: 14px 20px 0; } h1 { font-size: 18px; margi
   align-content: start; overflow: hidden; }
 .label, .used { overflow: hidden; padding: ${pad_mm}mm; display: flex; }
 .symbol { display: block; fill: #000; }
-.text { min-width: 0; display: flex; flex-direction: column; font-size: ${small ? 6 : large ? 11 : 8}pt;
+.text { min-width: 0; display: flex; flex-direction: column; font-size: ${text_pt}pt;
   line-height: 1.15; }
 .text b, .text small { overflow: hidden; display: -webkit-box; -webkit-box-orient: vertical;
   -webkit-line-clamp: ${large ? 3 : small ? 1 : 2}; overflow-wrap: anywhere; flex: none; }
@@ -223,7 +224,7 @@ body { margin: 0; } header { padding: 14px 20px 0; } h1 { font-size: 18px; margi
   overflow-wrap: anywhere; white-space: pre-wrap; }
 .code128 { flex-direction: column; }
 .code128 .bars { flex: 1 1 auto; min-height: 0; order: 2; } .code128 .symbol { width: 100%; height: 100%; }
-.code128 .text { display: contents; } .code128 .text b { order: 1; font-size: ${small ? 6 : large ? 11 : 8}pt;
+.code128 .text { display: contents; } .code128 .text b { order: 1; font-size: ${text_pt}pt;
   -webkit-line-clamp: ${large ? 2 : 1}; } .code128 .text small { order: 4; -webkit-line-clamp: 1;
   font-size: ${small ? 5 : large ? 9 : 6.5}pt; } .code128 .text code { order: 3; text-align: center; }
 .qr { gap: 2mm; align-items: center; } .qr .bars { flex: none;

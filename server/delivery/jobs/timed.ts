@@ -51,16 +51,16 @@ export const queueTimedWork = (
     const now = Effect.map(by_settings, (given) => (given === undefined ? undefined : cronOf(given)))
     return { ...work, cron: fixed ?? now, is_by_settings: fixed === undefined, queued_millis: Number.NaN }
   })
+  const offerAtStart = Effect.fnUntraced(function* (due_at: string) {
+    for (const { at_start, kind } of works)
+      if (at_start !== undefined && (yield* at_start(due_at)))
+        yield* jobs.offer(jobOffer(kind, { due_at }, { subject: `start:${due_at}` }))
+  })
   let is_started = false
   const tick = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
-    if (!is_started) {
-      const due_at = instantOf(now)
-      for (const { at_start, kind } of works)
-        if (at_start !== undefined && (yield* at_start(due_at)))
-          yield* jobs.offer(jobOffer(kind, { due_at }, { subject: `start:${due_at}` }))
-      is_started = true
-    }
+    if (!is_started) yield* offerAtStart(instantOf(now))
+    is_started = true
     if (works.some(({ queued_millis }) => Number.isNaN(queued_millis))) {
       const known = yield* lastQueued(works, now)
       for (const work of works) work.queued_millis = known.get(work.kind.kind) ?? Number.NaN

@@ -222,8 +222,7 @@ const rowBefore = Effect.fnUntraced(function* (table: Table, id: number, { posit
   let row: AnyRow | undefined
   for (const event of events) {
     if (event.position > position) break
-    for (const change of foldStored(catalogue, event, event)) {
-      if (change.table.name !== table.name) continue
+    for (const change of foldStored(catalogue, event, event).filter((one) => one.table.name === table.name)) {
       if (change.op === "insert" && change.row["id"] === id) row = { ...defaults, ...change.row }
       if (change.op === "update" && change.key === id && row !== undefined) row = { ...row, ...change.set }
     }

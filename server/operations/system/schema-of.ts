@@ -20,10 +20,10 @@ const formats: { readonly [F in TextFormat]: JsonObject } = {
 /** Pattern of a time without a zone, which the format date-time forbids. */
 const zoneless = "^\\d{4}-\\d{2}-\\d{2}[T ]\\d{2}:\\d{2}"
 
-const anyJson: JsonObject = {
-  type: ["string", "number", "boolean", "object", "array"],
-  additionalProperties: true,
-  items: {}
+const json_forms: { readonly [F in (FieldType & { readonly kind: "json" })["form"]]: JsonObject } = {
+  object: { type: "object", additionalProperties: true },
+  array: { type: "array", items: {} },
+  any: { type: ["string", "number", "boolean", "object", "array"], additionalProperties: true, items: {} }
 }
 
 const shapeIn = (type: FieldType): JsonObject => {
@@ -69,11 +69,7 @@ const shapeIn = (type: FieldType): JsonObject => {
     case "ref":
       return { type: "integer", minimum: 1, ...meaningOf(type) }
     case "json":
-      return type.form === "object"
-        ? { type: "object", additionalProperties: true }
-        : type.form === "array"
-          ? { type: "array", items: {} }
-          : anyJson
+      return json_forms[type.form]
     case "list":
       return {
         type: "array",
