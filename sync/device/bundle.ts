@@ -7,20 +7,9 @@ import type { Alternative, CommandRuntime, Failure, Request, Store, StoredEvent 
 import type { Viewer } from "../../core/kernel/index.ts"
 import { schema_version } from "../../core/kernel/runtime/schema.ts"
 import type { CommandsBody, EventsBody, Page } from "../protocol/bundle-format.ts"
-import {
-  bundle_bytes_max,
-  bundle_content_bytes_max,
-  BundleError,
-  commands_per_bundle_max,
-  decodeAddress,
-  decodeEventsBody,
-  isComplete,
-  isSignedBy,
-  publicKeyOf,
-  readBundle,
-  signBundle,
-  unreadableBundle
-} from "../protocol/bundle-format.ts"
+import { bundle_bytes_max, bundle_content_bytes_max, BundleError } from "../protocol/bundle-format.ts"
+import { commands_per_bundle_max, decodeAddress, decodeEventsBody, isComplete } from "../protocol/bundle-format.ts"
+import { isSignedBy, publicKeyOf, readBundle, signBundle, unreadableBundle } from "../protocol/bundle-format.ts"
 import type { LeaseRange, WireCommand, WireError } from "../protocol/wire.ts"
 import { contentsNamed, DecodeFailure, leasedTables, toWireCommand } from "../protocol/wire.ts"
 import type { Profile } from "./outbox/folder.ts"
@@ -33,13 +22,8 @@ import type { SourceFiles } from "./exchange/files.ts"
 import type { Finding } from "./recovery.ts"
 import type { MissingCommands } from "./outbox/replica-tables.ts"
 import type { Remote } from "./exchange/remote.ts"
-import type {
-  CommandReport,
-  Conflict,
-  NamedReport,
-  ResolutionRequest,
-  ResolutionResult
-} from "./resolutions/conflicts.ts"
+import type { CommandReport, Conflict, NamedReport, ResolutionRequest } from "./resolutions/conflicts.ts"
+import type { ResolutionResult } from "./resolutions/conflicts.ts"
 import type { AskFacts } from "./resolutions/ways-out.ts"
 import type { DeviceUndo } from "./undo/undo.ts"
 
@@ -138,8 +122,8 @@ const contentsOf = (
       const content = contentOf(sha256)
       if (content === undefined) lost.add(sha256)
       else more.set(sha256, Buffer.from(content).toString("base64"))
+      file_bytes += more.get(sha256)?.length ?? 0
     }
-    for (const text of more.values()) file_bytes += text.length
     const is_full = command_bytes > bundle_bytes_max / 2 || command_bytes + file_bytes > content_bytes_max
     if (is_full && commands.length > 0) break
     commands.push(wire)

@@ -65,8 +65,9 @@ const compared = async (parts: CompareParts): Promise<ComparisonResult> => {
     after = page.next
   }
   // Tables not named by the server are empty for this device.
-  for (const table of await run(filledTables)) if (!seen.has(table)) differing.add(table)
-  return differing.size === 0 ? { kind: "same", rows } : { kind: "differs", tables: [...differing] }
+  const filled_here = (await run(filledTables)).filter((table) => !seen.has(table))
+  const tables = [...differing, ...filled_here]
+  return tables.length === 0 ? { kind: "same", rows } : { kind: "differs", tables }
 }
 const positionOf = (offset: string, position: number): number => Math.max(position, Number(offset.split("_")[0]))
 

@@ -157,24 +157,25 @@ const cutFor = ({ asks, blanked, isVisible, seen, seenRow, viewer, visible }: Re
           ? []
           : [change]
       case "update_where":
-      case "delete_where": {
-        if (isSeenByRow(table)) return cutRows(change)
-        const of = seen.get(table)
-        // Conditions on hidden columns cannot be evaluated by the reader.
-        if (!Object.keys(change.where).every((column) => isVisible(table, of, column))) return []
-        return change.op === "delete_where" ? [change] : cutSet(change, of)
-      }
+      case "delete_where":
+        return cutWhere(change)
     }
   }
   /**
-   * Bulk changes of tables with row-level visibility: sent if the conditions prove that all rows are visible. A
-   * deletion reveals no more than single deletions do.
+   * Bulk changes. Those of tables with row-level visibility are sent if the conditions prove that all rows are visible;
+   * a deletion reveals no more than single deletions do.
    */
-  const cutRows = (change: RowChange & { readonly op: "update_where" | "delete_where" }): ReadonlyArray<RowChange> => {
+  const cutWhere = (change: RowChange & { readonly op: "update_where" | "delete_where" }): ReadonlyArray<RowChange> => {
+    const { table, where } = change
+    const is_by_row = isSeenByRow(table)
+    const of = seen.get(table)
+    // Conditions on hidden columns cannot be evaluated by the reader.
+    if (!is_by_row && !Object.keys(where).every((column) => isVisible(table, of, column))) return []
     if (change.op === "delete_where") return [change]
-    const { by_row, says_by = [] } = change.table.visibility ?? {}
-    const is_said = says_by.length > 0 && says_by.every((column) => column in change.where && !(column in change.set))
-    return is_said && asks && by_row?.(change.where, viewer) === true ? [change] : []
+    if (!is_by_row) return cutSet(change, of)
+    const { by_row, says_by = [] } = table.visibility ?? {}
+    const is_said = says_by.length > 0 && says_by.every((column) => column in where && !(column in change.set))
+    return is_said && asks && by_row?.(where, viewer) === true ? [change] : []
   }
   return cut
 }

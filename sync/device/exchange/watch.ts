@@ -87,6 +87,20 @@ export const watch = async (parts: WatchParts): Promise<"stopped" | "upgraded"> 
   let sync_due: number | undefined
   tell({ event: "started", conflicts: known.size })
   const { tellConflicts, warn } = tellingOnce(parts, known)
+  /** Waits after a failed sync; throws errors that no wait mends. */
+  const afterFailure = async (error: unknown, seen: number): Promise<News | undefined> => {
+    if (await canTryAgain(parts, error)) return
+    const passing = passingText(error)
+    if (passing !== undefined) {
+      tries = await waitOffline(parts, passing, tries)
+      return
+    }
+    // The program is too old to send: it still pulls, and recorded commands stay.
+    if (statusOf(error) !== 426) throw error
+    warn(messageOf(error))
+    await tellConflicts()
+    return (await untilSomething(parts, { seen, news: true })).news
+  }
   while (!stop.aborted && !parts.upgraded()) {
     const seen = parts.lastPending()
     const news = arrived
@@ -107,17 +121,7 @@ export const watch = async (parts: WatchParts): Promise<"stopped" | "upgraded"> 
       // Pauses after a wake-up without changes for this reader.
       if (ended.woken === "news" && is_empty) await untilSomething(parts, { seen, wait_millis: idle_pause_millis })
     } catch (error) {
-      if (await canTryAgain(parts, error)) continue
-      const passing = passingText(error)
-      if (passing !== undefined) {
-        tries = await waitOffline(parts, passing, tries)
-        continue
-      }
-      // The program is too old to send: it still pulls, and recorded commands stay.
-      if (statusOf(error) !== 426) throw error
-      warn(messageOf(error))
-      await tellConflicts()
-      arrived = (await untilSomething(parts, { seen, news: true })).news
+      arrived = await afterFailure(error, seen)
     }
   }
   const end = stop.aborted ? "stopped" : "upgraded"

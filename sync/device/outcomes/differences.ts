@@ -8,17 +8,8 @@ import { isJsonObject, journal, Store } from "../../../core/kernel/index.ts"
 import type { AnyRow, Json, JsonObject, StoredEvent, Table } from "../../../core/kernel/index.ts"
 import { dayOf, millisOf } from "../../../core/values/time.ts"
 import type { EventSummary, OutboxCommand, RecordedEffects } from "../outbox/rows.ts"
-import type { DescriptionContext, RowTouch } from "./describe-event.ts"
-import {
-  actorOf,
-  describeValue,
-  isByOtherDevice,
-  isSameValue,
-  isWorthShowing,
-  rowKey,
-  rowLabel,
-  touchesOf
-} from "./describe-event.ts"
+import { actorOf, describeValue, type DescriptionContext, isByOtherDevice, isSameValue } from "./describe-event.ts"
+import { isWorthShowing, rowKey, rowLabel, type RowTouch, touchesOf } from "./describe-event.ts"
 import type { OverwrittenValue, ValueDifference } from "../outbox/outcome.ts"
 
 /** Columns of a row after several events; the last event to set a column counts. */
@@ -33,21 +24,24 @@ const resultsOf = (
   events: ReadonlyArray<EventSummary & { readonly recorded_at: string }>
 ): ReadonlyMap<string, RowResult> => {
   const rows = new Map<string, RowResult>()
-  for (const event of events) {
-    for (const touch of touchesOf(context, event, event.recorded_at)) {
-      // A row's occupancy is derived from other rows, whose differences are reported.
-      if (touch.table.occupancy !== undefined) continue
-      const result: RowResult = rows.get(rowKey(touch)) ?? { touch, columns: {}, op: touch.op }
-      if (touch.op === "delete") result.op = "delete"
-      for (const [column, value] of Object.entries(touch.columns)) {
-        const is_now = (value === event.recorded_at || value === issued_at) && !touch.table.days.includes(column)
-        if (isWorthShowing(touch.table, column) && !is_now) result.columns[column] = value
-      }
-      rows.set(rowKey(touch), result)
+  for (const { event, touch } of touchesIn(context, events)) {
+    // A row's occupancy is derived from other rows, whose differences are reported.
+    if (touch.table.occupancy !== undefined) continue
+    const result: RowResult = rows.get(rowKey(touch)) ?? { touch, columns: {}, op: touch.op }
+    if (touch.op === "delete") result.op = "delete"
+    for (const [column, value] of Object.entries(touch.columns)) {
+      const is_now = (value === event.recorded_at || value === issued_at) && !touch.table.days.includes(column)
+      if (isWorthShowing(touch.table, column) && !is_now) result.columns[column] = value
     }
+    rows.set(rowKey(touch), result)
   }
   return rows
 }
+const touchesIn = <E extends EventSummary & { readonly recorded_at: string }>(
+  context: DescriptionContext,
+  events: ReadonlyArray<E>
+): ReadonlyArray<{ readonly event: E; readonly touch: RowTouch }> =>
+  events.flatMap((event) => touchesOf(context, event, event.recorded_at).map((touch) => ({ event, touch })))
 
 /**
  * Fields that the command overwrote although somebody else had set them after its recording: the server decided it
@@ -70,30 +64,28 @@ export const overwrittenFields = Effect.fnUntraced(function* (
   if (events_of_others.length === 0) return []
   const results = resultsOf(context, command, own)
   const overwritten = new Map<string, OverwrittenValue>()
-  for (const event of events_of_others) {
-    for (const touch of touchesOf(context, event, event.recorded_at)) {
-      const result = touch.op === "update" ? results.get(rowKey(touch)) : undefined
-      if (result === undefined) continue
-      const seen: AnyRow = recorded.rows[rowKey(touch)] ?? {}
-      for (const { field, valueIn } of fieldsSet(touch.columns, command.payload.body)) {
-        const [was, theirs, mine] = [valueIn(seen), valueIn(touch.columns), valueIn(result.columns)]
-        const place = `${rowKey(touch)}/${field}`
-        if (mine === undefined || isSameValue(theirs, mine)) overwritten.delete(place)
-        else if (!isSameValue(theirs, was)) {
-          const around = { ...seen, ...touch.columns, ...result.columns }
-          const described = (value: Json | undefined): Json =>
-            // Custom fields are stored as in answers.
-            field.includes(".") ? (value ?? null) : describeValue(context, touch.table, field, value, around)
-          overwritten.set(place, {
-            row: yield* rowLabel(context, touch),
-            field,
-            was: described(was),
-            theirs: described(theirs),
-            mine: described(mine),
-            actor: yield* actorOf(event),
-            when: event.recorded_at
-          })
-        }
+  for (const { event, touch } of touchesIn(context, events_of_others)) {
+    const result = touch.op === "update" ? results.get(rowKey(touch)) : undefined
+    if (result === undefined) continue
+    const seen: AnyRow = recorded.rows[rowKey(touch)] ?? {}
+    for (const { field, valueIn } of fieldsSet(touch.columns, command.payload.body)) {
+      const [was, theirs, mine] = [valueIn(seen), valueIn(touch.columns), valueIn(result.columns)]
+      const place = `${rowKey(touch)}/${field}`
+      if (mine === undefined || isSameValue(theirs, mine)) overwritten.delete(place)
+      else if (!isSameValue(theirs, was)) {
+        const around = { ...seen, ...touch.columns, ...result.columns }
+        const described = (value: Json | undefined): Json =>
+          // Custom fields are stored as in answers.
+          field.includes(".") ? (value ?? null) : describeValue(context, touch.table, field, value, around)
+        overwritten.set(place, {
+          row: yield* rowLabel(context, touch),
+          field,
+          was: described(was),
+          theirs: described(theirs),
+          mine: described(mine),
+          actor: yield* actorOf(event),
+          when: event.recorded_at
+        })
       }
     }
   }
@@ -162,21 +154,20 @@ const comparison = Effect.fnUntraced(function* (
     if (touch.table.is_detail) continue
     const [mine, theirs] = [here.get(key), there.get(key)]
     const row = yield* rowLabel(context, touch, mine?.columns, theirs?.columns)
-    if (isMadeOrDeletedOnce(mine, theirs))
+    if (isMadeOrDeletedOnce(mine, theirs)) {
       found.push({ row, field: null, here: mine?.op ?? null, there: theirs?.op ?? null })
-    else {
-      const now: AnyRow | undefined = yield* Store.get(touch.table, touch.key)
-      const rows = { mine: mine?.columns, theirs: confirmed === undefined ? undefined : theirs?.columns, now }
-      // If the command has no confirmed events here and the row does not exist, there is nothing to compare.
-      if (confirmed === undefined && now === undefined) continue
-      const of = { ...rows, seen: recorded.rows[key] }
-      const clocks: Clocks = {
-        here: command.issued_at,
-        there: decided.at ?? String(now?.["updated_at"] ?? command.issued_at),
-        zone: touch.table.days.length === 0 ? "UTC" : yield* zoneOfRow({ ...of.seen, ...now }, context.timezone)
-      }
-      found.push(...columnDifferences(context, touch, clocks, of).map((one) => ({ row, ...one })))
+      continue
     }
+    const now: AnyRow | undefined = yield* Store.get(touch.table, touch.key)
+    // If the command has no confirmed events here and the row does not exist, there is nothing to compare.
+    if (confirmed === undefined && now === undefined) continue
+    const of = { mine: mine?.columns, theirs: confirmed?.get(key)?.columns, now, seen: recorded.rows[key] }
+    const clocks: Clocks = {
+      here: command.issued_at,
+      there: decided.at ?? String(now?.["updated_at"] ?? command.issued_at),
+      zone: touch.table.days.length === 0 ? "UTC" : yield* zoneOfRow({ ...of.seen, ...now }, context.timezone)
+    }
+    found.push(...columnDifferences(context, touch, clocks, of).map((one) => ({ row, ...one })))
   }
   return found.slice(0, differences_max)
 })

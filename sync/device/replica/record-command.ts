@@ -59,37 +59,42 @@ const toPatch = Effect.fnUntraced(function* (catalogue: Catalogue, call: Endpoin
 
 /** The call with the values the user saw in the row of its path, for the fields the endpoint lists in `seen`. */
 const withSeen = Effect.fnUntraced(function* (call: EndpointCall) {
-  const { endpoint, params, request } = call
+  const { endpoint, request } = call
   const body = isJsonObject(request.body) ? request.body : {}
   const missing = Object.entries(endpoint.seen).filter(([field]) => body[field] === undefined)
   if (missing.length === 0) return call
+  const target = yield* rowOfPath(call)
+  if (target === undefined) return call
+  const seen = Object.fromEntries(missing.map(([field, column]) => [field, target.row[column] ?? null]))
+  return { ...call, request: { ...request, body: { ...body, ...seen } } }
+})
+
+/** The row that the last parameter of the path names. */
+const rowOfPath = Effect.fnUntraced(function* ({ endpoint, params }: Pick<EndpointCall, "endpoint" | "params">) {
   const [name = "", param] = Object.entries(endpoint.params).at(-1) ?? []
   const id = wholeNumberOf(params[name])
-  const row: AnyRow | undefined =
-    param === undefined || id === undefined ? undefined : yield* Store.get(param.table, id)
-  if (row === undefined) return call
-  const seen = Object.fromEntries(missing.map(([field, column]) => [field, row[column] ?? null]))
-  return { ...call, request: { ...request, body: { ...body, ...seen } } }
+  if (param === undefined || id === undefined) return undefined
+  const row: AnyRow | undefined = yield* Store.get(param.table, id)
+  return row && { table: param.table, row }
 })
 
 const changedFields = Effect.fnUntraced(function* (
   catalogue: Catalogue,
-  { endpoint, params, viewer }: EndpointCall,
+  call: EndpointCall,
   settings: Settings,
   body: JsonObject,
   now: string
 ) {
-  const [name, param] = Object.entries(endpoint.params).at(-1) ?? []
-  const id = name === undefined ? undefined : wholeNumberOf(params[name])
-  const row = param === undefined || id === undefined ? undefined : yield* Store.get(param.table, id)
-  if (param === undefined || row === undefined) return undefined
+  const { endpoint, viewer } = call
+  const target = yield* rowOfPath(call)
+  if (target === undefined) return undefined
+  const { row, table } = target
   const fields = endpoint.fields
   const { values } = readFields(fields, body, { mode: "update", base_currency: baseCurrency(settings), current: row })
   const changed = new Set(
     Object.keys(body).filter(
       (field) =>
-        fields[field] !== undefined &&
-        !isUnchanged(param.table, row, field, body[field] === null ? null : values[field])
+        fields[field] !== undefined && !isUnchanged(table, row, field, body[field] === null ? null : values[field])
     )
   )
   for (const group of endpoint.together)
@@ -102,10 +107,8 @@ const changedFields = Effect.fnUntraced(function* (
   const kept: { [field: string]: Json } = Object.fromEntries(
     Object.entries(body).filter(([field]) => changed.has(field))
   )
-  const resource = catalogue.resources.find((one) => one.table === param.table)
-  const elsewhere = Object.keys(kept).filter(
-    (field) => field === "custom_fields" || param.table.columns[field] === undefined
-  )
+  const resource = catalogue.resources.find((one) => one.table === table)
+  const elsewhere = Object.keys(kept).filter((field) => field === "custom_fields" || table.columns[field] === undefined)
   if (resource === undefined || elsewhere.length === 0) return kept
   // Fields without a column of the same name are compared with the rendered row.
   const [view = {}] = yield* render(

@@ -347,17 +347,15 @@ const releaseHeld = async (outbox: Outbox, recorder: Recorder): Promise<Readonly
   for (const held of outbox.byState("held")) {
     const next = nextStepOf(outbox, held)
     if (next.kind === "refuse") outbox.unhold(held.id, next.error)
-    else if (next.kind === "wait") {
-      if (next.cause !== undefined) outbox.holdFor(held.id, next.cause)
-    } else {
-      const answer = await recorder.record(held, held.payload.body, "released")
-      // A command that references a row which the pending rest of a split command creates waits for the rest.
-      const rest = answer.status >= 400 ? pendingRestFor(outbox, held) : undefined
-      if (rest !== undefined) outbox.holdFor(held.id, rest)
-      else if (answer.status >= 400) outbox.unhold(held.id, errorOf(answer))
-      else if (answer.command === undefined) outbox.resolve(held.id, "released")
-      else released.push(answer.command.n)
-    }
+    if (next.kind === "wait" && next.cause !== undefined) outbox.holdFor(held.id, next.cause)
+    if (next.kind !== "record") continue
+    const answer = await recorder.record(held, held.payload.body, "released")
+    // A command that references a row which the pending rest of a split command creates waits for the rest.
+    const rest = answer.status >= 400 ? pendingRestFor(outbox, held) : undefined
+    if (rest !== undefined) outbox.holdFor(held.id, rest)
+    else if (answer.status >= 400) outbox.unhold(held.id, errorOf(answer))
+    else if (answer.command === undefined) outbox.resolve(held.id, "released")
+    else released.push(answer.command.n)
   }
   return released
 }

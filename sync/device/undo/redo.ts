@@ -233,8 +233,9 @@ const overwritten = Effect.fnUntraced(function* (
           : watchedOf(row, name).map((column) => ({ row, column, left: valueAt(stood, column) ?? null }))
       })
     )
+    if (left.length === 0) continue
     const later = yield* eventsAfter(context, one, effects)
-    const since = withdrawn ? later.filter(({ position }) => position > (one.base ?? 0)) : later
+    const since = later.filter(({ position }) => !withdrawn || position > (one.base ?? 0))
     for (const expected of left) {
       const found = setSince(context, outbox, since, expected, with_it)
       if (found !== undefined)
@@ -242,7 +243,7 @@ const overwritten = Effect.fnUntraced(function* (
       const place = `${expected.row.table}/${expected.row.key}`
       rows[place] = [...(rows[place] ?? []), expected.column]
     }
-    if (left.length > 0) for (const { stream } of yield* eventsOf(one, effects, replica_id)) streams.add(stream)
+    for (const { stream } of yield* eventsOf(one, effects, replica_id)) streams.add(stream)
   }
   return streams.size === 0 ? {} : { guard: { streams: [...streams], rows } }
 })

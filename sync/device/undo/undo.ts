@@ -323,13 +323,7 @@ const compensate = Effect.fnUntraced(function* (
       continue
     }
     const ids = made.map((command) => command?.ids)
-    const before = neededBy(one, kept)
-    const again: Rerecording = {
-      ids: {},
-      undoes: [step.id],
-      ...(before === undefined ? {} : { needs: [before.id] }),
-      ...(step.guard === null ? {} : { unless_changed: step.guard })
-    }
+    const again = rerecordingOf(step, neededBy(one, kept))
     const answer = yield* asAnswer(replica.ask(requestOf(catalogue, one, ids), false, again))
     if (answer.status >= 400 && otherwise === undefined) return { answer }
     if (answer.status >= 400 && otherwise !== "") left = `${sentence(otherwise ?? "")} ${messageOf(answer)}`
@@ -340,6 +334,12 @@ const compensate = Effect.fnUntraced(function* (
     recorded.push(command)
   }
   return left === undefined ? {} : { left }
+})
+const rerecordingOf = ({ guard, id }: UndoStep, before: OutboxCommand | undefined): Rerecording => ({
+  ids: {},
+  undoes: [id],
+  ...(before === undefined ? {} : { needs: [before.id] }),
+  ...(guard === null ? {} : { unless_changed: guard })
 })
 const messageOf = ({ body }: QueryResult): string =>
   isJsonObject(body) && typeof body["message"] === "string" ? body["message"] : ""
