@@ -268,17 +268,17 @@ const linePart = ({ header, rest, whole }: Parts, lines: NonNullable<PartAsked["
     for (const [at, { opportunity_item_id, quantity = null }] of lines.entries()) {
       const isIt = (row: InvoiceItemRow): boolean => row.opportunity_item_id === opportunity_item_id
       const row = rest.find(isIt)
-      if (row === undefined || rows.some(isIt))
+      const field = `lines.${at}.opportunity_item_id`
+      if (rows.some(isIt)) return yield* reject(field, "The line is named twice.")
+      if (row === undefined)
         return yield* reject(
-          `lines.${at}.opportunity_item_id`,
-          row !== undefined
-            ? "The line is named twice."
-            : whole.some(isIt)
-              ? "All of the line is billed."
-              : "The opportunity charges no such line; with a deal price, send percent or amount."
+          field,
+          whole.some(isIt)
+            ? "All of the line is billed."
+            : "The opportunity charges no such line; with a deal price, send percent or amount."
         )
       const left = hundredths(row.quantity)
-      const wanted = quantity === null ? left : hundredths(quantity)
+      const wanted = hundredths(quantity ?? row.quantity)
       if (wanted > left)
         return yield* reject(`lines.${at}.quantity`, `Only ${quantityText(left)} of the line is left to bill.`)
       const net = share(row.subtotal, wanted, left)

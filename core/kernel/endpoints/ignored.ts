@@ -26,8 +26,7 @@ interface Offered {
 export const ignoredOf = (query: Query, { filters, has_view, includes, is_sorted }: Offered): ReadonlyArray<string> => {
   const ignored: Array<string> = []
   for (const [key] of query) {
-    if (key !== "q" && !key.startsWith("q[")) continue
-    if (isAlternativeSort(key)) continue
+    if ((key !== "q" && !key.startsWith("q[")) || isAlternativeSort(key)) continue
     const name = /^q\[([^[\]]+)\](\[\d*\])?$/.exec(key)?.[1]
     const split = name === undefined ? undefined : splitPredicate(name)
     if (split === undefined || !filters(split.name)) ignored.push(key)

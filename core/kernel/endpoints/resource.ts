@@ -11,16 +11,8 @@ import { includesOf, pageOf, sortOf, valueOf } from "../lists/query.ts"
 import { render, viewContext } from "../lists/render.ts"
 import type { Includes, KeysOf, PeoplesNames, RelatedRow, RelatedRows } from "../lists/resource-types.ts"
 import type { Resource, ViewContext } from "../lists/resource-types.ts"
-import {
-  bindings,
-  chunked,
-  columnList,
-  countsTable,
-  type Dialect,
-  orderSql,
-  quote,
-  whereSql
-} from "../store/statement.ts"
+import { bindings, chunked, columnList, countsTable, type Dialect } from "../store/statement.ts"
+import { orderSql, quote, whereSql } from "../store/statement.ts"
 import { Store, type StoreRead, type StoreShape } from "../store/store.ts"
 import { caseFoldedName, isSearchable, type RowOf, type Table, type Where } from "../tables/table.ts"
 import type { Answer } from "./endpoint-types.ts"
@@ -82,17 +74,13 @@ export const listBody = Effect.fnUntraced(function* <T extends Table>(
     sort === undefined ? (options.order ?? resource.order) : [sort],
     sortedAs(resource.table)
   )
-  const page_default = view?.per_page ?? options.page_default
-  const paging = pageOf(query, {
-    ...(page_default === undefined ? {} : { default: page_default }),
-    ...(options.page_max === undefined ? {} : { max: options.page_max })
-  })
+  const paging = pageOf(query, { default: view?.per_page ?? options.page_default, max: options.page_max })
   const is_unpaged = options.unpaged === true
   const statement = pageSql(resource.table, from, order, store.dialect, is_unpaged ? undefined : paging)
   const is_kept = !is_unpaged && isKept(options.where ?? {}, [...conditions, ...view_conditions], listing)
   const kept = is_kept ? keptCountSql(resource.table, archived, filters, store) : undefined
   const [found = [], [counted] = []] = yield* store.readAll(
-    [statement, ...(kept === undefined ? [] : [kept])].map((text) => ({ text, values: bound.values }))
+    [statement, kept].filter((text) => text !== undefined).map((text) => ({ text, values: bound.values }))
   )
   const rows = found.map((row) => store.decode(resource.table, row))
   const is_complete = is_unpaged || (paging.page === 1 && rows.length < paging.per_page)

@@ -131,7 +131,7 @@ export const sortOf = (
 /** Page 1 of 20 rows by default; sizes are clamped to 1..100 or `options.max`, never refused (rules/conventions 2). */
 export const pageOf = (
   query: Query,
-  options: { readonly default?: number; readonly max?: number } = {}
+  options: { readonly default?: number | undefined; readonly max?: number | undefined } = {}
 ): { readonly page: number; readonly per_page: number } => {
   const max = options.max ?? 100
   const page = integerFrom(valueOf(query, "page"))

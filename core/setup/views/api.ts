@@ -148,19 +148,14 @@ const saveView = (
   if (given("sort_column") && next.sort_column !== null && !columns.has(next.sort_column)) {
     errors["sort_column"] = [`${next.entity_type} have no column ${next.sort_column}.`]
   }
-  if (given("filters")) {
-    for (const [at, { predicate, value }] of next.filters.entries()) {
-      if (!valueless.has(predicate) && (value === null || (Array.isArray(value) && value.length === 0)))
-        errors[`filters.${at}.value`] = [`The predicate ${predicate} needs a value.`]
-    }
+  const isBlank = (value: Json): boolean => value === null || (Array.isArray(value) && value.length === 0)
+  for (const [at, { predicate, value }] of given("filters") ? next.filters.entries() : []) {
+    if (!valueless.has(predicate) && isBlank(value))
+      errors[`filters.${at}.value`] = [`The predicate ${predicate} needs a value.`]
   }
   if (Object.keys(errors).length > 0) return Result.fail(invalid(errors))
-  return Result.succeed({
-    set: {
-      user_id:
-        next.visibility !== "personal" ? null : before?.visibility === "personal" ? before.user_id : viewer.user_id
-    }
-  })
+  const owner = before?.visibility === "personal" ? before.user_id : viewer.user_id
+  return Result.succeed({ set: { user_id: next.visibility === "personal" ? owner : null } })
 }
 
 /** A personal copy of a view for the caller. */

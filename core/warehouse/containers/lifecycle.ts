@@ -58,7 +58,7 @@ const newContainer = (
  * `serialised_item_id` if no unit of it, sub-hired, in use, at another store or gone.
  */
 export const createContainer = (input: CreateInput, facts: CreateFacts, context: DecideContext): Decided => {
-  const { housed, housing, housing_product, packed } = facts
+  const { housing, housing_product } = facts
   const product = facts.product ?? housing_product
   if (product !== undefined && !product.is_containerable) {
     return reject(
@@ -66,24 +66,8 @@ export const createContainer = (input: CreateInput, facts: CreateFacts, context:
       "The product is no case; say so in its container template first."
     )
   }
-  if (housing !== undefined) {
-    if (housing_product?.stock_method !== serialised || housing.product_id !== product?.id) {
-      return reject("serialised_item_id", "The case must be a serialised unit of the container's product.")
-    }
-    if (housing.is_gone || housing.given_back_at !== null)
-      return reject("serialised_item_id", "The unit is no longer in stock.")
-    if (housing.is_sub_hired)
-      return reject(
-        "serialised_item_id",
-        "The unit is sub-hired and goes back to its supplier; a case of your own is needed."
-      )
-    if (housed !== undefined)
-      return reject("serialised_item_id", `The unit is already the case of container ${housed.id}.`)
-    if (packed !== undefined)
-      return reject("serialised_item_id", `The unit is packed in container ${packed.container_id}; unpack it first.`)
-    if (input.store_id !== null && input.store_id !== housing.store_id)
-      return reject("serialised_item_id", "The unit is at another store than the container.")
-  }
+  const problem = housing && housingProblem(housing, input, facts)
+  if (problem !== undefined) return reject("serialised_item_id", problem)
   const has_template = (product?.container_template?.slots.length ?? 0) > 0
   const { event, id } = newContainer(
     {
@@ -96,6 +80,23 @@ export const createContainer = (input: CreateInput, facts: CreateFacts, context:
     context
   )
   return decided(id, [event])
+}
+
+/** Reason a unit cannot be the container's case; undefined if it can. */
+const housingProblem = (
+  housing: StockLevelRow,
+  { store_id }: CreateInput,
+  { housed, housing_product, packed, product = housing_product }: CreateFacts
+): string | undefined => {
+  if (housing_product?.stock_method !== serialised || housing.product_id !== product?.id)
+    return "The case must be a serialised unit of the container's product."
+  if (housing.is_gone || housing.given_back_at !== null) return "The unit is no longer in stock."
+  if (housing.is_sub_hired) return "The unit is sub-hired and goes back to its supplier; a case of your own is needed."
+  if (housed !== undefined) return `The unit is already the case of container ${housed.id}.`
+  if (packed !== undefined) return `The unit is packed in container ${packed.container_id}; unpack it first.`
+  return store_id === null || store_id === housing.store_id
+    ? undefined
+    : "The unit is at another store than the container."
 }
 
 /** Creates a temporary container: a box without a product, known by its barcode. 422 `barcode` if in use. */

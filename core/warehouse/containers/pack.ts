@@ -49,26 +49,26 @@ const reasonNotPackable = (unit: Unit, target: ContainerFacts, moving = false): 
   if (container.store_id !== null && level.store_id !== container.store_id)
     return "The unit is at another store than the container."
   if (membership !== undefined && !moving) {
-    return membership.container_id === container.id
-      ? "The unit is already packed in this container."
-      : `The unit is already packed in ${unit.packed_in ?? `container ${membership.container_id}`}.`
+    const other = unit.packed_in ?? `container ${membership.container_id}`
+    return `The unit is already packed in ${membership.container_id === container.id ? "this container" : other}.`
   }
   if (level.is_gone || level.given_back_at !== null) return "The unit is no longer in stock."
   const [out] = level.out_of_service
   if (out !== undefined) return `The unit ${outOfServiceText(out)}; release it first.`
+  const until = level.ends_at === null ? "" : ` until ${level.ends_at}`
   if (level.is_sub_hired && isPackedUnitHeld(target.as_case, level.product_id))
     return (
-      `The unit is sub-hired${level.ends_at === null ? "" : ` until ${level.ends_at}`}; ` +
-      "a case that keeps its contents takes units of your own only. Pack it in a transport box or a temporary container."
+      `The unit is sub-hired${until}; a case that keeps its contents takes units of your own only. ` +
+      "Pack it in a transport box or a temporary container."
     )
-  const holder = conflicts[0]
-  if (holder !== undefined) {
-    const where = holder.opportunity_id === null ? "elsewhere" : `to ${holderText(holder)}`
-    return `The unit is committed ${where} from ${holder.starts_at}.`
-  }
+  const [holder] = conflicts
+  if (holder !== undefined) return `The unit is committed ${whereHeld(holder)} from ${holder.starts_at}.`
   if (container.serialised_item_id === level.id) return "A case cannot be packed into itself."
   return child === undefined ? undefined : reasonNotNestable(level, subtree, target)
 }
+
+const whereHeld = (holder: Unit["conflicts"][number]): string =>
+  holder.opportunity_id === null ? "elsewhere" : `to ${holderText(holder)}`
 
 /** Whether `adding` units would exceed `max_items` of a strict container's template. */
 const isFull = ({ container, items, product }: ContainerFacts, adding: number): boolean => {

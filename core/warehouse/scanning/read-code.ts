@@ -54,9 +54,10 @@ const readPlain = (text: string): ReadonlyMap<string, string> | undefined => {
     }
     const identifier = [2, 3, 4].map((signs) => text.slice(at, at + signs)).find((one) => variable.has(one))
     if (identifier === undefined) return undefined
-    const end = text.indexOf(separator, at)
-    found.set(identifier, text.slice(at + identifier.length, end < 0 ? text.length : end))
-    at = end < 0 ? text.length : end + 1
+    const next = text.indexOf(separator, at)
+    const end = next < 0 ? text.length : next
+    found.set(identifier, text.slice(at + identifier.length, end))
+    at = end + 1
   }
   return found.size > 0 ? found : undefined
 }

@@ -5,13 +5,8 @@ import type { DecideContext, Decided, FieldErrors, NewEvent, Rejection } from ".
 import { supplyAsStock } from "../../orders/availability/facts/load.ts"
 import { lowestFree } from "../../orders/availability/rules/line.ts"
 import { type AvailabilitySnapshot, withDemands, withLevels } from "../../orders/availability/rules/snapshot.ts"
-import {
-  demands,
-  demandsReplaced,
-  suppliesReplacedEvent,
-  supplies as supplies_table,
-  transfer_source
-} from "../../orders/demands/schema.ts"
+import { demands, demandsReplaced, suppliesReplacedEvent, transfer_source } from "../../orders/demands/schema.ts"
+import { supplies as supplies_table } from "../../orders/demands/schema.ts"
 import type { ContainerItemRow, ContainerRow } from "../../products/packing.ts"
 import { type ProductRow, serialised } from "../../products/products/schema.ts"
 import { stateWords, type StockLevelRow } from "../../products/stock/schema.ts"
@@ -106,26 +101,11 @@ const itemsOf = (
     items.set(key, before ? { ...before, quantity: before.quantity + quantity } : itemOf(transfer_id, context, of))
   }
   for (const one of facts.goods) {
-    const { field } = one
     const problem = problemOf(one, facts)
-    const key =
-      one.kind === "unit"
-        ? `unit ${one.level.id}`
-        : one.kind === "case"
-          ? `case ${one.container.id}`
-          : one.kind === "product"
-            ? `product ${one.product.id}`
-            : ""
-    if (problem !== undefined) errors[field] = [problem]
-    else if (one.kind !== "product" && items.has(key)) errors[field] = ["The goods are named twice."]
-    else if (one.kind === "unit") add(key, { product_id: one.level.product_id, stock_level_id: one.level.id })
-    else if (one.kind === "product") add(key, { product_id: one.product.id, quantity: one.quantity })
-    else if (one.kind === "case")
-      add(key, {
-        container_id: one.container.id,
-        stock_level_id: one.housing?.id ?? null,
-        product_id: one.housing?.product_id ?? null
-      })
+    const [key, of] = columnsOf(one)
+    if (problem !== undefined) errors[one.field] = [problem]
+    else if (one.kind !== "product" && items.has(key)) errors[one.field] = ["The goods are named twice."]
+    else add(key, of)
   }
   if (Object.keys(errors).length > 0) return Result.fail(invalid(errors))
   return items.size === 0
@@ -134,6 +114,21 @@ const itemsOf = (
         "Name what is to be moved: units, cases, quantities of products, or an order that is short of them."
       )
     : Result.succeed([...items.values()])
+}
+/** Columns of the item of goods, under a key that only the same goods have. */
+const columnsOf = (one: Goods): readonly [key: string, of: Partial<Item>] => {
+  switch (one.kind) {
+    case "unit":
+      return [`unit ${one.level.id}`, { product_id: one.level.product_id, stock_level_id: one.level.id }]
+    case "product":
+      return [`product ${one.product.id}`, { product_id: one.product.id, quantity: one.quantity }]
+    case "case": {
+      const { id: stock_level_id = null, product_id = null } = one.housing ?? {}
+      return [`case ${one.container.id}`, { container_id: one.container.id, stock_level_id, product_id }]
+    }
+    case "nothing":
+      return ["", {}]
+  }
 }
 const problemOf = (one: Goods, facts: GoodsFacts): string | undefined => {
   if (one.kind === "nothing") return one.problem
