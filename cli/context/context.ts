@@ -9,15 +9,8 @@ import { clocksOver } from "./clocks.ts"
 import { isAnsweredLocally, isWrite } from "./routing.ts"
 import { CliError, exit_codes, noPlan, notLoggedIn, usageError } from "../base/exit-codes.ts"
 import type { Environment, ServerChoice, ServerPlace, Written } from "../base/server-choice.ts"
-import {
-  choiceOf,
-  loginOf,
-  nothing_written,
-  profileExists,
-  profileFolder,
-  profileName,
-  tellWritten
-} from "../base/server-choice.ts"
+import { choiceOf, loginOf, nothing_written, profileExists, profileFolder } from "../base/server-choice.ts"
+import { profileName, tellWritten } from "../base/server-choice.ts"
 import { printContent, printErr, printJsonOut, printOut, ringBell, terminals } from "../output/out.ts"
 import { type Terminal, terminalOf } from "../output/text.ts"
 
