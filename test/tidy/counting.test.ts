@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest"
 import { sourcesOf } from "../source/place.ts"
 import { parsed } from "../source/tree.ts"
 import { circlesOf, fileGraph, folderCircles } from "./circles.ts"
+import { complexitiesOf } from "./complexity.ts"
 import { commentsOf, dialectIn, titlesOf } from "./dialect.ts"
 import { tidinessOf } from "./found.ts"
 import { importsOf, measures } from "./measures.ts"
@@ -46,6 +47,31 @@ describe("the count of a measure", () => {
     ["functions over 70 lines", `class A { b() {\n${lines(70, "c")}} }`, 1]
   ])("is exact: for %s in %j it is %i", (what, text, times) => {
     expect(counted(what, text)).toBe(times)
+  })
+})
+
+describe("cognitive complexity", () => {
+  const points = (text: string): ReadonlyArray<number> => [...complexitiesOf(parsed(text)).values()]
+  it.each([
+    ["an if, else if and else", "const a = () => { if (b) c(); else if (d) e(); else f() }", [3]],
+    ["control flow by its nesting", "function a() { for (const b of c) while (d) if (e) f() }", [6]],
+    ["a switch with a nested ?:", "const a = () => { switch (b) { case 1: return (c ? d : e) } }", [3]],
+    ["a catch, but not its try", "const a = () => { try { if (b) c() } catch { if (d) e() } }", [4]],
+    ["the nested ?: of a branch", "const a = () => (b ? c : d ? e : f)", [3]],
+    ["jumps to labels", "const a = () => { b: for (;;) { for (;;) break b } }", [4]],
+    ["runs of &&", "const a = () => (b && c && d) || (e && f)", [2]],
+    ["&& in brackets once", "const a = () => b && (c || (d && e))", [2]],
+    ["neither || nor ?? nor ?.", "const a = () => (b || c) ?? d?.e", [0]],
+    ["a function inside for itself", "const a = () => { if (b) return () => (c ? d : e) }", [1, 1]],
+    ["nothing outside of functions", "if (a) b()", []]
+  ])("counts %s", (_what, text, expected) => {
+    expect(points(text)).toEqual(expected)
+  })
+  it("is counted above a limit", () => {
+    const ifs = (count: number) => `const a = () => {${"if (b) c();".repeat(count)}}`
+    expect(counted("functions over 15 in cognitive complexity", ifs(15))).toBe(0)
+    expect(counted("functions over 15 in cognitive complexity", ifs(16))).toBe(1)
+    expect(counted("functions over 20 in cognitive complexity", ifs(20))).toBe(0)
   })
 })
 

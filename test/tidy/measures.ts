@@ -1,6 +1,7 @@
 /** Undesirable patterns, counted on the syntax of the source. */
 import { type Node, nodesOf, part } from "../source/tree.ts"
 import type { SourceFile } from "../source/place.ts"
+import { complexitiesOf } from "./complexity.ts"
 
 export const function_lines_max = 70
 export const file_lines_max = 400
@@ -69,10 +70,17 @@ const longLines: Measure = ({ text }) => {
   })
 }
 
+const complexOver =
+  (most: number): Measure =>
+  ({ tree }) =>
+    [...complexitiesOf(tree)].flatMap(([{ start }, points]) => (points > most ? [start] : []))
+
 export const measures: { readonly [name: string]: Measure } = {
   [`functions over ${function_lines_max} lines`]: where(
     (node, text) => functions.has(node.type) && linesOf(text.slice(node.start, node.end)).length > function_lines_max
   ),
+  "functions over 15 in cognitive complexity": complexOver(15),
+  "functions over 20 in cognitive complexity": complexOver(20),
   [`files over ${file_lines_max} lines`]: ({ text }) => (linesOf(text).length > file_lines_max ? [0] : []),
   [`lines over ${columns_max} columns`]: longLines,
   casts: where(isCast),
