@@ -6,17 +6,8 @@ import { Context, Effect, Option, type Result, type Schema, type Stream } from "
 import type { SqlError } from "effect/sql"
 import type { DecideContext, SettingGroups, Settings } from "../events/settings.ts"
 import type { AnyEventType, Follower, NewEvent, Projection, Scrubs, StoredEvent } from "../events/event-type.ts"
-import type {
-  AnswerShown,
-  BodyShown,
-  Field,
-  Fields,
-  Json,
-  JsonObject,
-  Part,
-  ValueOf,
-  ValuesOf
-} from "../fields/field.ts"
+import type { AnswerShown, BodyShown, Field, Fields, Json, JsonObject } from "../fields/field.ts"
+import type { Part, ValueOf, ValuesOf } from "../fields/field.ts"
 import type { EventMetadata } from "../events/journal.ts"
 import type { Query } from "../lists/query.ts"
 import type { Reaction, Reactions } from "../events/react.ts"
@@ -39,9 +30,13 @@ export interface Param<T extends Table = Table> {
   readonly with_deleted?: boolean
   /** The row must belong to the row another parameter names: its `column` equals that row's id. */
   readonly of?: { readonly param: string; readonly column: string }
+  /** Reads only: `run` finds the row with what else it reads, and refuses if it is missing or deleted. */
+  readonly found_by_run?: true
 }
 export type Params = { readonly [name: string]: Param }
-type RowsOf<P extends Params> = { readonly [K in keyof P]: RowOf<P[K]["table"]> }
+type RowsOf<P extends Params> = {
+  readonly [K in keyof P]: P[K] extends { readonly found_by_run: true } ? Id : RowOf<P[K]["table"]>
+}
 
 /** A file uploaded in a multipart form. Its content is stored separately, by its SHA-256. */
 export interface UploadedFile {

@@ -12,7 +12,7 @@ import { changesOf, type StoredEvent, streamOf } from "../events/event-type.ts"
 import { readFields } from "../fields/input.ts"
 import { isJsonObject, type JsonObject } from "../fields/field.ts"
 import { lockFirst, lockNames, LocksWanted } from "./locks.ts"
-import { type EndpointCall, prepare } from "./prepare.ts"
+import { type EndpointCall, pathRows, prepare } from "./prepare.ts"
 import { cascadeDeletions, lockReferencedRows } from "./reference-checks.ts"
 import { sayingIgnored } from "../endpoints/ignored.ts"
 import { invalidField, notFound, Rejection, type Viewer } from "../fields/rejection.ts"
@@ -312,7 +312,18 @@ export const dispatch = (call: EndpointCall): Effect.Effect<Answer, Failure, Sto
     ? answerQuery(call)
     : Effect.map(runCommand(call), ({ answer, result }: Outcome): Answer => ({ ...answer, about: result }))
 
-const answerQuery = Effect.fnUntraced(function* (call: EndpointCall): CommandRuntime.Reads<Answer> {
+/** Answers a read. A missing row of the path is reported before any other refusal, even if `run` finds it. */
+const answerQuery = (call: EndpointCall): ReturnType<typeof runQuery> => {
+  const { endpoint, params } = call
+  return Object.values(endpoint.params).every(({ found_by_run }) => found_by_run !== true)
+    ? runQuery(call)
+    : Effect.catch(runQuery(call), (failure) =>
+        failure instanceof Rejection
+          ? Effect.andThen(pathRows(endpoint, params, true), Effect.fail(failure))
+          : Effect.fail(failure)
+      )
+}
+const runQuery = Effect.fnUntraced(function* (call: EndpointCall): CommandRuntime.Reads<Answer> {
   const now = instantOf(yield* Clock.currentTimeMillis)
   const input = yield* prepare(call, now)
   const { endpoint, request } = call

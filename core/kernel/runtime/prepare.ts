@@ -93,12 +93,21 @@ export const prepare = Effect.fnUntraced(function* (
   }
 })
 
-const pathRows = Effect.fnUntraced(function* (endpoint: Endpoint, params: { readonly [name: string]: string }) {
+/** Rows of the path's parameters. Without `every`, only the id where `run` finds the row. */
+export const pathRows = Effect.fnUntraced(function* (
+  endpoint: Endpoint,
+  params: { readonly [name: string]: string },
+  every = false
+) {
   const rows: { [name: string]: AnyRow } = {}
   const declared: Params = endpoint.params
-  for (const [name, { of, table, with_deleted }] of Object.entries(declared)) {
+  for (const [name, { found_by_run, of, table, with_deleted }] of Object.entries(declared)) {
     const text = params[name]
     const key = table.columns[table.key]?.type.kind === "text" ? text : rowId(text)
+    if (found_by_run === true && !every && key !== undefined) {
+      rows[name] = { id: key }
+      continue
+    }
     const row: AnyRow | undefined = key === undefined ? undefined : yield* Store.get(table, key)
     const is_deleted = table.soft_delete && with_deleted !== true && row?.["deleted_at"] !== null
     const is_elsewhere = of !== undefined && row?.[of.column] !== rows[of.param]?.["id"]

@@ -1,13 +1,14 @@
 /** Endpoints of availability for one product (rules/availability 6). */
 import { Effect } from "effect"
-import { get, integer, invalidField, missingReferenceText, ok, ref, Store, timestamp } from "../../../kernel/index.ts"
-import type { Answer, CommandRuntime, Failure, Input, Shown, Slice } from "../../../kernel/index.ts"
+import { get, integer, invalidField, missingReferenceText, ok, ref, timestamp } from "../../../kernel/index.ts"
+import type { Answer, CommandRuntime, Failure, Input, Rejection, Shown, Slice, Store } from "../../../kernel/index.ts"
 import { products } from "../../../products/products/schema.ts"
 import { instantOf, zoneOf } from "../../../values/time.ts"
 import { clipped, inOrder, type Period } from "../../../values/period.ts"
-import { access, planningEndpoints, requestedStore } from "./planning.ts"
+import { access, missingProduct, planningEndpoints, requestedStore } from "./planning.ts"
 import { type AvailabilitySnapshot, snapshotOf } from "../rules/snapshot.ts"
 import { horizonIn, loadSnapshot, resolutionIn } from "../facts/load.ts"
+import { loadStockedProducts } from "../facts/load-products.ts"
 import { overviewEndpoints, pastStock } from "./overviews.ts"
 import { pointAvailability } from "../rules/days.ts"
 import { rangeAvailability } from "../rules/line.ts"
@@ -36,7 +37,12 @@ const whenFields = {
 const isMoment = ({ body }: Pick<Input, "body">): boolean =>
   body["date"] !== undefined && String(body["date"]).trim() !== ""
 
-/** One moment (`date`) or a range (`from`, `to`) of one product at one store; `is_named`: its row was not read yet. */
+const unknownProduct =
+  (product_id: number) =>
+  (found: ReadonlyMap<number, unknown>): Rejection | undefined =>
+    found.has(product_id) ? undefined : invalidField("product_id", missingReferenceText("product_id"))
+
+/** One moment (`date`) or a range (`from`, `to`) of one product at one store; `is_named`: by a field, not the path. */
 const pointOrRange = Effect.fnUntraced(function* (
   input: Input,
   product_id: number,
@@ -47,15 +53,17 @@ const pointOrRange = Effect.fnUntraced(function* (
   const as_of =
     typeof input.values["as_of"] === "string" ? instantOf(momentIn(input.body, "as_of", zone).at) : undefined
   const echoed_as_of = as_of === undefined ? {} : { as_of }
-  const unknown_text = is_named ? missingReferenceText("product_id") : undefined
-  if (unknown_text !== undefined && (as_of !== undefined || !isMoment(input)))
-    if ((yield* Store.pickMany(products, ["id"], [product_id])).length === 0)
-      return yield* invalidField("product_id", unknown_text)
+  const refusal = is_named ? unknownProduct(product_id) : missingProduct(product_id)
+  const found = Effect.flatMap(loadStockedProducts([product_id]), (read) => {
+    const refused = refusal(read)
+    return refused === undefined ? Effect.void : Effect.fail(refused)
+  })
+  if (as_of !== undefined) yield* found
   const snapshotOver = (window: Period): Effect.Effect<AvailabilitySnapshot, Failure, Store | CommandRuntime> =>
     as_of === undefined
       ? loadSnapshot(
           store.id,
-          { product_ids: [product_id], live_only: true, unknown_text, window: withMargin(window) },
+          { product_ids: [product_id], live_only: true, refusal, window: withMargin(window) },
           input
         )
       : Effect.flatMap(pastStock, ({ snapshotAsOf }) => snapshotAsOf(store, [product_id], as_of, input))
@@ -66,7 +74,7 @@ const pointOrRange = Effect.fnUntraced(function* (
       availability: { ...(yield* rejectingLimits(() => pointAvailability(snapshot, product_id, at))), ...echoed_as_of }
     })
   }
-  const span = yield* spanIn(input.body, zone)
+  const span = yield* Effect.tapError(spanIn(input.body, zone), () => found)
   const window = { from: span.from.at, to: span.to.at }
   const { horizon } = snapshotOf({
     store,
@@ -102,7 +110,7 @@ const ofProduct = get("/api/v1/products/{product}/availability", {
   name: "products.availability",
   summary: "Show this product's availability at a store",
   ...access,
-  params: { product: { table: products } },
+  params: { product: { table: products, found_by_run: true } },
   fields: { store_id: storeField, ...whenFields },
   check: dateOrRangeCheck,
   run: (input) => pointOrRange(input, input.rows.product.id, false)

@@ -17,7 +17,7 @@ import type { StoreRow } from "../../../setup/stores.ts"
 import type { AvailabilitySnapshot, PackedItem, SnapshotEntries } from "../rules/snapshot.ts"
 import { snapshotOf, withProducts } from "../rules/snapshot.ts"
 import { horizonIn, resolutionIn, type SnapshotContext, stockLevelOf, supplyAsStock } from "../facts/load.ts"
-import { asStockedProduct } from "../facts/load-products.ts"
+import { stockedProducts } from "../facts/load-products.ts"
 
 // Projects events onto in-memory tables, for queries about an earlier time.
 
@@ -85,9 +85,11 @@ export const snapshotAsOf = Effect.fnUntraced(function* (
   store_row: StoreRow,
   product_ids: ReadonlyArray<number>,
   as_of: string,
-  { now, settings }: SnapshotContext
+  { now, settings }: SnapshotContext,
+  with_names = false
 ): CommandRuntime.Reads<AvailabilitySnapshot> {
   const tables = yield* tablesAsOf(product_ids, yield* positionAt(as_of, now))
+  const entries = entriesOf(tables, store_row.id)
   return withProducts(
     snapshotOf({
       store: store_row,
@@ -96,9 +98,23 @@ export const snapshotAsOf = Effect.fnUntraced(function* (
       horizon: horizonIn(settings),
       kit_nesting_max_depth: kitDepthIn(settings),
       blocks_uninspected: blocksUninspected(settings),
-      ...entriesOf(tables, store_row.id)
+      ...entries,
+      opportunities: with_names ? yield* opportunityNames(entries) : undefined
     }),
     productsKnownAt(tables, store_row.id)
+  )
+})
+
+/** Today's subjects and numbers of the opportunities with these demands. */
+const opportunityNames = Effect.fnUntraced(function* ({ demands: rows }: Pick<SnapshotEntries, "demands">) {
+  const ids = [...new Set(rows.map((row) => row.opportunity_id).filter((id) => id !== null))]
+  const table = (yield* CommandRuntime).catalogue.table("opportunities")
+  const found: ReadonlyArray<AnyRow> = yield* Store.pickMany(table, ["id", "subject", "number"], ids)
+  return new Map(
+    found.map((row) => [
+      Number(row["id"]),
+      { subject: row["subject"] as string | null, number: row["number"] as string | null }
+    ])
   )
 })
 
@@ -128,7 +144,7 @@ const entriesOf = (
     stock: [...tables.rows(stock_levels).map(stockLevelOf), ...tables.rows(supplies).map(supplyAsStock)].filter((row) =>
       live.has(row.product_id)
     ),
-    products: tables.rows(products).map((row) => asStockedProduct(row, (parts.get(row.id) ?? []).map(kitPartOf))),
+    products: tables.rows(products).map((row) => stockedProducts.from(row, (parts.get(row.id) ?? []).map(kitPartOf))),
     containers: tables
       .rows(containers)
       .filter((one) => one.status !== "dissolved" && (one.store_id === null || one.store_id === store_id))

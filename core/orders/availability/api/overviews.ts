@@ -2,8 +2,8 @@
  * Endpoints for many products or days: calendar, chart, shortages; and the reasons for a figure (rules/availability 6.5
  * to 6.7).
  */
-import { boolean, CommandRuntime, get, integer, later, list, ok, ref, Store, timestamp } from "../../../kernel/index.ts"
-import type { AnyRow, JsonObject } from "../../../kernel/index.ts"
+import { boolean, get, integer, later, list, ok, ref, Store, timestamp } from "../../../kernel/index.ts"
+import type { CommandRuntime, JsonObject } from "../../../kernel/index.ts"
 import { instantOf, zoneOf } from "../../../values/time.ts"
 import { endOfMoment, type LocalMoment, type Period } from "../../../values/period.ts"
 import { type AvailabilitySnapshot, isTracked } from "../rules/snapshot.ts"
@@ -11,8 +11,7 @@ import { dayCells, dayGrid } from "../rules/days.ts"
 import { Effect } from "effect"
 import { products } from "../../../products/products/schema.ts"
 import { stores } from "../../../setup/stores.ts"
-import { access, requestedStore } from "./planning.ts"
-import type { OpportunityName } from "../rules/demand.ts"
+import { access, missingProduct, requestedStore } from "./planning.ts"
 import type { AvailabilityGantt } from "../rules/gantt.ts"
 import { loadSnapshot, loadSnapshots, spanMaxIn } from "../facts/load.ts"
 import { inOrderCheck, momentIn, rejectingLimits, type Span, spanIn, withMargin } from "./window.ts"
@@ -129,7 +128,7 @@ const gantt = get("/api/v1/availability/{product}/gantt", {
   summary: "Show all demands on a product at a store, and the days it is short",
   ...access,
   metering_weight: weight,
-  params: { product: { table: products } },
+  params: { product: { table: products, found_by_run: true } },
   fields: {
     store_id: ref("stores", { required: true }),
     ...spanFields,
@@ -143,11 +142,14 @@ const gantt = get("/api/v1/availability/{product}/gantt", {
       const zone = zoneOf(store?.timezone)
       const span = yield* spanIn(input.body, zone, spanMaxIn(input.settings))
       const { id } = input.rows.product
-      const snapshot = yield* loadSnapshot(store.id, { product_ids: [id], window: windowOf(span, zone) }, input)
-      const opportunities = yield* opportunityNames(snapshot, id)
+      const snapshot = yield* loadSnapshot(
+        store.id,
+        { product_ids: [id], refusal: missingProduct(id), with_names: true, window: windowOf(span, zone) },
+        input
+      )
       const { availabilityGantt } = yield* charting
       const chart = yield* rejectingLimits(() =>
-        availabilityGantt(snapshot, id, span.from, span.to, opportunities, input.values.asset_ids ?? undefined)
+        availabilityGantt(snapshot, id, span.from, span.to, snapshot.opportunities, input.values.asset_ids ?? undefined)
       )
       const kit = input.values.include_kits === true ? yield* kitOf(snapshot, id, span) : {}
       return ok({ gantt: { ...chart, ...rowsJson(chart), ...kit } })
@@ -164,14 +166,9 @@ const kitOf = Effect.fnUntraced(function* (
   product_id: number,
   span: Span
 ): CommandRuntime.Reads<JsonObject> {
-  const { kitGantt, leavesOf } = yield* charting
-  const opportunities = yield* opportunityNames(
-    snapshot,
-    product_id,
-    ...leavesOf(snapshot, product_id, 1, 0).map((leaf) => leaf.product_id)
-  )
+  const { kitGantt } = yield* charting
   const { days, parts } = yield* rejectingLimits(() =>
-    kitGantt(snapshot, product_id, span.from, span.to, opportunities)
+    kitGantt(snapshot, product_id, span.from, span.to, snapshot.opportunities)
   )
   return { days: days.map((one) => ({ ...one })), parts: parts.map((part) => ({ ...part, ...rowsJson(part) })) }
 })
@@ -233,11 +230,10 @@ const why = get("/api/v1/availability/why", {
         as_of === undefined
           ? yield* loadSnapshot(
               store.id,
-              { product_ids: [product_id], window: withMargin({ from: at, to: at }) },
+              { product_ids: [product_id], with_names: true, window: withMargin({ from: at, to: at }) },
               input
             )
-          : yield* (yield* pastStock).snapshotAsOf(store, [product_id], as_of, input)
-      const opportunities = yield* opportunityNames(snapshot, product_id)
+          : yield* (yield* pastStock).snapshotAsOf(store, [product_id], as_of, input, true)
       const { availabilityReasons } = yield* reasoning
       const {
         cases,
@@ -246,7 +242,7 @@ const why = get("/api/v1/availability/why", {
         parts,
         stock_level_ids,
         ...reasons
-      } = yield* rejectingLimits(() => availabilityReasons(snapshot, product_id, at, opportunities))
+      } = yield* rejectingLimits(() => availabilityReasons(snapshot, product_id, at, snapshot.opportunities))
       return ok({
         reasons: {
           ...reasons,
@@ -259,30 +255,6 @@ const why = get("/api/v1/availability/why", {
         }
       })
     })
-})
-
-/** Subjects and numbers of the opportunities with demands on any of these products. */
-const opportunityNames = Effect.fnUntraced(function* (
-  snapshot: AvailabilitySnapshot,
-  ...product_ids: ReadonlyArray<number>
-): CommandRuntime.Reads<ReadonlyMap<number, OpportunityName>> {
-  const ids = [
-    ...new Set(
-      product_ids
-        .flatMap(snapshot.demandsOf)
-        .map(({ demand }) => demand.opportunity_id)
-        .filter((one) => one !== null)
-    )
-  ]
-  const table = (yield* CommandRuntime).catalogue.tables.find((one) => one.name === "opportunities")
-  if (ids.length === 0 || table === undefined) return new Map()
-  const rows: ReadonlyArray<AnyRow> = yield* Store.pickMany(table, ["id", "subject", "number"], ids)
-  return new Map(
-    rows.map((row) => [
-      Number(row["id"]),
-      { subject: row["subject"] as string | null, number: row["number"] as string | null }
-    ])
-  )
 })
 
 export const overviewEndpoints = [calendar, gantt, sweep, why]

@@ -1,8 +1,8 @@
 /** Endpoints for unbooked lists: their effect on stock, and the first possible window. They store nothing. */
 import { Effect } from "effect"
 import { choice, integer, invalid, invalidField, later, list, object, ok, postQuery } from "../../../kernel/index.ts"
-import { ref, Store, timestamp } from "../../../kernel/index.ts"
-import type { FieldErrors, Input, JsonObject, SharedDraft } from "../../../kernel/index.ts"
+import { notFound, ref, Store, timestamp } from "../../../kernel/index.ts"
+import type { FieldErrors, Input, JsonObject, Rejection, SharedDraft } from "../../../kernel/index.ts"
 import { type StoreRow, stores } from "../../../setup/stores.ts"
 import { zoneOf } from "../../../values/time.ts"
 import { itemAt } from "../../../values/text.ts"
@@ -25,6 +25,12 @@ export const requestedStore = Effect.fnUntraced(function* (input: Pick<Input, "b
   const [row] = yield* Store.getMany(stores, [Number(input.body["store_id"])])
   return row ?? (yield* Effect.die(new Error("the store was checked and is gone")))
 })
+
+/** Refuses the product of a path that is missing or deleted, once products are read. */
+export const missingProduct =
+  (product_id: number) =>
+  (found: ReadonlyMap<number, { readonly name: string | null }>): Rejection | undefined =>
+    typeof found.get(product_id)?.name === "string" ? undefined : notFound()
 
 const planning = later(() => import("../rules/planned.ts"))
 const fitting = later(() => import("../rules/fit.ts"))

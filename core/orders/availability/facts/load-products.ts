@@ -25,7 +25,7 @@ const columns =
   "p.buffer_before_minutes, p.post_rent_unavailability, p.deleted_at"
 
 /** Converts a product row and its parts to the form in snapshots. */
-export const asStockedProduct = (row: ProductRow, parts: ReadonlyArray<KitPart>): StockedProduct => ({
+const asStockedProduct = (row: ProductRow, parts: ReadonlyArray<KitPart>): StockedProduct => ({
   id: row.id,
   name: row.deleted_at === null ? row.name : null,
   is_serialised: row.stock_method === serialised,
@@ -93,8 +93,8 @@ const stockedOf = (
   )
 }
 
-/** SQL of products with their own parts alone, and products of its rows for all levels, by id. */
-export const stockedProducts = { textOf, of: stockedOf }
+/** SQL of products with their own parts alone, and products of its rows for all levels, by id, or of one row. */
+export const stockedProducts = { textOf, of: stockedOf, from: asStockedProduct }
 
 /**
  * SQL condition: the product has ever had a stock level at the store. `there`: SQL for the store, `= 1` or `in (…)`.

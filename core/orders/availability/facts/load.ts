@@ -3,15 +3,15 @@
  * meet the window are read, by an index on `reaches_to`, so the cost depends on the window, not on history.
  */
 import { Effect } from "effect"
-import { bindings, decodeValue, invalidField, settingNumber, settingText, Store } from "../../../kernel/index.ts"
-import type { Bindings, Failure, RowOf, Settings, StoreShape } from "../../../kernel/index.ts"
+import { bindings, decodeValue, settingNumber, settingText, Store } from "../../../kernel/index.ts"
+import type { Bindings, Failure, Rejection, RowOf, Settings, StoreShape } from "../../../kernel/index.ts"
 import { demands, supplies } from "../../demands/schema.ts"
 import { blocksUninspected, bulk_category, stock_levels } from "../../../products/stock/schema.ts"
 import { stores } from "../../../setup/stores.ts"
 import type { Period } from "../../../values/period.ts"
 import type { AvailabilitySnapshot, Horizon, StockedProduct, StockLevel } from "../rules/snapshot.ts"
 import { defaultHorizon, snapshotOf, withProducts } from "../rules/snapshot.ts"
-import type { Demand, ReleasePoint, Resolution } from "../rules/demand.ts"
+import type { Demand, OpportunityName, ReleasePoint, Resolution } from "../rules/demand.ts"
 import {
   boundInstant,
   everStockedSql,
@@ -47,8 +47,10 @@ interface SnapshotRequest {
   readonly product_ids?: ReadonlyArray<number> | undefined
   /** With `product_ids`: deleted products count as having no stock and no demands. */
   readonly live_only?: boolean
-  /** With `product_ids`: 422 with this text on `product_id` if one does not exist. */
-  readonly unknown_text?: string | undefined
+  /** With `product_ids`: why these products are refused, if they are. */
+  readonly refusal?: ((products: ReadonlyMap<number, StockedProduct>) => Rejection | undefined) | undefined
+  /** With `product_ids`: reads the names of the opportunities that demand them. */
+  readonly with_names?: boolean
   /** Without `product_ids`: includes all composed products of the catalogue, with their parts. */
   readonly with_kits?: boolean
   /** The span to calculate, in milliseconds; demands outside it may be missing from the snapshots. */
@@ -84,7 +86,8 @@ export const loadSnapshots = Effect.fnUntraced(function* (
   const store_ids = found.map((one) => one.id)
   if (store_ids.length === 0) return new Map()
   const product_ids = request.product_ids === undefined ? undefined : [...new Set(request.product_ids)]
-  const { demands: rows, levels, products } = yield* factsOf(store, store_ids, { ...request, product_ids })
+  const facts = yield* factsOf(store, store_ids, { ...request, product_ids })
+  const { demands: rows, levels, products } = facts
   const stocked = new Set(levels.map((level) => `${level.store_id}:${level.product_id}`))
   const known_pairs = yield* loadKnown(
     store,
@@ -108,6 +111,7 @@ export const loadSnapshots = Effect.fnUntraced(function* (
         kit_nesting_max_depth: kitDepthIn(settings),
         blocks_uninspected: blocksUninspected(settings),
         demands: demandsAt.get(one.id) ?? [],
+        opportunities: facts.opportunities,
         stock: levelsAt.get(one.id) ?? [],
         products: [...products.values()],
         containers: containers.filter((container) => container.store_id === null || container.store_id === one.id)
@@ -201,18 +205,30 @@ const demandColumns =
   "opportunity_id, container_id"
 
 type Texts = readonly [products: string, stock: string, demands: string]
+/** A demand, and the names of its opportunity if they were read. */
+type DemandWithName = Demand & Partial<OpportunityName>
+const namesOf = (rows: ReadonlyArray<DemandWithName>): ReadonlyMap<number, OpportunityName> => {
+  const names = new Map<number, OpportunityName>()
+  for (const { number = null, opportunity_id, subject = null } of rows)
+    if (opportunity_id !== null) names.set(opportunity_id, { subject, number })
+  return names
+}
 /** Texts by what they depend on, as hashing a new long text takes as long as reading an index. */
 const texts = new Map<string, Texts>()
 const textsOf = (
   { dialect }: Pick<StoreShape, "dialect">,
   store_ids: ReadonlyArray<number>,
-  product_ids?: ReadonlyArray<number>
+  product_ids: ReadonlyArray<number> | undefined,
+  with_names: boolean
 ): Texts => {
-  const key = `${dialect} ${store_ids.length} ${product_ids?.length}`
+  const key = `${dialect} ${store_ids.length} ${product_ids?.length} ${with_names}`
   const known = texts.get(key)
   if (known !== undefined) return known
   const [of_products, of_stock, of_demands] = [bindings(dialect), bindings(dialect), bindings(dialect)]
   const where = (bound: Bindings): string => whereSql(bound, store_ids, product_ids)
+  const meeting =
+    `select ${demandColumns} from ${demands.name} where ${where(of_demands)} ` +
+    `and reaches_to > ${of_demands.bind("")} and buffered_starts_at < ${of_demands.bind("")}`
   const made: Texts = [
     stockedProducts.textOf((product_ids ?? []).map(of_products.bind).join(", ")),
     "select id, product_id, store_id, stock_category, quantity_held, is_gone, starts_at, ends_at, item_name, " +
@@ -221,8 +237,10 @@ const textsOf = (
       `from stock_levels where ${where(of_stock)} union all select -id, product_id, store_id, ${bulk_category}, ` +
       "quantity, false, starts_at, ends_at, null, null, null, null, null, null, null, source_type, source_id " +
       `from ${supplies.name} where ${where(of_stock)}`,
-    `select ${demandColumns} from ${demands.name} where ${where(of_demands)} ` +
-      `and reaches_to > ${of_demands.bind("")} and buffered_starts_at < ${of_demands.bind("")} order by id`
+    with_names
+      ? `select c.*, o.subject, o.number from (${meeting}) c ` +
+        "left join opportunities o on o.id = c.opportunity_id order by c.id"
+      : `${meeting} order by id`
   ]
   if (texts.size >= 100) texts.clear()
   texts.set(key, made)
@@ -236,10 +254,10 @@ const textsOf = (
 const statementsOf = (
   store: StoreShape,
   store_ids: ReadonlyArray<number>,
-  { from, to }: Period,
+  { window: { from, to }, with_names = false }: Pick<SnapshotRequest, "window" | "with_names">,
   product_ids?: ReadonlyArray<number>
 ) => {
-  const [products, stock, of_demands] = textsOf(store, store_ids, product_ids)
+  const [products, stock, of_demands] = textsOf(store, store_ids, product_ids, with_names)
   const named = product_ids ?? []
   const where = [...store_ids, ...named]
   return [
@@ -253,13 +271,15 @@ const statementsOf = (
 const factsOf = Effect.fnUntraced(function* (
   store: StoreShape,
   store_ids: ReadonlyArray<number>,
-  { live_only, product_ids, unknown_text, window, with_kits }: SnapshotRequest
+  request: SnapshotRequest
 ): Store.Reads<{
   readonly products: ReadonlyMap<number, StockedProduct>
   readonly levels: ReadonlyArray<StockLevel>
   readonly demands: ReadonlyArray<Demand>
+  readonly opportunities: ReadonlyMap<number, OpportunityName> | undefined
 }> {
-  const levels = product_ids && (yield* readLevels(store, store_ids, product_ids, window))
+  const { live_only, product_ids, refusal, with_kits, with_names } = request
+  const levels = product_ids && (yield* readLevels(store, store_ids, product_ids, request))
   const found = levels
     ? stockedProducts.of(store, levels[0])
     : product_ids
@@ -267,14 +287,19 @@ const factsOf = Effect.fnUntraced(function* (
       : with_kits === true
         ? new Map([...(yield* loadProductsOfStores(store_ids)), ...(yield* composedProducts())])
         : yield* loadProductsOfStores(store_ids)
-  if (unknown_text !== undefined && product_ids?.some((id) => !found.has(id)))
-    return yield* invalidField("product_id", unknown_text)
+  const refused = refusal?.(found)
+  if (refused !== undefined) return yield* refused
   const products = withoutDeleted(found, live_only)
   const isWanted = ({ product_id }: Pick<Demand, "product_id">): boolean => products.has(product_id)
   const [stock = [], demands = []] = levels
     ? [levels[1].filter(isWanted), levels[2].filter(isWanted)]
-    : yield* store.readAll(statementsOf(store, store_ids, window).slice(1))
-  return { products, levels: stockOf(store, stock), demands }
+    : yield* store.readAll(statementsOf(store, store_ids, request).slice(1))
+  return {
+    products,
+    levels: stockOf(store, stock),
+    demands,
+    opportunities: with_names === true ? namesOf(demands) : undefined
+  }
 })
 
 type ProductRows = Parameters<typeof stockedProducts.of>[1]
@@ -283,15 +308,15 @@ const readLevels = Effect.fnUntraced(function* (
   store: StoreShape,
   store_ids: ReadonlyArray<number>,
   named: ReadonlyArray<number>,
-  window: Period
+  request: SnapshotRequest
 ) {
   const known = new Set(named)
   let products: ProductRows = []
   let stock: ReadonlyArray<StockRow> = []
-  let demands: ReadonlyArray<Demand> = []
+  let demands: ReadonlyArray<DemandWithName> = []
   for (let wanted = named; wanted.length > 0;) {
     if (known.size > named_products_max) return undefined
-    const [made = [], held = [], claimed = []] = yield* store.readAll(statementsOf(store, store_ids, window, wanted))
+    const [made = [], held = [], claimed = []] = yield* store.readAll(statementsOf(store, store_ids, request, wanted))
     products = [...products, ...made]
     stock = [...stock, ...held]
     demands = [...demands, ...claimed]

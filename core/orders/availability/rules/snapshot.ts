@@ -2,7 +2,8 @@
 import { type OutOfService, outOfServiceOf, outOfServicePeriod, unit_category } from "../../../products/stock/schema.ts"
 import { openEndMillis, type Period } from "../../../values/period.ts"
 import { instantOf, millisOf, zoneOf } from "../../../values/time.ts"
-import { type ActiveDemand, activeDemand, arrival, type Buffers, type Demand, type Resolution } from "./demand.ts"
+import { type ActiveDemand, activeDemand, arrival, type Buffers, type Demand, type OpportunityName } from "./demand.ts"
+import type { Resolution } from "./demand.ts"
 import { type CaseProduct, defaultKitDepth } from "../../../products/kits/schema.ts"
 
 // Quantity of a product that a store owns over time (rules/availability 3).
@@ -217,6 +218,8 @@ export interface AvailabilitySnapshot {
   readonly demandsOf: (product_id: number) => ReadonlyArray<ActiveDemand>
   readonly stockOf: (product_id: number) => ReadonlyArray<StockPeriod>
   readonly containersOf: (product_id: number) => ReadonlyArray<PackedContainer>
+  /** Names of the opportunities with demands, if they were read. */
+  readonly opportunities: ReadonlyMap<number, OpportunityName>
   /** Ids of products with stock or demands at the store, and those of {@link withProducts}, ascending. */
   readonly known: ReadonlyArray<number>
 }
@@ -230,6 +233,7 @@ export interface SnapshotEntries {
   readonly stock: ReadonlyArray<StockLevel>
   readonly products?: ReadonlyArray<StockedProduct>
   readonly containers?: ReadonlyArray<PackedContainer>
+  readonly opportunities?: AvailabilitySnapshot["opportunities"] | undefined
   readonly horizon?: Horizon
   readonly kit_nesting_max_depth?: number
   readonly blocks_uninspected?: boolean
@@ -273,6 +277,7 @@ export const snapshotOf = (entries: SnapshotEntries): AvailabilitySnapshot => {
     demandsOf: (product_id) => demands.get(product_id) ?? [],
     stockOf: (product_id) => stock.get(product_id) ?? [],
     containersOf: (product_id) => containers.get(product_id) ?? [],
+    opportunities: entries.opportunities ?? new Map(),
     known: [...known].sort((left, right) => left - right)
   }
 }

@@ -123,6 +123,22 @@ describe.each(engines)("availability requests on %s", (engine) => {
       expect((await w.get("/products/99999/availability", nobody)).status).toBe(404)
       expect((await w.get("/products/x/available-assets", nobody)).status).toBe(404)
     })
+    it("are 404 for an unknown or deleted product in the path, whatever else is wrong with them", async () => {
+      const P = await w.bulk(S, 1)
+      await w.remove(`/products/${P.id}`)
+      const moments = [{ date: "2026-07-01" }, { from: "2026-07-01", to: "2026-07-02" }]
+      const faults = [{}, { from: "2026-07-02", to: "2026-07-01T23:00:00Z" }, { date: "2026-07-01", store_id: 99_999 }]
+      for (const id of [P.id, 99_999])
+        for (const path of [`/products/${id}/availability`, `/availability/${id}/gantt`])
+          for (const query of [...moments, { ...moments[0], as_of: "2026-06-18T11:00:00Z" }, ...faults]) {
+            const { body, status } = await ask({ store_id: S, ...query }, path)
+            expect([path, query, status, body]).toEqual([path, query, 404, { message: "No such product." }])
+          }
+    })
+    it("are rejected for an unknown product before their dates are compared with the store's clock", async () => {
+      const reversed = { from: "2026-07-02", to: "2026-07-01T23:00:00Z" }
+      expect(errorKeys(await ask({ product_id: 99_999, store_id: S, ...reversed }))).toEqual([422, ["product_id"]])
+    })
     it("are 403 without availability.view or availability:read, before dates are checked", async () => {
       const P = await w.bulk(S, 1)
       for (const path of ["/availability", `/products/${P.id}/availability`, `/products/${P.id}/available-assets`]) {
