@@ -27,18 +27,28 @@ const mergedBounds = (one: ReadonlyArray<number>, other: ReadonlyArray<number>):
   [...new Set([...one, ...other])].sort((left, right) => left - right)
 
 /** Days from `from` to `to`, both included. */
-export const dayGrid = (snapshot: AvailabilitySnapshot, from: LocalMoment, to: LocalMoment): DayGrid => {
-  const first = latest(dayOfMoment(from, snapshot.zone), dayOf(snapshot.horizon.from, snapshot.zone))
-  const last = earliest(dayOfMoment(to, snapshot.zone), dayOf(snapshot.horizon.to - 1, snapshot.zone))
-  const days = localDays(first, last, snapshot.zone)
+export const dayGrid = (
+  { horizon, resolution, zone }: AvailabilitySnapshot,
+  from: LocalMoment,
+  to: LocalMoment
+): DayGrid => {
+  const first = latest(dayOfMoment(from, zone), dayOf(horizon.from, zone))
+  const last = earliest(dayOfMoment(to, zone), dayOf(horizon.to - 1, zone))
+  const key = `${first} ${last} ${resolution} ${zone}`
+  if (last_grid?.key !== key) last_grid = { key, grid: gridOf(localDays(first, last, zone), resolution, zone) }
+  return last_grid.grid
+}
+/** Cache of the last grid: charts of a kit's parts, and of one product after another, mostly cover the same days. */
+let last_grid: { readonly key: string; readonly grid: DayGrid } | undefined
+
+const gridOf = (days: DayGrid["days"], resolution: AvailabilitySnapshot["resolution"], zone: string): DayGrid => {
   if (days.length === 0) return { days, bounds: [] }
   const start = firstOf(days).from,
     end = lastOf(days).to
+  const midnights = [...days.map((day) => day.from), end]
+  if (resolution === "daily") return { days, bounds: midnights }
   // In zones with half-hour offsets hourly slots cross midnight: they are split there.
-  const bounds = mergedBounds(slotBounds(start, end, snapshot.resolution, snapshot.zone), [
-    ...days.map((day) => day.from),
-    end
-  ])
+  const bounds = mergedBounds(slotBounds(start, end, resolution, zone), midnights)
   return { days, bounds: bounds.filter((bound) => bound >= start && bound <= end) }
 }
 

@@ -150,7 +150,7 @@ interface Leaf {
   readonly binding: "pool" | "fixed"
 }
 /** Parts of a composed product that are stocked themselves, down to the maximum nesting depth. */
-export const leavesOf = (
+const leavesOf = (
   snapshot: AvailabilitySnapshot,
   product_id: number,
   times: number,
@@ -209,18 +209,12 @@ const shortDays = (
   demands: ReadonlyArray<ActiveDemand>
 ): ReadonlyArray<GanttShortage> => {
   const grid = dayGrid(snapshot, from, to)
-  const cells = dayCells(snapshot, product_id, grid)
-  return grid.days.flatMap((day, at) => {
-    const { min_available } = itemAt(cells, at)
-    return min_available >= 0
-      ? []
-      : [
-          {
-            from: day.date,
-            to: day.date,
-            severity: -min_available,
-            in_buffer_zone: !demands.some((demand) => overlaps(demand.hire, day))
-          }
-        ]
+  const short: Array<GanttShortage> = []
+  dayCells(snapshot, product_id, grid).forEach(({ date, min_available }, at) => {
+    if (min_available >= 0) return
+    const day = itemAt(grid.days, at)
+    const in_buffer_zone = !demands.some((demand) => overlaps(demand.hire, day))
+    short.push({ from: date, to: date, severity: -min_available, in_buffer_zone })
   })
+  return short
 }

@@ -21,12 +21,12 @@ interface Timeline {
 
 /** Sums amounts over ranges of slots, by a difference array. */
 class SlotTally {
-  private readonly steps: Float64Array
+  /** Change of the sum at the beginning of each slot; undefined while nothing was added. */
+  private steps: Array<number> | undefined
   private readonly bounds: ReadonlyArray<number>
 
   constructor(bounds: ReadonlyArray<number>) {
     this.bounds = bounds
-    this.steps = new Float64Array(bounds.length)
   }
 
   /** Adds `amount` to all slots that the half-open period meets. */
@@ -38,21 +38,25 @@ class SlotTally {
   /** Adds `amount` to the slots from `first` to `last` (inclusive); none if `last` is before `first`. */
   addSlots(first: number, last: number, amount: number): void {
     if (last < first) return
-    this.step(first, amount)
-    this.step(last + 1, -amount)
-  }
-
-  private step(slot: number, amount: number): void {
-    this.steps[slot] = (this.steps[slot] ?? 0) + amount
+    const steps = (this.steps ??= zerosOf(this.bounds.length))
+    steps[first] = (steps[first] ?? 0) + amount
+    steps[last + 1] = (steps[last + 1] ?? 0) - amount
   }
 
   /** The sum of each slot. */
   sums(): Array<number> {
-    const sums: Array<number> = []
+    const sums = zerosOf(Math.max(0, this.bounds.length - 1))
+    if (this.steps === undefined) return sums
     let sum = 0
-    for (let slot = 0; slot < this.bounds.length - 1; slot++) sums.push((sum += this.steps[slot] ?? 0))
+    for (let slot = 0; slot < sums.length; slot++) sums[slot] = sum += this.steps[slot] ?? 0
     return sums
   }
+}
+/** Zeros to copy, which takes a fifth of the time of appending them one by one. */
+const zeros: Array<number> = []
+const zerosOf = (length: number): Array<number> => {
+  while (zeros.length < length) zeros.push(0)
+  return zeros.slice(0, length)
 }
 
 /** The timeline of one product over these bounds. */
@@ -70,22 +74,24 @@ const timeline = (
 ): Timeline => {
   const total_stock = stockTotals(bounds, stock)
   const by_source = new Map<string, SlotTally>()
-  const waiting = new SlotTally(bounds)
+  const waiting = new SlotTally(bounds),
+    demanded = new SlotTally(bounds)
   for (const { demand, from, to, waiting: wait } of demands) {
-    if (demand.is_active) sourceTally(by_source, demand.source_type, bounds).add(from, to, demand.quantity)
+    if (demand.is_active) {
+      const { first, last } = slotsTouched(bounds, from, to)
+      demanded.addSlots(first, last, demand.quantity)
+      sourceTally(by_source, demand.source_type, bounds).addSlots(first, last, demand.quantity)
+    }
     if (wait !== undefined) waiting.add(wait.from, wait.to, demand.quantity)
   }
-  const demanded_by_source = new Map([...by_source].map(([source, tally]) => [source, tally.sums()]))
-  const total_demanded = total_stock.map(() => 0)
-  for (const sums of demanded_by_source.values())
-    sums.forEach((sum, slot) => (total_demanded[slot] = (total_demanded[slot] ?? 0) + sum))
+  const total_demanded = demanded.sums()
   return {
     bounds,
     total_stock,
     total_demanded,
     available: total_stock.map((total, slot) => total - (total_demanded[slot] ?? 0)),
     pending_checkin: waiting.sums(),
-    demanded_by_source
+    demanded_by_source: new Map([...by_source].map(([source, tally]) => [source, tally.sums()]))
   }
 }
 
