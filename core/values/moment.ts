@@ -29,9 +29,10 @@ export const parseMoment = (text: string): Moment | undefined => {
     : momentOf(part(1), part(2), part(3), part(4), part(5), part(6), milliseconds, offset_minutes)
 }
 
-/** Fast path for `2026-07-01T08:00:00` with or without `.000`, in `Z` or `+02:00`: the usual format of programs. */
+/** Fast path for days, and for `2026-07-01T08:00:00` with or without `.000`, in `Z` or `+02:00`, as programs write. */
 const plainMoment = (text: string): Moment | undefined => {
   const { length } = text
+  if (length === 10) return plainDay(text)
   if (length !== 20 && length !== 24 && length !== 25 && length !== 29) return undefined
   const fraction = length === 24 || length === 29
   const zone_at = fraction ? 23 : 19
@@ -58,6 +59,10 @@ const plainMoment = (text: string): Moment | undefined => {
       )
     : undefined
 }
+const plainDay = (text: string): Moment | undefined =>
+  text.charCodeAt(4) === 45 && text.charCodeAt(7) === 45
+    ? momentOf(twoDigits(text, 0) * 100 + twoDigits(text, 2), twoDigits(text, 5), twoDigits(text, 8), 0, 0, 0, 0, 0)
+    : undefined
 /** Result for a character that is no digit: so far below zero that adding other digits leaves it negative. */
 const none = -1_000_000
 const digit = (text: string, at: number): number => {

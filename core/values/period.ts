@@ -1,5 +1,5 @@
 /** Half-open periods in epoch milliseconds, and the store-local days of plain dates. */
-import { dayOf, instantOf, instantOfWall, millisOf, openEnd, parseDate, parseTimestamp, startOfDay } from "./time.ts"
+import { dayOf, instantOf, instantOfWall, millisOf, openEnd, parseTimestamp, startOfDay } from "./time.ts"
 
 /** A period that includes `from` and excludes `to`. */
 export interface Period {
@@ -75,9 +75,7 @@ export interface LocalMoment {
 export const momentOf = (text: string, zone: string): LocalMoment | undefined => {
   const trimmed = text.trim()
   if (/^\d{4}-\d{2}-\d{2}$/.test(trimmed)) {
-    return parseDate(trimmed) === undefined || parseTimestamp(trimmed) === undefined
-      ? undefined
-      : { at: startOfDay(trimmed, zone), date: trimmed }
+    return parseTimestamp(trimmed) === undefined ? undefined : { at: startOfDay(trimmed, zone), date: trimmed }
   }
   const instant = parseTimestamp(trimmed)
   return instant === undefined ? undefined : { at: millisOf(instant), date: undefined }

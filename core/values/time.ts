@@ -1,5 +1,5 @@
 /** Instants and plain dates as text. Instants have one format: `YYYY-MM-DDTHH:mm:ss.sssZ` (rules/rulings 3). */
-import { formatTimestamp, isPlainDate, parseMoment, plainDateOf } from "./moment.ts"
+import { formatTimestamp, parseMoment, plainDateOf } from "./moment.ts"
 
 /** No known end: later than any hire, inside what both databases can hold (rules/availability 2.1). */
 export const openEnd = "2199-01-01T00:00:00.000Z"
@@ -32,8 +32,8 @@ export const plusDays = (instant: string, days: number): string => instantOf(mil
 
 /** Parses a plain date; of a full timestamp its date as written. Undefined if it does not exist, as in year 0. */
 export const parseDate = (text: string): string | undefined => {
-  const moment = isPlainDate(text) ? undefined : parseMoment(text)
-  const date = isPlainDate(text) ? text : moment === undefined ? undefined : plainDateOf(moment)
+  const moment = parseMoment(text)
+  const date = moment === undefined ? undefined : text.length === 10 ? text : plainDateOf(moment)
   return date?.startsWith("0000") === true ? undefined : date
 }
 
@@ -44,7 +44,7 @@ export const parseDate = (text: string): string | undefined => {
 export const parseTimestamp = (text: string): string | undefined => {
   const moment = parseMoment(text)
   if (moment === undefined) return undefined
-  const instant = formatTimestamp(moment)
+  const instant = text.length === 10 ? `${text}T00:00:00.000Z` : formatTimestamp(moment)
   return instant.length === 24 && instant >= firstInstant && instant <= openEnd ? instant : undefined
 }
 const firstInstant = "0001-01-01"

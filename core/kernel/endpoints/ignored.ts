@@ -84,8 +84,9 @@ const passedOver = (endpoint: Endpoint, request: Request): ReadonlyArray<PassedO
 }
 
 const unknownParameters = (endpoint: Endpoint, query: Query): ReadonlyArray<PassedOver> => {
-  if (query.length === 0) return []
-  const own = Object.keys(endpoint.method === "GET" ? endpoint.fields : endpoint.query)
+  const fields = endpoint.method === "GET" ? endpoint.fields : endpoint.query
+  if (query.every(([key]) => Object.hasOwn(fields, key))) return []
+  const own = Object.keys(fields)
   const kind = endpoint.answer === undefined ? undefined : kindOf(endpoint.answer)
   const is_list = kind?.kind === "page" || (kind?.kind === "keys" && kind.keys["meta"] === meta)
   const known = [...own, ...(is_list ? list_parameters : ["include"])]
