@@ -12,6 +12,7 @@ import { loadStockedProducts } from "../facts/load-products.ts"
 import { overviewEndpoints, pastStock } from "./overviews.ts"
 import { pointAvailability } from "../rules/days.ts"
 import { rangeAvailability } from "../rules/line.ts"
+import { slotBounds } from "../rules/demand.ts"
 import {
   dateOrRangeCheck,
   free_shown,
@@ -61,15 +62,12 @@ const pointOrRange = Effect.fnUntraced(function* (
   if (as_of !== undefined) yield* found
   const snapshotOver = (window: Period): Effect.Effect<AvailabilitySnapshot, Failure, Store | CommandRuntime> =>
     as_of === undefined
-      ? loadSnapshot(
-          store.id,
-          { product_ids: [product_id], live_only: true, refusal, window: withMargin(window) },
-          input
-        )
+      ? loadSnapshot(store.id, { product_ids: [product_id], live_only: true, refusal, window }, input)
       : Effect.flatMap(pastStock, ({ snapshotAsOf }) => snapshotAsOf(store, [product_id], as_of, input))
   if (isMoment(input)) {
     const { at } = momentIn(input.body, "date", zone)
-    const snapshot = yield* snapshotOver({ from: at, to: at })
+    const [from = at, to = at] = slotBounds(at, at, resolutionIn(input.settings), zone)
+    const snapshot = yield* snapshotOver({ from, to })
     return ok({
       availability: { ...(yield* rejectingLimits(() => pointAvailability(snapshot, product_id, at))), ...echoed_as_of }
     })
@@ -85,7 +83,7 @@ const pointOrRange = Effect.fnUntraced(function* (
     horizon: horizonIn(input.settings)
   })
   const inside = clipped(window, horizon) ?? { from: horizon.from, to: horizon.from }
-  const snapshot = yield* snapshotOver(inOrder(inside))
+  const snapshot = yield* snapshotOver(withMargin(inOrder(inside)))
   return ok({
     availability: {
       ...(yield* rejectingLimits(() => rangeAvailability(snapshot, product_id, window))),

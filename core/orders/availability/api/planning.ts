@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { choice, integer, invalid, invalidField, later, list, object, ok, postQuery } from "../../../kernel/index.ts"
 import { notFound, ref, Store, timestamp } from "../../../kernel/index.ts"
-import type { FieldErrors, Input, JsonObject, Rejection, SharedDraft } from "../../../kernel/index.ts"
+import type { Failure, FieldErrors, Input, JsonObject, Rejection, SharedDraft } from "../../../kernel/index.ts"
 import { type StoreRow, stores } from "../../../setup/stores.ts"
 import { zoneOf } from "../../../values/time.ts"
 import { itemAt } from "../../../values/text.ts"
@@ -21,10 +21,11 @@ import { earliestFitShown, whatIfShown } from "./answers.ts"
 export const access = { ability: "availability:read", permission: "availability.view" } as const satisfies SharedDraft
 
 /** The store of a validated `store_id`; a missing row is a defect. */
-export const requestedStore = Effect.fnUntraced(function* (input: Pick<Input, "body">): Store.Reads<StoreRow> {
-  const [row] = yield* Store.getMany(stores, [Number(input.body["store_id"])])
-  return row ?? (yield* Effect.die(new Error("the store was checked and is gone")))
-})
+export const requestedStore = (input: Pick<Input, "body">): Effect.Effect<StoreRow, Failure, Store> =>
+  Effect.map(Store.getMany(stores, [Number(input.body["store_id"])]), ([row]) => {
+    if (row === undefined) throw new Error("the store was checked and is gone")
+    return row
+  })
 
 /** Refuses the product of a path that is missing or deleted, once products are read. */
 export const missingProduct =

@@ -5,7 +5,6 @@ import { container_items, containers, live_statuses } from "../../../products/pa
 import { type ContainerMode, type KitPart, product_components } from "../../../products/kits/schema.ts"
 import { bindings, decodeValue, Store, type Failure, type StoreShape } from "../../../kernel/index.ts"
 import { serialised } from "../../../products/products/schema.ts"
-import { firstOf } from "../../../values/text.ts"
 import { instantOf, openEnd } from "../../../values/time.ts"
 import { compositionOf, type PackedContainer, type PackedItem, type StockedProduct } from "../rules/snapshot.ts"
 
@@ -72,25 +71,20 @@ const stockedOf = (
   rows: ReadonlyArray<ProductPartRow>
 ): ReadonlyMap<number, StockedProduct> => {
   const live = new Set(rows.flatMap((row) => (row.deleted_at === null ? [row.id] : [])))
-  return new Map(
-    [...Map.groupBy(rows, (row) => row.id)].map(([id, parts]) => [
-      id,
-      asStockedProduct(
-        firstOf(parts),
-        parts.flatMap(({ binding, component_product_id, part_quantity }) =>
-          component_product_id === null || !live.has(component_product_id)
-            ? []
-            : [
-                {
-                  component_product_id,
-                  quantity: Number(decodeValue(product_components.columns.quantity, part_quantity, dialect)),
-                  binding
-                }
-              ]
-        )
-      )
-    ])
-  )
+  const found = new Map<number, StockedProduct>()
+  const parts = new Map<number, Array<KitPart>>()
+  for (const row of rows) {
+    const own = parts.get(row.id) ?? []
+    if (!found.has(row.id)) {
+      parts.set(row.id, own)
+      found.set(row.id, asStockedProduct(row, own))
+    }
+    const { binding, component_product_id, part_quantity } = row
+    if (component_product_id === null || !live.has(component_product_id)) continue
+    const quantity = Number(decodeValue(product_components.columns.quantity, part_quantity, dialect))
+    own.push({ component_product_id, quantity, binding })
+  }
+  return found
 }
 
 /** SQL of products with their own parts alone, and products of its rows for all levels, by id, or of one row. */
@@ -126,15 +120,21 @@ interface StoredContainer extends PackedContainer {
 }
 
 /** Cases in use of these kits, at these stores or at none, with their content since `from` (ms). Two queries. */
-export const packedContainers = Effect.fnUntraced(function* (
+export const packedContainers = (
   store_ids: ReadonlyArray<number>,
   products: ReadonlyArray<StockedProduct>,
   from: number
-): Store.Reads<ReadonlyArray<StoredContainer>> {
+): Effect.Effect<ReadonlyArray<StoredContainer>, Failure, Store> => {
   const cases = products
     .filter((product) => ["kit", "hybrid"].includes(compositionOf(product)))
     .map((product) => product.id)
-  if (cases.length === 0) return []
+  return cases.length === 0 ? Effect.succeed([]) : containersOf(store_ids, cases, from)
+}
+const containersOf = Effect.fnUntraced(function* (
+  store_ids: ReadonlyArray<number>,
+  cases: ReadonlyArray<number>,
+  from: number
+): Store.Reads<ReadonlyArray<StoredContainer>> {
   const store = yield* Store
   const found = (yield* store.find(containers, { product_id: cases, status: live_statuses })).filter(
     (one) => one.store_id === null || store_ids.includes(one.store_id)

@@ -88,19 +88,16 @@ export const loadSnapshots = Effect.fnUntraced(function* (
   const product_ids = request.product_ids === undefined ? undefined : [...new Set(request.product_ids)]
   const facts = yield* factsOf(store, store_ids, { ...request, product_ids })
   const { demands: rows, levels, products } = facts
-  const stocked = new Set(levels.map((level) => `${level.store_id}:${level.product_id}`))
-  const known_pairs = yield* loadKnown(
-    store,
-    store_ids,
-    [...products.keys()].filter((id) => store_ids.some((at) => !stocked.has(`${at}:${id}`)))
-  )
+  const demandsAt = byStore(rows, found.length),
+    levelsAt = byStore(levels, found.length)
+  const stocked = store_ids.map((id) => new Set(levelsAt(id).map((level) => level.product_id)))
+  const unstocked = [...products.keys()].filter((id) => stocked.some((here) => !here.has(id)))
+  const known_pairs = unstocked.length === 0 ? [] : yield* loadKnown(store, store_ids, unstocked)
+  const knownAt = byStore(known_pairs, found.length)
   const containers =
     product_ids === undefined && request.with_kits !== true
       ? []
       : yield* packedContainers(store_ids, [...products.values()], request.window.from)
-  const demandsAt = byStore(rows),
-    levelsAt = byStore(levels),
-    knownAt = byStore(known_pairs)
   return new Map(
     found.map((one) => {
       const snapshot = snapshotOf({
@@ -110,9 +107,9 @@ export const loadSnapshots = Effect.fnUntraced(function* (
         horizon: horizonIn(settings),
         kit_nesting_max_depth: kitDepthIn(settings),
         blocks_uninspected: blocksUninspected(settings),
-        demands: demandsAt.get(one.id) ?? [],
+        demands: demandsAt(one.id),
         opportunities: facts.opportunities,
-        stock: levelsAt.get(one.id) ?? [],
+        stock: levelsAt(one.id),
         products: [...products.values()],
         containers: containers.filter((container) => container.store_id === null || container.store_id === one.id)
       })
@@ -121,7 +118,7 @@ export const loadSnapshots = Effect.fnUntraced(function* (
         one.id,
         withProducts(
           snapshot,
-          (knownAt.get(one.id) ?? []).map((pair) => pair.product_id)
+          knownAt(one.id).map((pair) => pair.product_id)
         )
       ]
     })
@@ -129,18 +126,26 @@ export const loadSnapshots = Effect.fnUntraced(function* (
 })
 
 /** The snapshot of one store; a missing store is a defect. */
-export const loadSnapshot = Effect.fnUntraced(function* (
+export const loadSnapshot = (
   store_id: number,
   request: Omit<SnapshotRequest, "store_ids">,
   context: SnapshotContext
-): Store.Reads<AvailabilitySnapshot> {
-  const snapshot = (yield* loadSnapshots({ ...request, store_ids: [store_id] }, context)).get(store_id)
-  return snapshot ?? (yield* Effect.die(new Error(`store ${store_id} vanished while it was being counted`)))
-})
+): Effect.Effect<AvailabilitySnapshot, Failure, Store> =>
+  Effect.map(loadSnapshots({ ...request, store_ids: [store_id] }, context), (snapshots) => {
+    const snapshot = snapshots.get(store_id)
+    if (snapshot === undefined) throw new Error(`store ${store_id} vanished while it was being counted`)
+    return snapshot
+  })
 
+/** Rows of a store, out of those of `stores` stores. */
 const byStore = <Row extends { readonly store_id: number }>(
-  rows: ReadonlyArray<Row>
-): ReadonlyMap<number, ReadonlyArray<Row>> => Map.groupBy(rows, (row) => row.store_id)
+  rows: ReadonlyArray<Row>,
+  stores: number
+): ((store_id: number) => ReadonlyArray<Row>) => {
+  if (stores === 1) return () => rows
+  const groups = Map.groupBy(rows, (row) => row.store_id)
+  return (store_id) => groups.get(store_id) ?? []
+}
 
 /** SQL `store_id in (…) and product_id in (…)`; without the latter for all products. */
 const whereSql = ({ bind }: Bindings, stores: ReadonlyArray<number>, products?: ReadonlyArray<number>): string =>
@@ -160,14 +165,16 @@ export const stockLevelOf = (
 ): StockLevel => ({ ...row, last_transaction_type: row.is_gone ? writtenOff : null })
 
 const stockOf = ({ dialect }: Pick<StoreShape, "dialect">, rows: ReadonlyArray<StockRow>): ReadonlyArray<StockLevel> =>
-  rows.map(({ source_id, source_type, ...row }) =>
-    source_type === null || source_id === null
-      ? stockLevelOf({
+  rows.map((row) => {
+    const { source_id, source_type } = row
+    return source_type === null || source_id === null
+      ? {
           ...row,
-          quantity_held: String(decodeValue(stock_levels.columns.quantity_held, row.quantity_held, dialect))
-        })
+          quantity_held: String(decodeValue(stock_levels.columns.quantity_held, row.quantity_held, dialect)),
+          last_transaction_type: row.is_gone ? writtenOff : null
+        }
       : supplyAsStock({ ...row, id: -row.id, quantity: Number(row.quantity_held), source_id, source_type })
-  )
+  })
 /** Converts a supply to the form of stock in snapshots. */
 export const supplyAsStock = ({
   ends_at,
@@ -333,7 +340,6 @@ const loadKnown = Effect.fnUntraced(function* (
   store_ids: ReadonlyArray<number>,
   product_ids: ReadonlyArray<number>
 ): Effect.fn.Return<ReadonlyArray<{ readonly product_id: number; readonly store_id: number }>, Failure> {
-  if (product_ids.length === 0) return []
   const bound = bindings(store.dialect)
   return yield* store.run<{ product_id: number; store_id: number }>(
     "select p.id as product_id, s.id as store_id from products p, stores s " +

@@ -95,10 +95,15 @@ export const activeDemand = (demand: Demand, now: number): ActiveDemand => {
   const starts = millisOf(demand.starts_at),
     ends = millisOf(demand.ends_at)
   const is_overdue = demand.is_active && demand.out && ends < now
+  const { buffered_ends_at, buffered_starts_at } = demand
+  // Most products have no buffers, and comparing two texts is faster than reading one.
+  const from =
+    buffered_starts_at === null || buffered_starts_at === demand.starts_at ? starts : millisOf(buffered_starts_at)
+  const to = buffered_ends_at === null || buffered_ends_at === demand.ends_at ? ends : millisOf(buffered_ends_at)
   return {
     demand,
-    from: demand.buffered_starts_at === null ? starts : millisOf(demand.buffered_starts_at),
-    to: is_overdue ? openEndMillis : demand.buffered_ends_at === null ? ends : millisOf(demand.buffered_ends_at),
+    from,
+    to: is_overdue ? openEndMillis : to,
     hire: { from: starts, to: is_overdue ? openEndMillis : ends },
     is_overdue,
     waiting: waitingTime(demand)

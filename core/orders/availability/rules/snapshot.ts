@@ -283,9 +283,15 @@ export const snapshotOf = (entries: SnapshotEntries): AvailabilitySnapshot => {
 }
 
 /** Adds products without stock and demands to the snapshot's known ones. */
-export const withProducts = (snapshot: AvailabilitySnapshot, product_ids: Iterable<number>): AvailabilitySnapshot => ({
+export const withProducts = (
+  snapshot: AvailabilitySnapshot,
+  product_ids: ReadonlyArray<number>
+): AvailabilitySnapshot => ({
   ...snapshot,
-  known: [...new Set([...snapshot.known, ...product_ids])].sort((left, right) => left - right)
+  known:
+    product_ids.length === 0
+      ? snapshot.known
+      : [...new Set([...snapshot.known, ...product_ids])].sort((left, right) => left - right)
 })
 
 /** The snapshot with these stock levels replacing those with the same ids; `gone`: ids to remove. */
@@ -328,7 +334,7 @@ export const withDemands = (snapshot: AvailabilitySnapshot, demands: ReadonlyArr
   )
   return withProducts(
     { ...snapshot, demandsOf: (product_id) => [...snapshot.demandsOf(product_id), ...(more.get(product_id) ?? [])] },
-    more.keys()
+    [...more.keys()]
   )
 }
 
@@ -354,7 +360,7 @@ export const isTracked = (snapshot: AvailabilitySnapshot, product_id: number): b
 const dayMillis = 86_400_000
 
 const horizonAt = (now: number, horizon: Horizon): Period => {
-  const today = millisOf(`${instantOf(now).slice(0, 10)}T00:00:00.000Z`)
+  const today = Math.floor(now / dayMillis) * dayMillis
   return { from: today - horizon.past_days * dayMillis, to: today + (horizon.future_days + 1) * dayMillis }
 }
 
@@ -365,9 +371,10 @@ const grouped = <Row, Entry>(
 ): Map<number, ReadonlyArray<Entry>> => {
   const groups = new Map<number, Array<Entry>>()
   for (const row of rows) {
-    const group = groups.get(keyOf(row))
-    if (group === undefined) groups.set(keyOf(row), [entryOf(row)])
+    const key = keyOf(row)
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, [entryOf(row)])
     else group.push(entryOf(row))
   }
-  return new Map<number, ReadonlyArray<Entry>>(groups)
+  return groups
 }
