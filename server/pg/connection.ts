@@ -1,6 +1,7 @@
-/** How connections to Postgres are made: settings, values on the wire, names of plans, and errors. */
+/** How connections to Postgres are made and used: settings, values on the wire, prepared statements, and errors. */
 import pg from "pg"
 import * as SqlError from "effect/sql/SqlError"
+import { rowMaker } from "../../sync/sqlite/statement.ts"
 
 type Parser = (text: string) => unknown
 
@@ -162,6 +163,130 @@ export const makePlanNames = (limit: number): PlanNames => {
       newcomers.clear()
     }
   }
+}
+
+export interface SessionQuery {
+  readonly text: string
+  readonly values?: Array<unknown>
+  readonly name?: string
+  readonly rowMode?: "array"
+}
+type Answered = (error: Error | null, result: pg.QueryResult | Array<pg.QueryResult>) => void
+
+/** How to read the rows of a statement that a connection has prepared. */
+interface Prepared {
+  readonly name: string
+  readonly fields: Array<pg.FieldDef>
+  /** Columns whose text is parsed. */
+  readonly parsed: ReadonlyArray<{ readonly at: number; readonly parser: Parser }>
+  readonly asRow: (values: Array<unknown>) => { readonly [column: string]: unknown }
+}
+/** By connection and name. A plan whose columns change fails ({@link isStalePlan}) and is named anew. */
+const prepared_on = new WeakMap<pg.ClientBase, Map<string, Prepared>>()
+const unparsed: Parser = pg.types.getTypeParser(builtins.TEXT)
+
+const notePrepared = (client: pg.ClientBase, name: string, fields: Array<pg.FieldDef>): void => {
+  const asRow = rowMaker(fields.map((field) => field.name))
+  if (asRow === undefined) return
+  const parsers = fields.map(({ dataTypeID }) => types.getTypeParser(dataTypeID, "text"))
+  const parsed = parsers.flatMap((parser, at) => (parser === asText || parser === unparsed ? [] : [{ at, parser }]))
+  const known = prepared_on.get(client) ?? new Map<string, Prepared>()
+  prepared_on.set(client, known.set(name, { name, fields, parsed, asRow }))
+}
+
+/** Maximum number of a statement's values. */
+const values_max = 65_535
+/** Bind, Execute and Sync of a statement in one message; undefined for values that are not sent as text. */
+const bindMessage = (name: string, values: ReadonlyArray<unknown>): Buffer | undefined => {
+  if (values.length > values_max) return undefined
+  const texts: Array<string | null> = []
+  let bytes = 28 + name.length + 4 * values.length
+  for (const value of values) {
+    if (typeof value === "object" && value !== null) return undefined
+    const text = value === null || value === undefined ? null : String(value)
+    texts.push(text)
+    if (text !== null) bytes += Buffer.byteLength(text)
+  }
+  const message = Buffer.allocUnsafe(bytes)
+  message.writeUInt8(0x42, 0) // B: unnamed portal, statement, values as text
+  message.writeInt32BE(bytes - 16, 1)
+  message.writeUInt8(0, 5)
+  let at = 6 + message.write(name, 6, "latin1")
+  message.writeUInt8(0, at)
+  message.writeInt16BE(0, at + 1)
+  message.writeUInt16BE(values.length, at + 3)
+  at += 5
+  for (const text of texts) {
+    const length = text === null ? 0 : message.write(text, at + 4)
+    message.writeInt32BE(text === null ? -1 : length, at)
+    at += 4 + length
+  }
+  message.writeInt16BE(0, at)
+  message.set(execute_and_sync, at + 2)
+  return message
+}
+const execute_and_sync = Buffer.from([0x45, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0x53, 0, 0, 0, 4])
+
+/**
+ * A query of a prepared statement whose columns are known: the server does not describe them again, and rows are made
+ * by a compiled function. The driver calls its methods.
+ */
+class PreparedQuery implements pg.Submittable {
+  readonly name: string
+  readonly text: string
+  private readonly message: Buffer
+  private readonly prepared: Prepared
+  private readonly answered: Answered
+  private readonly rows: Array<object> = []
+  private command = ""
+  private failure: Error | undefined
+  constructor(query: SessionQuery, prepared: Prepared, message: Buffer, answered: Answered) {
+    this.name = prepared.name
+    this.text = query.text
+    this.message = message
+    this.prepared = prepared
+    this.answered = answered
+  }
+  submit({ stream }: pg.Connection): void {
+    if (stream.writable) stream.write(this.message)
+  }
+  handleDataRow({ fields: cells }: { readonly fields: Array<unknown> }): void {
+    try {
+      for (const { at, parser } of this.prepared.parsed) {
+        const cell = cells[at]
+        if (typeof cell === "string") cells[at] = parser(cell)
+      }
+      this.rows.push(this.prepared.asRow(cells))
+    } catch (cause) {
+      this.failure ??= cause instanceof Error ? cause : new Error(String(cause))
+    }
+  }
+  handleCommandComplete({ text }: { readonly text: string }): void {
+    this.command = text
+  }
+  handleError(error: Error): void {
+    this.answered(error, [])
+  }
+  handleReadyForQuery(): void {
+    if (this.failure !== undefined) return this.answered(this.failure, [])
+    const [command = "", ...counts] = this.command.split(" ")
+    const { fields } = this.prepared
+    this.answered(null, { command, rowCount: Number(counts.at(-1) ?? 0), oid: 0, rows: this.rows, fields })
+  }
+}
+
+/** Sends a query; statements prepared on this connection in one message. */
+export const sendQuery = (client: pg.ClientBase, query: SessionQuery, answered: Answered): void => {
+  const { name, rowMode, values } = query
+  const prepared = name === undefined ? undefined : prepared_on.get(client)?.get(name)
+  const message = prepared === undefined || rowMode !== undefined ? undefined : bindMessage(prepared.name, values ?? [])
+  if (prepared !== undefined && message !== undefined)
+    client.query(new PreparedQuery(query, prepared, message, answered))
+  else
+    client.query(query, (error: Error | null, result: pg.QueryResult | Array<pg.QueryResult>) => {
+      if (error === null && name !== undefined && !Array.isArray(result)) notePrepared(client, name, result.fields)
+      answered(error, result)
+    })
 }
 
 interface Fields {

@@ -2,7 +2,7 @@ import { Effect, Queue, Schedule, Semaphore, Stream } from "effect"
 import pg from "pg"
 import type { SqlError } from "effect/sql/SqlError"
 import { firstOf } from "../../core/values/text.ts"
-import { connectionConfig, pgError } from "./connection.ts"
+import { connectionConfig, pgError, sendQuery, type SessionQuery } from "./connection.ts"
 
 /** A connection taken from the pool. */
 export interface Session {
@@ -27,13 +27,6 @@ export interface Session {
   readonly health: () => "good" | "cancelled" | "lost"
   /** Returns the connection to the pool, or closes it if it is not in a clean state. */
   readonly release: Effect.Effect<void>
-}
-
-interface SessionQuery {
-  readonly text: string
-  readonly values?: Array<unknown>
-  readonly name?: string
-  readonly rowMode?: "array"
 }
 
 export type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
@@ -100,7 +93,7 @@ const startQueries = (
   // One write to the socket takes as long as everything else that the driver does for a short query.
   const { stream } = client.connection
   if (queries.length > 1) stream.cork()
-  for (const query of queries) client.query(query, answered)
+  for (const query of queries) sendQuery(client, query, answered)
   if (queries.length > 1) stream.uncork()
   // On interruption, asks the server to cancel one query after the other. The connection may roll back but is not
   // reused, as a late cancellation would hit another query. A server that does not respond is ignored.

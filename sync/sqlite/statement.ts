@@ -103,7 +103,7 @@ export const prepare = (db: DatabaseSync, sql: string): Prepared => {
     coded: kinds.flatMap((kind, at) => (kind === "plain" ? [] : [{ at, kind }])),
     changesSchema: CHANGES_SCHEMA.test(sql),
     readsBigints,
-    made: names.includes("__proto__") ? undefined : 0,
+    made: 0,
     asRow: (values) => asRow(names, values)
   }
 }
@@ -169,15 +169,16 @@ const compiled = new Map<string, (values: Values) => Row>()
 const asRows = (prepared: Prepared, rows: ReadonlyArray<Values>): Array<Row> => {
   if (prepared.made !== undefined && (prepared.made += rows.length) >= COMPILED_FROM) {
     prepared.made = undefined
-    prepared.asRow = compiledOf(prepared.names) ?? prepared.asRow
+    prepared.asRow = rowMaker(prepared.names) ?? prepared.asRow
   }
   return rows.map(prepared.asRow)
 }
-const compiledOf = (names: ReadonlyArray<string>): ((values: Values) => Row) | undefined => {
+/** A compiled function that makes rows of their values; undefined if there can be none. */
+export const rowMaker = (names: ReadonlyArray<string>): ((values: Values) => Row) | undefined => {
   const key = JSON.stringify(names)
   const known = compiled.get(key)
   if (known !== undefined) return known
-  const made = literalOf(names)
+  const made = names.includes("__proto__") ? undefined : literalOf(names)
   if (compiled.size >= COMPILED_KEPT) compiled.clear()
   if (made !== undefined) compiled.set(key, made)
   return made
