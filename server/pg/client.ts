@@ -8,7 +8,7 @@ import pg from "pg"
 import { firstOf, lastOf } from "../../core/values/text.ts"
 import type { RawResult } from "../../sync/sqlite/statement.ts"
 import { bind, connectionConfig, isStalePlan, makePlanNames, pgError, type PlanNames } from "./connection.ts"
-import { queriesOn, type Restore, type Session, takeSession } from "./session.ts"
+import { queriesOn, takeSession } from "./session.ts"
 
 interface PgOptions {
   /** Connection URL with `pg`'s query parameters (sslmode …): `postgres://user:password@host:port/database`. */
@@ -73,7 +73,7 @@ export const make = Effect.fnUntraced(function* (
   const transactions = yield* openPool(Math.max(1, Math.ceil(max / 2)))
 
   const plans = makePlanNames(PLANS_KEPT)
-  const take = (pool: pg.Pool, restore: Restore) =>
+  const take = (pool: pg.Pool, restore: Parameters<typeof takeSession>[2]) =>
     Effect.map(takeSession(pool, endpoint, restore), (session) => makeConnection(session, plans))
   const release = ({ session }: PgConnection) => session.release
 
@@ -137,6 +137,7 @@ const directOver = (
       if (depth === 0 && isPgConnection(connection)) {
         if (kind === "last") return Effect.map(connection.last([{ text, values }]), firstOf)
         if (kind === "ahead") return Effect.sync(() => (connection.session.defer(text), []))
+        if (kind === "held") return connection.hold({ text, values })
       }
       if (connection !== undefined) return connection.execute(text, values, undefined)
       if (values.length === 0 && !ONE_READ.test(text)) return undefined
@@ -191,9 +192,12 @@ const commitWith = (session: Session, queries: Parameters<Session["commit"]>[0])
 const commit = (session: Session): Effect.Effect<void, SqlError> =>
   Effect.suspend(() => (session.hasEnded() ? Effect.void : Effect.asVoid(commitWith(session, []))))
 
+type Session = Effect.Success<ReturnType<typeof takeSession>>
 interface PgConnection extends Connection {
   readonly session: Session
   readonly together: (given: ReadonlyArray<BoundSql>) => Together
+  /** Sends a statement with the next one. Its rows are added to the result once they are there. */
+  readonly hold: (given: BoundSql) => ReturnType<Connection["execute"]>
   /** Runs the transaction's last statement and commits. */
   readonly last: (given: ReadonlyArray<BoundSql>) => Together
 }
@@ -263,6 +267,19 @@ const runTogether =
       )
     )
 
+const holdOn =
+  (session: Session, plans: PlanNames, run: Run): PgConnection["hold"] =>
+  ({ text, values: given }) =>
+    Effect.flatMap(bound(given), (values) => {
+      const rows: Array<unknown> = []
+      const name = plans.nameOf(text)
+      const is_held = session.hold({ text, values, ...(name && { name }) }, (answer) => {
+        if (!(answer instanceof SqlError)) rows.push(...answer.rows)
+        else if (isStalePlan(answer.reason.cause)) plans.renew(text)
+      })
+      return is_held ? Effect.succeed(rows) : Effect.map(run(text, values, { prepared: true }), (result) => result.rows)
+    })
+
 /** Streams a query's rows through a cursor; statements that write run at once. */
 const streamOver =
   (session: Session, run: Run): Connection["executeStream"] =>
@@ -297,6 +314,7 @@ const makeConnection = (session: Session, plans: PlanNames): PgConnection => {
   // A lost connection has ended its transaction: a rollback on it succeeds.
   const control: Connection["execute"] = (sql, params, transformRows) => {
     if (sql === "BEGIN") return Effect.sync(() => (session.defer(sql), []))
+    if (sql.startsWith("ROLLBACK")) session.dropHeld()
     if (sql.startsWith("ROLLBACK") && session.hasEnded()) return Effect.succeed([])
     const result = rows(false)(sql, params, transformRows)
     return sql.startsWith("ROLLBACK")
@@ -310,6 +328,7 @@ const makeConnection = (session: Session, plans: PlanNames): PgConnection => {
   return {
     session,
     together: runTogether(session.queryAll, plans),
+    hold: holdOn(session, plans, run),
     last: runTogether((queries) => commitWith(session, queries), plans),
     execute: rows(true),
     executeUnprepared: control,

@@ -165,7 +165,7 @@ export const makePlanNames = (limit: number): PlanNames => {
   }
 }
 
-export interface SessionQuery {
+interface SessionQuery {
   readonly text: string
   readonly values?: Array<unknown>
   readonly name?: string
@@ -181,7 +181,7 @@ interface Prepared {
   readonly parsed: ReadonlyArray<{ readonly at: number; readonly parser: Parser }>
   readonly asRow: (values: Array<unknown>) => { readonly [column: string]: unknown }
 }
-/** By connection and name. A plan whose columns change fails ({@link isStalePlan}) and is named anew. */
+/** By connection and name. A plan whose columns change fails ({@link isStalePlan}) and gets another name. */
 const prepared_on = new WeakMap<pg.ClientBase, Map<string, Prepared>>()
 const unparsed: Parser = pg.types.getTypeParser(builtins.TEXT)
 

@@ -2,10 +2,10 @@ import { Effect, Queue, Schedule, Semaphore, Stream } from "effect"
 import pg from "pg"
 import type { SqlError } from "effect/sql/SqlError"
 import { firstOf } from "../../core/values/text.ts"
-import { connectionConfig, pgError, sendQuery, type SessionQuery } from "./connection.ts"
+import { connectionConfig, pgError, sendQuery } from "./connection.ts"
 
 /** A connection taken from the pool. */
-export interface Session {
+interface Session {
   readonly client: pg.PoolClient
   /**
    * Runs a query; for a text with several statements, returns the last one's result. Queries of a session run one at a
@@ -16,6 +16,10 @@ export interface Session {
   readonly queryAll: (queries: ReadonlyArray<SessionQuery>) => Results
   /** Sends a statement (BEGIN, a lock) ahead of the next query and together with it. */
   readonly defer: (text: string) => void
+  /** Sends a query with the transaction's next; `ended` gets result or error. False if it must be sent at once. */
+  readonly hold: (query: SessionQuery, ended: (answer: pg.QueryResult | SqlError) => void) => boolean
+  /** Drops a held query that was not sent yet. */
+  readonly dropHeld: () => void
   /** Runs a transaction's last queries, and COMMIT, in one round trip; cannot be interrupted. */
   readonly commit: (queries: ReadonlyArray<SessionQuery>) => Results
   /** Drops deferred statements; true if the transaction has ended, or if nothing of it was sent. */
@@ -29,9 +33,10 @@ export interface Session {
   readonly release: Effect.Effect<void>
 }
 
-export type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 type PgEndpoint = Parameters<typeof connectionConfig>[0]
+type SessionQuery = Parameters<typeof sendQuery>[1]
 
 const CANCEL_TIMEOUT_MS = 2_000
 
@@ -119,8 +124,21 @@ const makeSession = (client: pg.PoolClient, endpoint: PgEndpoint): Session => {
   const note = (changed: Health): void => {
     health = changed
   }
-  const run = (queries: ReadonlyArray<SessionQuery>): Results =>
+  const runAlone = (queries: ReadonlyArray<SessionQuery>): Results =>
     turn.withPermit(Effect.callback((resume) => startQueries(client, endpoint, queries, note, resume)))
+  let held: { readonly query: SessionQuery; readonly ended: Parameters<Session["hold"]>[1] } | undefined
+  const run = (queries: ReadonlyArray<SessionQuery>): Results => {
+    if (held === undefined) return runAlone(queries)
+    const { ended, query } = held
+    held = undefined
+    return runAlone([query, ...queries]).pipe(
+      Effect.tapError((error) => Effect.sync(() => ended(error))),
+      Effect.map((results) => {
+        ended(firstOf(results))
+        return results.slice(1)
+      })
+    )
+  }
   let due: ReadonlyArray<string> = []
   let has_ended = false
   const queryAll: Session["queryAll"] = (given) =>
@@ -142,9 +160,17 @@ const makeSession = (client: pg.PoolClient, endpoint: PgEndpoint): Session => {
       if (text === "BEGIN") has_ended = false
       due = [...due, text]
     },
+    hold: (query, ended) => {
+      if (due.length > 0 || held !== undefined || client.getTransactionStatus() !== "T") return false
+      held = { query, ended }
+      return true
+    },
+    dropHeld: () => {
+      held = undefined
+    },
     commit: (given) =>
       Effect.suspend(() => (due.length === 0 ? Effect.void : queryAll([]))).pipe(
-        Effect.andThen(run([...given, { text: "COMMIT" }])),
+        Effect.andThen(Effect.suspend(() => run([...given, { text: "COMMIT" }]))),
         Effect.onExit(() => Effect.sync(() => void (has_ended = client.getTransactionStatus() === "I"))),
         Effect.uninterruptible
       ),

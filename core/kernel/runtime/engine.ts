@@ -7,7 +7,7 @@ import { Clock, Effect, References, Schema, type Tracer } from "effect"
 import { instantOf } from "../../values/time.ts"
 import { type Catalogue, CommandRuntime, type Endpoint, type Request } from "../endpoints/endpoint.ts"
 import { decideWithIds, makeIdAllocator, withAutoNumbers } from "./decide.ts"
-import type { Answer, CommandEndpoint } from "../endpoints/endpoint-types.ts"
+import type { Answer, CommandEndpoint, Input } from "../endpoints/endpoint-types.ts"
 import { changesOf, type StoredEvent, streamOf } from "../events/event-type.ts"
 import { readFields } from "../fields/input.ts"
 import { isJsonObject, type JsonObject } from "../fields/field.ts"
@@ -155,16 +155,45 @@ const decideAndRecord = Effect.fnUntraced(function* (
     recorded_at: now
   }
   const all_changes = [...changes, ...changesOf(projection, cleared, now)]
-  yield* runtime.project(all_changes)
+  const isAsExpected = yield* projected(call, input, all_changes, is_last)
   yield* lockReferencedRows(runtime.catalogue, all_changes, now)
-  const answer = yield* sayingIgnored(endpoint, call.request, yield* endpoint.respond(decision.result, input))
+  const answering = Effect.flatMap(endpoint.respond(decision.result, input), (answer) =>
+    sayingIgnored(endpoint, call.request, answer)
+  )
+  const answer = yield* answering
+  const events = yield* unremembered(runtime.append(happened, metadata, is_last))
   return {
-    answer,
+    // After the commit nothing may fail.
+    answer: isAsExpected() ? answer : yield* Effect.orElseSucceed(answering, () => answer),
     result: decision.result,
-    events: yield* unremembered(runtime.append(happened, metadata, is_last)),
+    events,
     command_id,
     ids: ids.used()
   }
+})
+/**
+ * Projects the changes. On Postgres, a single update of a row of the path travels with the next statement, which may be
+ * the last one. Returns whether the row became what the response took it for.
+ */
+const projected = Effect.fnUntraced(function* (
+  { endpoint: { params } }: EndpointCall,
+  { rows }: Input,
+  changes: Parameters<typeof lockReferencedRows>[1],
+  is_last: boolean
+) {
+  const [change, ...others] = changes
+  const store = yield* Store
+  const { project, role } = yield* CommandRuntime
+  if (store.dialect === "pg" && role === "server" && is_last && others.length === 0 && change?.op === "update") {
+    const { key, set, table } = change
+    const [name] =
+      Object.entries(params).find(([param, one]) => one.table === table && rows[param]?.[table.key] === key) ?? []
+    const before = name === undefined ? undefined : rows[name]
+    if (before !== undefined && !table.reference && Object.keys(set).length > 0)
+      return yield* store.updateAhead(change, before)
+  }
+  yield* project(changes)
+  return () => true
 })
 
 /**

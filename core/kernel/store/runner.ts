@@ -1,14 +1,16 @@
 /** Runs the statements of a store, names the tables they write, and remembers rows within a transaction. */
 import { Context, Effect, type Fiber, References } from "effect"
 import type { SqlClient, SqlConnection, SqlError } from "effect/sql"
-import type { Key, RowOf, Table } from "../tables/table.ts"
-import type { BoundSql, Dialect } from "./statement.ts"
+import { sameJson } from "../fields/field.ts"
+import type { AnyRow, Key, RowChange, RowOf, Table } from "../tables/table.ts"
+import { type BoundSql, columnList, type Dialect } from "./statement.ts"
 
 /**
  * "short": may share a connection with statements of other fibers. "ahead", of an outermost transaction, without
- * parameters: travels with the next one. "last": COMMIT of the outermost transaction travels with it.
+ * parameters: travels with the next one. "held": the same with parameters; its rows are added once they are there.
+ * "last": COMMIT of the outermost transaction travels with it.
  */
-type StatementKind = "short" | "ahead" | "last"
+type StatementKind = "short" | "ahead" | "held" | "last"
 /** A client that runs statements without spans and templates, in a fraction of the time. */
 interface DirectClient {
   /** Rows of a statement, run in the fiber's transaction if there is one; undefined if it has to wait for others. */
@@ -114,8 +116,35 @@ const foundOrRead = <T extends Table>(
     })
   })
 
+/** Remembers a row as an update should make it; returns whether it did, known once the statement has ended. */
+const updateAhead = (
+  run: ReturnType<typeof runnerOf>["run"],
+  { key, set, table }: Extract<RowChange, { op: "update" }>,
+  before: AnyRow,
+  { text, values }: BoundSql,
+  decode: (table: Table, row: { [column: string]: unknown }) => AnyRow
+) =>
+  withKnownRows((known): Effect.Effect<() => boolean, SqlError.SqlError> => {
+    if (known === undefined) return Effect.as(run(text, values), () => true)
+    return Effect.map(run(`${text} returning ${columnList(table)}`, values, "held"), (stored) => {
+      const { found, rows } = knownTable(known, table)
+      const expected: AnyRow = { ...before, ...set }
+      found.clear()
+      rows.set(key, expected)
+      return () => {
+        const [row] = stored.map((one) => decode(table, one))
+        if (row === undefined) rows.delete(key)
+        else rows.set(key, row)
+        return (
+          row !== undefined && Object.keys(row).every((name) => sameJson(expected[name] ?? null, row[name] ?? null))
+        )
+      }
+    })
+  })
+
 /** Rows that a transaction remembers (`rememberingRows`). */
 export const knownRows = {
+  updateAhead,
   service: KnownRows,
   with: withKnownRows,
   of: knownTable,

@@ -62,6 +62,11 @@ export interface StoreShape {
   readonly decode: <T extends Table>(table: T, row: { [column: string]: unknown }) => RowOf<T>
   /** Applies row changes in order; runs of inserts into one table share statements. */
   readonly apply: (changes: ReadonlyArray<RowChange>) => Sql<void>
+  /**
+   * Changes a row that was read before. On Postgres, the statement travels with the transaction's next one, and reads
+   * by key find the row as it should become. Returns whether it became that, known once a later statement has ended.
+   */
+  readonly updateAhead: (change: Extract<RowChange, { op: "update" }>, before: AnyRow) => Sql<() => boolean>
   /** Rows that a change is about to modify: replicas keep them to revert it. */
   readonly imagesBefore: (
     change: RowChange
@@ -334,6 +339,8 @@ export const make = (sql: Parameters<typeof runnerOf>[0], keeps_counts = false):
     getManyLocked: (table, keys) => selectMany(table, columnList(table), keys, { lock: true }),
     decode,
     apply,
+    updateAhead: (change, before) =>
+      knownRows.updateAhead(run, change, before, updateOne(change.table, change, dialect), decode),
     imagesBefore: imagesBeforeBy({ find, get }),
     writes: {
       count: () => writes,

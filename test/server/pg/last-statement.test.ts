@@ -1,9 +1,10 @@
-/** Transactions whose last statement travels with COMMIT, and whose first one with BEGIN and a lock. */
+/** Transactions whose last statement travels with COMMIT and an update, and whose first one with BEGIN and a lock. */
 import { Effect, Exit, Fiber, ManagedRuntime } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import pg from "pg"
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
-import { make as makeStore, type StoreShape } from "../../../core/kernel/store/store.ts"
+import { integer, plainTable } from "../../../core/kernel/index.ts"
+import { make as makeStore, rememberingRows, type StoreShape } from "../../../core/kernel/store/store.ts"
 import * as Pg from "../../../server/pg/client.ts"
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts"
 import { sentBy } from "./sent.ts"
@@ -206,5 +207,77 @@ describe("a statement sent ahead of the next one", () => {
     expect(await notes()).toEqual([])
     await run((store) => store.runLast(...add(3)))
     expect(await notes()).toEqual([3])
+  })
+})
+
+describe("an update sent ahead of the next statement", () => {
+  const boxes = plainTable("boxes", "id", { id: integer(), size: integer(), weight: integer() })
+  const before = { id: 1, size: 1, weight: 1 }
+  beforeEach(async () => {
+    await other.query("create table boxes (id bigint primary key, size bigint check (size < 9), weight bigint)")
+    await other.query("insert into boxes values (1, 1, 1)")
+  })
+  const box = async () => (await other.query("select size::int, weight::int from boxes")).rows[0]
+  const begun = (store: StoreShape) => store.run("select id from notes where id = $1", [1])
+  const resized = (store: StoreShape, size: number) =>
+    store.updateAhead({ op: "update", table: boxes, key: 1, set: { size } }, before)
+  /** Work after an update; returns the row before and after it was sent, and whether it is as expected. */
+  const around = (store: StoreShape, size: number, work: Effect.Effect<unknown, SqlError.SqlError>) =>
+    rememberingRows(
+      Effect.gen(function* () {
+        yield* begun(store)
+        const isAsExpected = yield* resized(store, size)
+        const early = yield* store.get(boxes, 1)
+        yield* work
+        return [early, isAsExpected(), yield* store.get(boxes, 1)]
+      })
+    )
+
+  it("travels with the last one and COMMIT, while reads by key find the row as it should become", async () => {
+    const trips = await tripsOf(async () => {
+      const exit = await run((store) => around(store, 2, store.runLast(...add(2))))
+      expect(exit).toEqual(Exit.succeed([{ ...before, size: 2 }, true, { ...before, size: 2 }]))
+    })
+    expect(trips).toEqual(["BEGIN | select id fro", 'update "boxes | insert into n | COMMIT'])
+    expect([await box(), await notes()]).toEqual([{ size: 2, weight: 1 }, [2]])
+  })
+  it("notices what others changed of the row meanwhile, and keeps the row as stored", async () => {
+    await other.query("update boxes set weight = 7")
+    const exit = await run((store) => around(store, 2, store.runLast(...add(2))))
+    expect(exit).toEqual(Exit.succeed([{ ...before, size: 2 }, false, { id: 1, size: 2, weight: 7 }]))
+    expect(await box()).toEqual({ size: 2, weight: 7 })
+  })
+  it("comes before a read in the same round trip, and is committed without a last one", async () => {
+    const trips = await tripsOf(async () => {
+      const exit = await run((store) => around(store, 3, store.run("select size from boxes where id = $1", [1])))
+      expect(exit).toEqual(Exit.succeed([{ ...before, size: 3 }, true, { ...before, size: 3 }]))
+    })
+    expect(trips.slice(1)).toEqual(['update "boxes | select size f', "COMMIT"])
+    await run((store) => Effect.andThen(begun(store), rememberingRows(resized(store, 4))))
+    expect(await box()).toEqual({ size: 4, weight: 1 })
+  })
+  it("rolls back what it travels with if it fails, with its own error", async () => {
+    const exit = await run((store) => around(store, 9, store.runLast(...add(2))))
+    expect(faultOf(exit)).toEqual(["ConstraintError"])
+    expect([await box(), await notes()]).toEqual([{ size: 1, weight: 1 }, []])
+    await run((store) => store.runLast(...add(3)))
+    expect(await notes()).toEqual([3])
+  })
+  it("is not sent if the work after it fails", async () => {
+    const trips = await tripsOf(() => run((store) => around(store, 2, Effect.die("refused"))))
+    expect(trips).toEqual(["BEGIN | select id fro", "ROLLBACK"])
+    expect(await box()).toEqual({ size: 1, weight: 1 })
+  })
+  it("is sent at once in a savepoint, and where the transaction has not begun", async () => {
+    const nested = await tripsOf(() =>
+      run((store) => Effect.andThen(begun(store), store.transaction(around(store, 2, Effect.die("refused")))))
+    )
+    expect(nested.slice(1, 3)).toEqual(["SAVEPOINT eff", "select id fro"])
+    expect(nested[3]).toBe('update "boxes')
+    expect(await box()).toEqual({ size: 1, weight: 1 })
+    const first = await tripsOf(() =>
+      run((store) => rememberingRows(Effect.andThen(resized(store, 5), store.runLast(...add(2)))))
+    )
+    expect(first).toEqual(["BEGIN", 'update "boxes', "insert into n | COMMIT"])
   })
 })
