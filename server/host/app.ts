@@ -131,6 +131,7 @@ const commandRuntimeLayer = (
 ) => {
   const slices: ReadonlyArray<ServerSlice> = catalogue.slices
   const plain = serverRuntime({ catalogue, commandId: randomUUIDv7, secrets: secretBox(key, "settings") })
+  const hooked = slices.flatMap(({ concerns, recorded }) => (recorded === undefined ? [] : [{ concerns, recorded }]))
   const processes = slices.flatMap((slice) => slice.processes ?? [])
   const follows = new Set(processes.flatMap(({ on }) => on))
   const queueWhatFollows = whatFollows(processes, server.jobs)
@@ -138,8 +139,7 @@ const commandRuntimeLayer = (
   const hooksFor = Effect.fnUntraced(function* (events: ReadonlyArray<NewEvent>) {
     const is_erasure = events.some(({ type }) => catalogue.scrubs[type] !== undefined)
     const hooks: Array<NonNullable<ServerSlice["recorded"]>> = []
-    for (const { concerns, recorded } of slices) {
-      if (recorded === undefined) continue
+    for (const { concerns, recorded } of hooked) {
       if (concerns === undefined || (concerns === "erasures" ? is_erasure : yield* concerns(events)))
         hooks.push(recorded)
     }

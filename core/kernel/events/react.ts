@@ -80,10 +80,23 @@ export const reactionsTo = (
   fresh: ReadonlyArray<NewEvent>,
   all: ReadonlyArray<NewEvent>
 ): ReadonlyArray<DueReaction> => {
-  const happened = new Set(fresh.map(({ type }) => type))
-  return [...happened].some((type) => types.has(type))
-    ? reactions.flatMap((one) => (one.types.some((type) => happened.has(type)) ? (one.dueAfter(fresh, all) ?? []) : []))
-    : []
+  const [first, ...others] = new Set(fresh.flatMap(({ type }) => (types.has(type) ? [type] : [])))
+  if (first === undefined) return []
+  const due = others.length === 0 ? reactionsByType(reactions).get(first) : reactions
+  return (due ?? []).flatMap((one) =>
+    one.types.some((type) => type === first || others.includes(type)) ? (one.dueAfter(fresh, all) ?? []) : []
+  )
+}
+const by_type = new WeakMap<ReadonlyArray<Reaction>, ReadonlyMap<string, ReadonlyArray<Reaction>>>()
+const reactionsByType = (reactions: ReadonlyArray<Reaction>): ReadonlyMap<string, ReadonlyArray<Reaction>> => {
+  let found = by_type.get(reactions)
+  if (found === undefined) {
+    const pairs = reactions.flatMap((one) => one.types.map((type) => [type, one] as const))
+    const grouped = Map.groupBy(pairs, ([type]) => type)
+    found = new Map([...grouped].map(([type, all]) => [type, [...new Set(all.map(([, one]) => one))]]))
+    by_type.set(reactions, found)
+  }
+  return found
 }
 
 /** The rules of one round with their facts, in the order of the catalogue. */

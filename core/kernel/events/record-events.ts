@@ -67,6 +67,7 @@ export const changedColumns = <R extends AnyRow>(before: AnyRow, after: R): Part
   Object.fromEntries(
     Object.entries(after).filter(([name, value]) => !sameJson(before[name] ?? null, value ?? null))
   ) as Partial<R>
+const wholeRow = ({ updated_at: _u, deleted_at: _d, ...whole }: AnyRow): AnyRow => whole
 /** Event of an update: changed columns, or the full row for tables with row-level visibility; none without a change. */
 export const updatedEvents = (
   table: Table,
@@ -75,8 +76,7 @@ export const updatedEvents = (
 ): ReadonlyArray<NewEvent> => {
   const changed = changedColumns(before, set)
   if (Object.keys(changed).length === 0) return []
-  const { updated_at: _u, deleted_at: _d, ...whole } = { ...before, ...set }
-  const values = table.visibility?.by_row === undefined ? present(changed) : whole
+  const values = table.visibility?.by_row === undefined ? present(changed) : wholeRow({ ...before, ...set })
   return [event(streamOfRow(table, before), `${table.entity}.updated`, { id: before.id, ...values })]
 }
 /** `row` is needed if the table's events are in the stream of another row. */

@@ -151,13 +151,14 @@ const deletedBy = Effect.fnUntraced(function* (references: References, changes: 
   }
   for (const change of changes) {
     const { op, table } = change
+    if (op === "insert" || ((op === "update" || op === "update_where") && typeof change.set["deleted_at"] !== "string"))
+      continue
     const is_guarded = references
       .get(table.name)
       ?.some((reference) => reference.rule?.on_delete === "refuse" || onDeleteEffect(reference) === "clear")
     if (is_guarded !== true) continue
-    const isArchived = (op === "update" || op === "update_where") && typeof change.set["deleted_at"] === "string"
-    if (op === "delete" || (op === "update" && isArchived)) goes(table, change.key)
-    else if (op === "delete_where" || (op === "update_where" && isArchived)) {
+    if (op === "delete" || op === "update") goes(table, change.key)
+    else {
       for (const row of yield* Store.find(table, change.where)) goes(table, row[table.key], true)
     }
   }

@@ -65,8 +65,18 @@ const tablesWrittenBy = (text: string): ReadonlyArray<string> | undefined => {
   if (/^\s*select\b/i.test(text)) return []
   const [, name] = written_table.exec(text) ?? []
   if (name !== undefined) return [name]
-  return /^\s*with\b/i.test(text) ? [...text.matchAll(written_tables)].flatMap(([, one]) => one ?? []) : undefined
+  if (!/^\s*with\b/i.test(text)) return undefined
+  const known = written_within.get(text)
+  if (known !== undefined) return known
+  const found = [...text.matchAll(written_tables)].flatMap(([, one]) => one ?? [])
+  if (written_within.size >= texts_kept) written_within.clear()
+  if (text.length <= kept_length_max) written_within.set(text, found)
+  return found
 }
+/** Tables that statements with subqueries write, by text: such texts are long, and few. */
+const written_within = new Map<string, ReadonlyArray<string>>()
+const texts_kept = 200
+const kept_length_max = 4_000
 
 /** Rows that the current transaction last read or wrote, by table. */
 type KnownRows = Map<Table, KnownTable<object>>
