@@ -170,6 +170,8 @@ interface SessionQuery {
   readonly values?: Array<unknown>
   readonly name?: string
   readonly rowMode?: "array"
+  /** Of statements without parameters: returns no rows. */
+  readonly is_control?: true
 }
 type Answered = (error: Error | null, result: pg.QueryResult | Array<pg.QueryResult>) => void
 
@@ -229,28 +231,31 @@ const execute_and_sync = Buffer.from([0x45, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0x53, 0, 
 
 /**
  * A query of a prepared statement whose columns are known: the server does not describe them again, and rows are made
- * by a compiled function. The driver calls its methods.
+ * by a compiled function. Or control statements, without rows. The driver calls its methods.
  */
-class PreparedQuery implements pg.Submittable {
-  readonly name: string
+class LightQuery implements pg.Submittable {
+  readonly name: string | undefined
   readonly text: string
-  private readonly message: Buffer
-  private readonly prepared: Prepared
+  private readonly message: Buffer | undefined
+  private readonly prepared: Prepared | undefined
   private readonly answered: Answered
   private readonly rows: Array<object> = []
   private command = ""
   private failure: Error | undefined
-  constructor(query: SessionQuery, prepared: Prepared, message: Buffer, answered: Answered) {
-    this.name = prepared.name
+  constructor(query: SessionQuery, prepared: Prepared | undefined, message: Buffer | undefined, answered: Answered) {
+    this.name = prepared?.name
     this.text = query.text
     this.message = message
     this.prepared = prepared
     this.answered = answered
   }
-  submit({ stream }: pg.Connection): void {
-    if (stream.writable) stream.write(this.message)
+  submit(connection: pg.Connection): void {
+    if (this.message === undefined) connection.query(this.text)
+    else if (connection.stream.writable) connection.stream.write(this.message)
   }
+  handleRowDescription(): void {}
   handleDataRow({ fields: cells }: { readonly fields: Array<unknown> }): void {
+    if (this.prepared === undefined) return
     try {
       for (const { at, parser } of this.prepared.parsed) {
         const cell = cells[at]
@@ -270,18 +275,18 @@ class PreparedQuery implements pg.Submittable {
   handleReadyForQuery(): void {
     if (this.failure !== undefined) return this.answered(this.failure, [])
     const [command = "", ...counts] = this.command.split(" ")
-    const { fields } = this.prepared
+    const fields = this.prepared?.fields ?? []
     this.answered(null, { command, rowCount: Number(counts.at(-1) ?? 0), oid: 0, rows: this.rows, fields })
   }
 }
 
 /** Sends a query; statements prepared on this connection in one message. */
 export const sendQuery = (client: pg.ClientBase, query: SessionQuery, answered: Answered): void => {
+  if (query.is_control === true) return void client.query(new LightQuery(query, undefined, undefined, answered))
   const { name, rowMode, values } = query
   const prepared = name === undefined ? undefined : prepared_on.get(client)?.get(name)
   const message = prepared === undefined || rowMode !== undefined ? undefined : bindMessage(prepared.name, values ?? [])
-  if (prepared !== undefined && message !== undefined)
-    client.query(new PreparedQuery(query, prepared, message, answered))
+  if (prepared !== undefined && message !== undefined) client.query(new LightQuery(query, prepared, message, answered))
   else
     client.query(query, (error: Error | null, result: pg.QueryResult | Array<pg.QueryResult>) => {
       if (error === null && name !== undefined && !Array.isArray(result)) notePrepared(client, name, result.fields)

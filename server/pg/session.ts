@@ -144,7 +144,7 @@ const makeSession = (client: pg.PoolClient, endpoint: PgEndpoint): Session => {
   const queryAll: Session["queryAll"] = (given) =>
     Effect.suspend(() => {
       if (due.length === 0) return run(given)
-      const first = { text: due.join("; ") }
+      const first = { text: due.join("; "), is_control: true } as const
       const has_begun = due[0] !== "BEGIN"
       due = []
       // Where BEGIN is cancelled, what travels with it runs outside the transaction: only what writes nothing may.
@@ -170,7 +170,7 @@ const makeSession = (client: pg.PoolClient, endpoint: PgEndpoint): Session => {
     },
     commit: (given) =>
       Effect.suspend(() => (due.length === 0 ? Effect.void : queryAll([]))).pipe(
-        Effect.andThen(Effect.suspend(() => run([...given, { text: "COMMIT" }]))),
+        Effect.andThen(Effect.suspend(() => run([...given, { text: "COMMIT", is_control: true }]))),
         Effect.onExit(() => Effect.sync(() => void (has_ended = client.getTransactionStatus() === "I"))),
         Effect.uninterruptible
       ),
