@@ -157,6 +157,21 @@ describe("two servers on one Postgres, with frozen clocks so that no cache expir
     await here(`/api/v1/product_groups/${parent}`, { method: "PUT", json: { name: "Leads" } })
     expect(await eventually(parentName, "Leads")).toBe("Leads")
   })
+  it("answer a change with what others changed in the row after it was read", async () => {
+    const { id } = (await here("/api/v1/products", { json: { name: "Lamp" } })).body.product
+    const client = new pg.Client(database.url)
+    await client.connect()
+    await client.query("begin")
+    await client.query("update products set sku = 'L-1' where id = $1", [id])
+    const changing = there(`/api/v1/products/${id}`, { method: "PUT", json: { name: "Torch" } })
+    const waiting = "select 1 from pg_locks where not granted and locktype in ('transactionid', 'tuple')"
+    expect(await eventually(async () => (await client.query(waiting)).rows.length > 0, true)).toBe(true)
+    await client.query("commit")
+    await client.end()
+    const seen = { name: "Torch", sku: "L-1" }
+    expect((await changing).body.product).toMatchObject(seen)
+    expect((await here(`/api/v1/products/${id}`)).body.product).toMatchObject(seen)
+  })
   it("are notified by each commit of events itself, once, and by no refused command", async () => {
     const client = new pg.Client(database.url)
     await client.connect()
