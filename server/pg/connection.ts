@@ -170,7 +170,7 @@ interface SessionQuery {
   readonly values?: Array<unknown>
   readonly name?: string
   readonly rowMode?: "array"
-  /** Of statements without parameters: returns no rows. */
+  /** Statements without parameters, whose rows are not needed. */
   readonly is_control?: true
 }
 type Answered = (error: Error | null, result: pg.QueryResult | Array<pg.QueryResult>) => void
