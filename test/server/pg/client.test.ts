@@ -95,6 +95,38 @@ describe("the Postgres client, reading values,", () => {
     })
   )
 
+  it.live("sends and reads the same values at each use of a statement, and the rows of its writes", () =>
+    Effect.gen(function* () {
+      const sql = yield* makeClient
+      yield* sql`create table notes (id bigint primary key, text text, at timestamptz, doc jsonb, flag boolean)`
+      const at = "2026-01-01T00:00:00.000Z"
+      const texts = ["plain", "", "Zoë 😀 \u2028", null, 'quoted " \\ \n', "\ud800"]
+      for (const [id, text] of texts.entries()) {
+        const stored = text?.toWellFormed() ?? null
+        const row = { id, text: stored, at, doc: { a: [id, null] }, flag: id % 2 === 0 }
+        const added = yield* sql`insert into notes values
+          (${id}, ${text}, ${at}, ${JSON.stringify(row.doc)}, ${row.flag}) returning *`
+        assert.deepStrictEqual(added, [row])
+        const [read] =
+          yield* sql`select ${2n ** 60n}::bigint as large, ${-1.5}::numeric as amount, ${null}::text as none,
+          ${text}::text as text, notes.id as same, notes.flag as same from notes where id = ${id}`
+        assert.deepStrictEqual(read, { large: 2n ** 60n, amount: "-1.5", none: null, text: stored, same: row.flag })
+        assert.deepStrictEqual(yield* sql`select id from notes where id = ${-id - 1}`, [])
+        const listed = yield* sql`select ${[id, 7]}::bigint[] as ids, ${new Uint8Array([0, id])}::bytea as bytes`
+        assert.deepStrictEqual(listed, [{ ids: [id, 7], bytes: Buffer.from([0, id]) }])
+        assert.deepStrictEqual(yield* sql`select ${id}::bigint as id, ${text}::text as text`.values, [[id, stored]])
+        const failed = yield* Effect.flip(sql`select 1 / ${Math.min(0, id)}::integer`)
+        assert.strictEqual(failed.reason._tag, "UnknownError")
+        assert.deepStrictEqual(yield* sql`select ${"{"}::text as text`, [{ text: "{" }])
+      }
+      for (let times = 0; times < 4; times++)
+        assert.deepStrictEqual<unknown>(yield* sql`update notes set flag = ${true}`.raw, {
+          rows: [],
+          rowCount: texts.length
+        })
+    })
+  )
+
   it.live("uses UTC and ISO formats whatever the database's settings, and keeps options of the URL", () =>
     Effect.gen(function* () {
       const url = yield* databaseUrl
