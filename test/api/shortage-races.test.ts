@@ -206,6 +206,35 @@ describe.each(both_engines)("concurrent commands on stock, on %s,", (engine) => 
     )
     expect([moved, Number((await house.show(`/stock_levels/${cable.level}`)).quantity_held)]).toEqual([5, 5])
   })
+  it.runIf(engine === "pg")(
+    "change stock that a closing stocktake leaves as it is, without waiting for it",
+    async () => {
+      const [store, elsewhere] = [await house.store(), await house.store()]
+      const { units } = await house.units(store, 2)
+      const spare = await house.bulk(store, 10, { name: "Spare cable", sku: "CABLE-SPARE" })
+      const other = await house.bulk(elsewhere, 10, { name: "Far cable", sku: "CABLE-FAR" })
+      const { id } = await house.create("/stocktakes", { store_id: store })
+      await made("PUT", `/api/v1/stock_levels/${units[0]}`, { asset_number: "KEPT-1" })
+      await made("POST", `/api/v1/stocktakes/${id}/scans`, { codes: ["KEPT-1", "CABLE-SPARE*10"] })
+      const client = new pg.Client(database?.url)
+      await client.connect()
+      await client.query("begin")
+      await client.query("alter sequence ids_service_records cache 1")
+      let is_closed = false
+      const closing = made("POST", `/api/v1/stocktakes/${id}/close`).then(() => {
+        is_closed = true
+      })
+      while ((await waitingOn(client)) === 0) await pause(5)
+      for (const { id: product, level } of [spare, other])
+        await made("POST", ledgerOf(product, level), { transaction_type: 4, quantity: 1 })
+      await made("PUT", `/api/v1/stock_levels/${units[0]}`, { location: "Shelf 2" })
+      expect(is_closed).toBe(false)
+      await client.query("rollback")
+      await client.end()
+      await closing
+      expect((await house.show(`/stock_levels/${units[1]}`)).service_state).toBe("lost")
+    }
+  )
   it("do not mark an order as short if a piece becomes free at the same time", async () => {
     const product = await productOf("Hazer", 1)
     const first = await order("Sixth", product.id)

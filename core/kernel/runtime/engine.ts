@@ -11,7 +11,7 @@ import type { Answer, CommandEndpoint, Input } from "../endpoints/endpoint-types
 import { changesOf, type StoredEvent, streamOf } from "../events/event-type.ts"
 import { readFields } from "../fields/input.ts"
 import { isJsonObject, type JsonObject } from "../fields/field.ts"
-import { lockFirst, lockNames, LocksWanted } from "./locks.ts"
+import { lockFirst, LocksWanted } from "./locks.ts"
 import { type EndpointCall, pathRows, prepare } from "./prepare.ts"
 import { cascadeDeletions, lockReferencedRows } from "./reference-checks.ts"
 import { sayingIgnored } from "../endpoints/ignored.ts"
@@ -77,7 +77,7 @@ export const retryOnConflict = <A, R>(
   effect: Effect.Effect<A, Failure, R>
 ): Effect.Effect<A, Failure, R | CommandRuntime> =>
   Effect.suspend(() => {
-    const wanted: LocksWanted = { names: new Set(), waits: false }
+    const wanted = { names: new Set<string>(), waits: false }
     const tried = Effect.provideService(effect, LocksWanted, wanted)
     const attempt = (left: number): Effect.Effect<A, Failure, R | CommandRuntime> =>
       Effect.catch(tried, (failure): Effect.Effect<A, Failure, R | CommandRuntime> =>
@@ -231,12 +231,6 @@ export const streamsOfCommand = (
     (first === undefined ? [] : [streamOf(first[1].table.entity, params[first[0]] ?? "")])
   )
 }
-/**
- * Locks these streams until the transaction ends, waiting for other writers. For facts that find out late which streams
- * change.
- */
-export const lockStreams = (streams: ReadonlyArray<string>) => lockNames(streams)
-
 // Handles a request by method and path, whatever its transport: on servers and on devices.
 
 interface Matched {

@@ -94,6 +94,8 @@ interface TableTraits {
   readonly file: FileColumns | undefined
   /** Events of its rows are in the stream of the row that `references` name, and are erased with it. */
   readonly in_streams_of_references: boolean
+  /** The lock of a row's stream locks the row as well, so that `lockRows` can lock any number of them (Postgres). */
+  readonly locked_by_row: boolean
 }
 export interface Table<F extends Fields = Fields> extends TableTraits {
   readonly name: string
@@ -228,8 +230,12 @@ const defaults: Omit<TableTraits, "entity" | "named_by" | "word"> = {
   refused_as: {},
   changes_reader: false,
   file: undefined,
-  in_streams_of_references: false
+  in_streams_of_references: false,
+  locked_by_row: false
 }
+
+/** Names of the tables whose rows are locked with their streams, by entity. */
+export const tables_locked_by_row = new Map<string, string>()
 
 /** A table with its own key and only these columns. */
 export const plainTable = <F extends Fields>(
@@ -239,6 +245,7 @@ export const plainTable = <F extends Fields>(
   options: Partial<TableTraits> = {}
 ): Table<F> => {
   const { entity = name.slice(0, -1) } = options
+  if (options.locked_by_row === true) tables_locked_by_row.set(entity, name)
   const named_by = "name" in columns ? ["name"] : []
   return { ...defaults, entity, named_by, word: entity.replaceAll("_", " "), ...options, name, key, columns }
 }

@@ -231,6 +231,7 @@ export const stock_levels = table(
     searched: { columns: ["item_name", "asset_number", "serial_number", "barcode"], never_erased: true },
     bookkeeping: ["quantity_allocated"],
     merged_by: { event: "stock_level.merged", from: "id", into: "into_id" },
+    locked_by_row: true,
     visibility: {
       all_columns: [
         "stock.*",

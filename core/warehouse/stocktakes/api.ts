@@ -159,8 +159,8 @@ const writes: ReadonlyArray<Endpoint> = [
     permission: "stock.adjust",
     success_status: 200,
     params: one,
-    // All stock levels, before the stocktake: moved goods lock open stocktakes after their levels.
-    streams: ({ id }) => ["stock_level", `stocktake:${id}`],
+    // Locked after the stock levels that closing changes, as moved goods do.
+    streams: () => [],
     fields: {
       missing_as: choice(missing_records, {
         default: "lost",

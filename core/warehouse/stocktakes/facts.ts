@@ -1,7 +1,7 @@
 /** Reads facts of stocktakes, in a fixed number of queries for any number of units. */
 import { Effect } from "effect"
-import { bindings, chunked, columnsNamed, hasOnePermission, quote, Store } from "../../kernel/index.ts"
-import type { AnyRow, Failure, Table, ViewContext, Viewer } from "../../kernel/index.ts"
+import { bindings, chunked, columnsNamed, hasOnePermission, lockRows, lockStreams, quote } from "../../kernel/index.ts"
+import { Store, type AnyRow, type Failure, type Table, type ViewContext, type Viewer } from "../../kernel/index.ts"
 import { asset_assignments, checked_in, dispatched, finalised } from "../../orders/opportunities/tables/index.ts"
 import { on_hire } from "../../orders/opportunities/tables/index.ts"
 import { demands, transfer_source } from "../../orders/demands/schema.ts"
@@ -18,6 +18,7 @@ import { service_records } from "../workshop/schema.ts"
 import type { CloseFacts } from "./decide.ts"
 import type { CountedLevel, CountFacts, CountLine, Packing } from "./lines.ts"
 import { countLines, foundLine, level_columns, product_columns, totalsOf } from "./lines.ts"
+import { stocktakeStream } from "./events.ts"
 import { loadBulkOut } from "./moves.ts"
 import type { StocktakeRow } from "./schema.ts"
 import { ledger_source, stocktake_moves, stocktake_scans, stocktakes } from "./schema.ts"
@@ -277,15 +278,32 @@ const loadLines = Effect.fnUntraced(function* (
   ]
 })
 
-/** Facts of closing: lines, users who counted, and workshop facts of levels that change. */
+const changing = (lines: ReadonlyArray<CountLine>): ReadonlyArray<number> =>
+  lines.flatMap(({ on_close, stock_level_id }) => (on_close === "nothing" ? [] : (stock_level_id ?? [])))
+
+/**
+ * Facts of closing: lines, users who counted, and workshop facts of levels that change. On Postgres, counts to know and
+ * lock those levels, then locks the stocktake and counts again, as goods may have moved meanwhile.
+ */
 export const loadClose = Effect.fnUntraced(function* (
-  take: StocktakeRow,
+  before: StocktakeRow,
   now: string
 ): Effect.fn.Return<CloseFacts, Failure, Store> {
-  if (take.status !== "open") return { take, lines: [], counted_by: [], levels: new Map() }
-  const count = yield* loadCount(take, now)
-  const lines = countLines(count)
-  const ids = lines.flatMap(({ on_close, stock_level_id }) => (on_close === "nothing" ? [] : (stock_level_id ?? [])))
-  const levels = new Map((yield* Effect.forEach(chunked(ids, 5_000), loadServiceFacts)).flatMap((some) => [...some]))
-  return { take, lines, counted_by: [...new Set(count.scans.map((one) => one.counted_by_user_id))], levels }
+  const is_pg = (yield* Store).dialect === "pg"
+  const locked = new Set<number>()
+  let waiting = is_pg && before.status === "open" ? changing(countLines(yield* loadCount(before, now))) : []
+  for (;;) {
+    yield* lockRows(stock_levels, waiting)
+    for (const id of waiting) locked.add(id)
+    yield* lockStreams([stocktakeStream(before.id)])
+    const take = (yield* Store.get(stocktakes, before.id)) ?? before
+    if (take.status !== "open") return { take, lines: [], counted_by: [], levels: new Map() }
+    const count = yield* loadCount(take, now)
+    const lines = countLines(count)
+    const ids = changing(lines)
+    waiting = is_pg ? ids.filter((id) => !locked.has(id)) : []
+    if (waiting.length > 0) continue
+    const levels = new Map((yield* Effect.forEach(chunked(ids, 5_000), loadServiceFacts)).flatMap((some) => [...some]))
+    return { take, lines, counted_by: [...new Set(count.scans.map((one) => one.counted_by_user_id))], levels }
+  }
 })
