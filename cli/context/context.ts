@@ -2,7 +2,7 @@
 import type { LocalFile } from "../base/input.ts"
 import type { RemoteRequest } from "./remote.ts"
 import { isJsonObject, type Json, type JsonObject, type Query } from "../../core/kernel/index.ts"
-import { type Device, openDevice, type QueryResult } from "../../sync/device/device.ts"
+import { type Device, isEndOfDevice, openDevice, type QueryResult } from "../../sync/device/device.ts"
 import { type Globals, objectBody } from "../base/answers.ts"
 import { afterAnswering, refreshBefore } from "./background.ts"
 import { clocksOver } from "./clocks.ts"
@@ -142,8 +142,8 @@ export const openContext = (options: Globals, env: Environment = process.env, is
   }
   const accepted = async (asking: ApiRequest, answer: QueryResult): Promise<QueryResult> => {
     if (answer.status < 400) return answer
-    // A sync of a revoked device removes its data, and fails with the way out.
-    if (answer.status === 403 && place.choice().is_device && isRevoked(answer)) await (await replica.device()).sync()
+    // The sync of a device that is to delete its data removes them, and fails with the way out.
+    if (place.choice().is_device && isEndOfDevice(answer)) await (await replica.device()).sync()
     throw await (await import("./error-report.ts")).refusalOf({ request, terminal }, asking, answer)
   }
   const ask = async (asking: ApiRequest): Promise<QueryResult> => accepted(asking, await request(asking))
@@ -193,11 +193,6 @@ export const openContext = (options: Globals, env: Environment = process.env, is
     },
     close: replica.close
   }
-}
-
-const isRevoked = ({ body }: QueryResult): boolean => {
-  const { errors } = objectBody(body)
-  return isJsonObject(errors) && Array.isArray(errors["replica"]) && errors["replica"].includes("revoked")
 }
 
 /** The profile's replica: opened when first needed; closing it starts a background sync if one is due. */

@@ -1,6 +1,5 @@
 /** Several writes of one command line. */
 import { isJsonObject } from "../../core/kernel/index.ts"
-import type { QueryResult } from "../../sync/device/device.ts"
 import { metaIn } from "../base/answers.ts"
 import type { ApiRequest, CommandContext } from "./context.ts"
 import { printAnswer, warningsIn } from "./print.ts"
@@ -8,7 +7,7 @@ import { printAnswer, warningsIn } from "./print.ts"
 /** Sends writes one after the other; with --plan each is planned on the effects of the earlier ones. */
 export const writesOf = (context: CommandContext) => {
   const asked: Array<ApiRequest> = []
-  let planned: ReadonlyArray<QueryResult> = []
+  let planned: Awaited<ReturnType<CommandContext["plan"]>> = []
   const ask: CommandContext["ask"] = async (asking) => {
     if (context.options.plan !== true) return context.ask(asking)
     asked.push(asking)

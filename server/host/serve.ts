@@ -5,7 +5,7 @@ import { setFlagsFromString } from "node:v8"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Cause, Context, Effect, Exit, References, Schedule, type Scope, Tracer } from "effect"
 import { loadAll } from "../../core/kernel/index.ts"
-import { type FileLock, takeLock } from "../../sync/sqlite/file-lock.ts"
+import { takeLock } from "../../sync/sqlite/file-lock.ts"
 import { openServerApp } from "./app.ts"
 import { configFrom, type Database, type ServerConfig } from "./config.ts"
 import type { Environment } from "./environment.ts"
@@ -179,7 +179,7 @@ const shown = (database: Database): string =>
   database.kind === "pg" ? `the database at ${withoutPassword(database.url)}` : `the database ${database.path}`
 
 /** Locks the folder: two servers on one SQLite file would miss each other's changes in their caches. */
-const holdFolder = (folder: string): FileLock => {
+const holdFolder = (folder: string): NonNullable<ReturnType<typeof takeLock>> => {
   const name = "server.lock"
   makePrivate(join(folder, name))
   // A server being replaced gets a moment to exit.

@@ -35,7 +35,7 @@ import { readAnswer, remoteAt, Unreachable } from "./exchange/remote.ts"
 import { asAnswer, makeReplica, type QueryResult, refusalAnswer, type Replica } from "./replica/replica.ts"
 import type { Conflicts } from "./resolutions/conflicts.ts"
 import { toldReports } from "./resolutions/blocked-commands.ts"
-import { openSession, type SessionParts, SyncBusy, whileLocked } from "./exchange/server-session.ts"
+import { isEndOfDevice, openSession, type SessionParts, SyncBusy, whileLocked } from "./exchange/server-session.ts"
 import { contentOf, isWaiting, keepAgain, keepFiles, pruneFiles, waitingFiles, waitingPath } from "./exchange/files.ts"
 import type { Progress } from "./exchange/sync.ts"
 
@@ -45,7 +45,7 @@ const uuidv7 = (now = Date.now()): string => {
   return `${time.slice(0, 8)}-${time.slice(8)}-7${crypto.randomUUID().slice(15)}`
 }
 
-export { BundleError, DeviceFailure, hasProfile, readProfile, SyncBusy, Unreachable, uuidv7 }
+export { BundleError, DeviceFailure, hasProfile, isEndOfDevice, readProfile, SyncBusy, Unreachable, uuidv7 }
 export type { Device } from "./bundle.ts"
 export type { Profile } from "./outbox/folder.ts"
 export type { Finding } from "./recovery.ts"

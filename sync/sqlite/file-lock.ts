@@ -2,7 +2,7 @@
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 
-export interface FileLock {
+interface FileLock {
   readonly release: () => void
 }
 

@@ -167,3 +167,14 @@ describe("the systemd unit", () => {
     expect(existsSync(path)).toBe(false)
   })
 })
+
+it("a request to the server for a deactivated user removes the device's data", async () => {
+  const ann = await place.house.person({ permissions: ["products.view", "products.access"] })
+  await done(["login", place.url, "--token", ann.secret, "--name", "till", "--profile", "till"])
+  const replicaFiles = () => readdirSync(profile("till")).filter((name) => name.startsWith("replica"))
+  expect(replicaFiles()).not.toEqual([])
+  await done(`users delete ${ann.user_id} --yes --remote`)
+  const asked = await type("devices list --profile till")
+  expect([asked.code, asked.err]).toEqual([4, expect.stringContaining("its data were taken away")])
+  expect(replicaFiles()).toEqual([])
+})

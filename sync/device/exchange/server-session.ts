@@ -3,7 +3,8 @@ import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { sqliteCodeIn } from "../outbox/device-failure.ts"
 import type { Effect } from "effect"
-import { deactivated_message, type CommandRuntime, type Failure, type Store } from "../../../core/kernel/index.ts"
+import { deactivated_message, isJsonObject, sameJson } from "../../../core/kernel/index.ts"
+import type { CommandRuntime, Failure, Json, Store } from "../../../core/kernel/index.ts"
 import { newSeed, publicKeyOf } from "../../protocol/bundle-format.ts"
 import {
   deleteReplica,
@@ -121,6 +122,15 @@ export const openSession = ({ folder, outbox, replica, run, ...parts }: SessionP
     }
   }
 }
-/** Whether the device was revoked or its user deactivated, so that it must delete its data. */
-const isEndOfDevice = ({ status, body }: RemoteError): boolean =>
-  status === 403 && (body.errors?.["replica"]?.includes("revoked") === true || body.message === deactivated_message)
+/** Whether an answer says that the device was revoked or its user deactivated, so that it must delete its data. */
+export const isEndOfDevice = ({
+  body,
+  status
+}: {
+  readonly status: number
+  readonly body?: Json | undefined
+}): boolean => {
+  if (status !== 403 || !isJsonObject(body)) return false
+  const { errors, message } = body
+  return message === deactivated_message || (isJsonObject(errors) && sameJson(errors["replica"] ?? null, ["revoked"]))
+}
