@@ -1,4 +1,4 @@
-/** Several writes of one command line. */
+/** Several writes of one command line, and what a device does after writes at the server. */
 import { isJsonObject } from "../../core/kernel/index.ts"
 import { metaIn } from "../base/answers.ts"
 import type { ApiRequest, CommandContext } from "./context.ts"
@@ -25,4 +25,14 @@ export const writesOf = (context: CommandContext) => {
     return printAnswer(context, { status, events, wish, body: { ...(isJsonObject(body) ? body : {}), meta } })
   }
   return { ask, printPlan }
+}
+
+/** Syncs the device to fetch rows written at the server; without a device, or offline, does nothing. */
+export const fetched = async (context: CommandContext): Promise<void> => {
+  if (!context.isDevice() || context.offline) return
+  try {
+    await (await context.device()).sync()
+  } catch {
+    context.note("The server has them; flightcase sync fetches them here.")
+  }
 }

@@ -69,7 +69,7 @@ const runImport: CommandAction = async (context, [given = "", file = ""], flags)
       const dry_run = isDry(context, flags)
       const { importFolder } = await import("./foreign-lists.ts")
       const counts = await importFolder(context, file, { system, dry_run, flags, importRows })
-      if (!dry_run && changed(counts)) await fetched(context)
+      if (!dry_run && changed(counts)) await (await import("../../../context/writes.ts")).fetched(context)
       return counts.rejected > 0 ? exit_codes.invalid : exit_codes.ok
     }
     return (await import("./import-all.ts")).importAll(context, file, isDry(context, flags))
@@ -107,7 +107,7 @@ const importFile = async (
   if (summary.rows === 0) context.note("The file has no rows, so there was nothing to import.")
   if (context.options.json === true) context.printJson({ import: summary, verdicts: plainJson(verdicts) })
   else context.print(recordText(summary, context.terminal))
-  if (!summary.dry_run && changed(summary)) await fetched(context)
+  if (!summary.dry_run && changed(summary)) await (await import("../../../context/writes.ts")).fetched(context)
   return summary.rejected > 0 ? exit_codes.invalid : exit_codes.ok
 }
 
@@ -158,15 +158,6 @@ const importRows: ImportRows = async (context, list) => {
   tellWarnings(context, warnings)
   const rows = counts.created + counts.updated + counts.unchanged + counts.rejected
   return { summary: { rows, ...counts, dry_run }, verdicts }
-}
-/** Syncs the device to fetch rows written at the server; without a device, or offline, does nothing. */
-export const fetched = async (context: CommandContext): Promise<void> => {
-  if (!context.isDevice() || context.offline) return
-  try {
-    await (await context.device()).sync()
-  } catch {
-    context.note("The server has them; flightcase sync fetches them here.")
-  }
 }
 /** Progress of an interrupted import of this file into this server. */
 const stateOf = (context: CommandContext, told: Json, restart: boolean): ReturnType<typeof resumable> => {

@@ -98,7 +98,7 @@ const setUp = async (context: CommandContext, house: House, present: Present, as
     if (!(await confirm("Set it up like this?"))) return context.note(`Left as it is. ${keepAnswers(house)}`)
   }
   for (const [at, one] of due.entries()) await carriedOut(one, at, due)
-  if (due.length > 0) await (await import("../../imports/import/import.ts")).fetched(context)
+  if (due.length > 0) await (await import("../../../context/writes.ts")).fetched(context)
   told(context, steps, "done", isNew(present))
   if (house.taxes !== undefined && house.assign_tax_classes !== true) offerClasses(context, present)
 }
