@@ -293,8 +293,8 @@ export const billingServerSlice: ServerSlice = {
       InvoiceMailer,
       Effect.fnUntraced(function* (mail) {
         yield* jobs.offer(invoiceMailOffer(mail))
-        const { mode, text } = yield* queuedNow("The invoice", mail.to.join(", "))
-        return mode === "smtp" ? [] : [text]
+        const { leaves, text } = yield* queuedNow("The invoice", mail.to.join(", "))
+        return leaves ? [] : [text]
       })
     )
 }

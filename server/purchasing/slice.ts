@@ -213,8 +213,8 @@ export const procurementServerSlice: ServerSlice = {
       Effect.fnUntraced(function* (mail) {
         if (mail.to === null) return []
         yield* jobs.offer(purchaseOrderMailOffer(mail))
-        const { mode, text } = yield* queuedNow("The order", mail.to)
-        return mode === "smtp" ? [] : [text]
+        const { leaves, text } = yield* queuedNow("The order", mail.to)
+        return leaves ? [] : [text]
       })
     )
 }

@@ -8,7 +8,7 @@ import type { Refusal } from "./compose.ts"
 import type { SendMailOptions } from "nodemailer"
 import { parseSmtpUrl, type SmtpServer } from "../../../core/values/mail-address.ts"
 import { CommandRuntime, type Failure, Store } from "../../../core/kernel/index.ts"
-import { secret_settings, secretSetting } from "../../../core/setup/settings/secrets.ts"
+import { secret_settings, secretSetting, unreadableSecrets } from "../../../core/setup/settings/secrets.ts"
 import { serverContext } from "../../ports/server-context.ts"
 
 // Interprets responses of mail servers: 4xx and connection errors are temporary, 5xx permanent. Wrong passwords and
@@ -246,15 +246,17 @@ type MailServer =
  */
 export const mailServer: Effect.Effect<MailServer, Failure, Store | CommandRuntime> = Effect.gen(function* () {
   const { outside } = yield* serverContext
-  const from = outside.smtp_url === undefined ? "setting" : "environment"
-  const url = outside.smtp_url ?? (yield* secretSetting("mail", "smtp_url"))
+  return mailServerAt(outside.smtp_url, outside.smtp_url ?? (yield* secretSetting("mail", "smtp_url")))
+})
+const mailServerAt = (environment: string | undefined, url: string | undefined): MailServer => {
   if (url === undefined) return { mode: "outbox" }
+  const from = environment === undefined ? "setting" : "environment"
   const named = from === "environment" ? "FLIGHTCASE_SMTP_URL" : "The setting mail.smtp_url"
   return Result.match(parseSmtpUrl(url), {
     onSuccess: (server): MailServer => ({ mode: "smtp", server, from }),
     onFailure: (fault): MailServer => ({ mode: "smtp", fault: `${named} must ${fault}` })
   })
-})
+}
 /** Mode of messages queued now, for responses. */
 export const mailMode: Effect.Effect<MailMode, Failure, Store | CommandRuntime> = Effect.map(
   mailServer,
@@ -266,13 +268,20 @@ export const queuedText = (subject: string, mode: MailMode, to: string): string 
     ? `${subject} is on its way to ${to}.`
     : `No mail server is set: the message to ${to} is written to the outbox folder and not sent. ` +
       "flightcase setup --smtp URL sets one."
-/** The mode, found without the address, which only facts can decrypt, and what is said of a message queued in it. */
+/** The mode, whether messages leave in it now, and what is said of one; refuses nothing, as the message is queued. */
 export const queuedNow = Effect.fnUntraced(function* (
   subject: string,
   to: string
-): Store.Reads<{ readonly mode: MailMode; readonly text: string }> {
+): Store.Reads<{ readonly mode: MailMode; readonly leaves: boolean; readonly text: string }> {
   const { outside } = yield* serverContext
-  const is_set = outside.smtp_url !== undefined || (yield* Store.get(secret_settings, "mail.smtp_url")) !== undefined
-  const mode = is_set ? "smtp" : "outbox"
-  return { mode, text: queuedText(subject, mode, to) }
+  const row = outside.smtp_url === undefined ? yield* Store.get(secret_settings, "mail.smtp_url") : undefined
+  const secret = row && (yield* CommandRuntime.ifAny)?.secrets?.open(row.sealed)
+  const server: MailServer =
+    row !== undefined && secret === undefined
+      ? { mode: "smtp", fault: unreadableSecrets([row.key]) }
+      : mailServerAt(outside.smtp_url, outside.smtp_url ?? secret)
+  const { mode } = server
+  return "fault" in server
+    ? { mode, leaves: false, text: `${subject} waits to be sent to ${to}: ${server.fault}` }
+    : { mode, leaves: mode === "smtp", text: queuedText(subject, mode, to) }
 })

@@ -3,7 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Effect } from "effect"
 import type { Param } from "../../../core/kernel/endpoints/endpoint.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
+import { update } from "../../../core/kernel/tables/table.ts"
 import { userActivated, userDeactivated } from "../../../core/people/users/decide.ts"
+import { secret_settings } from "../../../core/setup/settings/secrets.ts"
 import { accountMails } from "../../../server/people/slice.ts"
 import { silentLog } from "../../../server/ports/log.ts"
 import { nothing_outside } from "../../../server/ports/outside.ts"
@@ -353,6 +355,22 @@ describe.each(engines)("invitations without a mail server on %s", (engine) => {
 })
 
 describe.each(engines)("undelivered mail about accounts on %s", (engine) => {
+  it("is not said to be on its way if the server cannot read the address of its mail server", async () => {
+    const house = await openHouse(engine, { outside: nothing_outside })
+    try {
+      await house.did(200, "PUT", "/settings/mail", { settings: { smtp_url: "smtp://mail.house.example" } })
+      const { user } = await house.invite({ active: true, send_invitation: false })
+      const sealed = update(secret_settings, "mail.smtp_url", { sealed: "sealed by another key" })
+      await house.run(Effect.flatMap(Store, (store) => store.apply([sealed])))
+      const { message } = await house.did(202, "POST", `/users/${user.id}/reset_password`, {})
+      expect(message).toBe(
+        `A code to log in with waits to be sent to ${user.email}: mail.smtp_url cannot be read with this server's ` +
+          "FLIGHTCASE_KEY. Set what it seals again, or start the server with the earlier key."
+      )
+    } finally {
+      await house.close()
+    }
+  })
   it("is dropped with its code once the code has expired", async () => {
     const house = await openHouse(engine)
     try {
