@@ -289,8 +289,12 @@ const showLogs: CommandAction = async (context, _args, flags) => {
     "q[created_at_lteq]": timeOf(flags, "to")
   })
   const query = [...filters, ...listQuery(flags)]
+  const reading: CommandContext = {
+    ...context,
+    read: async (path: string, asked: Query = []) => objectBody(await askServer(context, path, asked))
+  }
   const body =
-    flags.all === true ? await wholeList(context, logs_path, query) : await askServer(context, logs_path, query)
+    flags.all === true ? await wholeList(reading, logs_path, query) : await askServer(context, logs_path, query)
   await printAnswer(context, { status: 200, body: body ?? null })
 }
 const statusOf = (flags: Flags): string | undefined => {

@@ -228,10 +228,16 @@ describe("the request of flightcase usage", () => {
       code: 4,
       err: expect.stringContaining("set FLIGHTCASE_TOKEN: --token of usage says whose calls are shown")
     })
-    expect(await type(["usage", "export", "-o", "-"], { FLIGHTCASE_TOKEN: "revoked" })).toMatchObject({
-      code: 4,
-      err: expect.stringContaining("--token of usage says whose calls are shown")
-    })
+    const others: ReadonlyArray<readonly [token: string, words: ReadonlyArray<string>]> = [
+      ["revoked", ["usage", "export", "-o", "-"]],
+      ["unknown", ["usage", "logs", "--token", "4"]],
+      ["unknown", ["usage", "logs", "--token", "4", "--all"]]
+    ]
+    for (const [FLIGHTCASE_TOKEN, words] of others)
+      expect(await type(words, { FLIGHTCASE_TOKEN })).toMatchObject({
+        code: 4,
+        err: expect.stringContaining("--token of usage says whose calls are shown")
+      })
   })
 })
 describe("the exported usage", () => {
