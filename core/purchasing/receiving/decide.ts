@@ -57,7 +57,10 @@ const wrongStatus = (order: PurchaseOrderRow): Rejection | undefined => {
     case "draft":
       return is("is a draft; send it before goods are received.")
     case "received":
-      return is("is received in full; order what comes on top by another one.")
+      return is(
+        `${order.returned_at === null ? "is received in full" : "went back to its supplier"}; ` +
+          "order what comes on top by another one."
+      )
     case "cancelled":
       return is("was cancelled; nothing can be received for it.")
     case "sent":

@@ -193,6 +193,14 @@ const givenRows = (lines: ReadonlyArray<ReturnedLine>, facts: ReturnFacts): Refu
     return [...rows.values()]
   })
 
+const day_millis = 86_400_000
+/** Whether the hire of all lines has ended at `at`, or ends within a day: what has not come is not awaited any more. */
+const isAtEnd = ({ items, order }: ReturnFacts, at: string): boolean =>
+  items.every(({ ends_at }) => {
+    const end = ends_at ?? order.ends_at
+    return end !== null && Date.parse(end) <= Date.parse(at) + day_millis
+  })
+
 /**
  * Returns goods, all lines or none; without lines, everything present. 422: `po_type` for purchases, `status` if
  * nothing is present, `lines.N.…` for excess or blocked goods, `returned_at` in the future.
@@ -223,12 +231,13 @@ export const giveBack = (facts: ReturnFacts, sent: ReturnValues, context: Decide
     const back = new Map(rows.map((row) => [row.item.id, row.quantity]))
     const after = items.map((item) => ({ item, returned: exact(item.returned_quantity).plus(back.get(item.id) ?? 0) }))
     const is_whole =
-      order.status === "received" && after.every(({ item, returned }) => returned.gte(item.received_quantity))
+      (order.status === "received" || isAtEnd(facts, at)) &&
+      after.every(({ item, returned }) => returned.gte(item.received_quantity))
     const receipt = receiptRow(order, at, sent, context)
     return {
       events: [
         purchaseOrderReturned.make({
-          ...purchaseOrderChange(order, is_whole ? { returned_at: at } : {}),
+          ...purchaseOrderChange(order, is_whole ? { status: "received", returned_at: at } : {}),
           items: after
             .filter(({ item }) => back.has(item.id))
             .map(({ item, returned }) => ({ id: item.id, returned_quantity: formatDecimal(returned, 2) })),

@@ -557,6 +557,30 @@ const returns: ReadonlyArray<Scenario> = [
       returned_at: null
     })
   }),
+  scenario(
+    "g16",
+    "completes a sub-hire received in part once all of it went back at the end of its hire",
+    async (s) => {
+      const product_id = await s.product()
+      const hire = { starts_at: "2026-06-15T00:00:00Z", ends_at: "2026-06-19T08:00:00Z" }
+      const { id, items } = await s.sent(hire, { product_id, quantity: "3" })
+      const item_id = items[0].id
+      await s.receive(id, [{ item_id, quantity: "2" }], { received_at: "2026-06-15T08:00:00Z" })
+      const first = await s.giveBack(id, { lines: [{ item_id, quantity: "1" }] })
+      expect(first.body.purchase_order).toMatchObject({ status: "partially_received", returned_at: null })
+      expect((await s.giveBack(id)).body.purchase_order).toMatchObject({
+        status: "received",
+        received_at: null,
+        returned_at: "2026-06-18T12:00:00.000Z",
+        is_due_back: false
+      })
+      await s.refused(
+        s.receive(id, [{ item_id, quantity: "1" }]),
+        "status",
+        /went back to its supplier; order what comes on top/
+      )
+    }
+  ),
   scenario("g12", "counts goods returned early until they were returned", async (s) => {
     const product_id = await s.product()
     const { id, items } = await s.sent({ starts_at: "2026-06-15T00:00:00Z" }, { product_id, quantity: "2" })
