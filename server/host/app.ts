@@ -84,11 +84,6 @@ export interface ServerApp {
 }
 
 const channel = "flightcase_journal"
-/** Types of events after which cached users, roles, tokens and settings are read again. */
-const changes_settings = /^(user|role|setting|token)/
-const changesSettings = (events: ReadonlyArray<NewEvent>): boolean =>
-  events.some(({ type }) => changes_settings.test(type))
-
 /** Values set while the server opens, listens and stops. */
 interface ServerState {
   listening_at: string | undefined
@@ -126,7 +121,7 @@ const serverContextOf = (
 const commandRuntimeLayer = (
   { key }: ServerOptions,
   catalogue: Catalogue,
-  { committed, settings_cache }: Commits,
+  { announced, changesSettings, committed, settings_cache }: Commits,
   server: ServerContext["Service"]
 ) => {
   const slices: ReadonlyArray<ServerSlice> = catalogue.slices
@@ -161,7 +156,7 @@ const commandRuntimeLayer = (
           const stored = yield* inner.append(events, recording, is_last === true && hooks.length === 0)
           for (const hook of hooks) yield* Effect.provideContext(hook(stored), hosting)
           const settingsChanged = changesSettings(stored)
-          if (settingsChanged) yield* endSharedCommit
+          if (settingsChanged) yield* Effect.andThen(announced, endSharedCommit)
           yield* (yield* Store).sql.afterCommit(Effect.sync(() => committed(settingsChanged)))
           return stored
         })
@@ -184,7 +179,7 @@ const layerOf = (
     limits,
     ...catalogue.slices.flatMap((slice: ServerSlice) => slice.services?.(server) ?? []),
     Context.make(References.TracerEnabled, false), // Otherwise each statement makes a span, collected or not.
-    Context.make(CommitNotice, (events) => ({ channel, payload: commits.payloadOf(changesSettings(events)) })),
+    Context.make(CommitNotice, (events) => ({ channel, payload: commits.payloadOf(commits.changesSettings(events)) })),
     ...(options.services === undefined ? [] : [options.services])
   ]
   return Layer.mergeAll(

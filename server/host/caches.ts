@@ -1,5 +1,5 @@
 /** Caches of a server: settings and reference rows, used for less than a second and never after its own changes. */
-import type { Catalogue, Failure, Key, RowOf, Settings, Sql, StoreShape } from "../../core/kernel/index.ts"
+import type { Catalogue, Failure, Key, NewEvent, RowOf, Settings, Sql, StoreShape } from "../../core/kernel/index.ts"
 import { keyOf, Store, type Table, type Where } from "../../core/kernel/index.ts"
 import { Clock, Effect, Option, Schema } from "effect"
 import { storedSettings } from "../../core/kernel/runtime/server-runtime.ts"
@@ -106,6 +106,8 @@ const makeSettingsCache = (catalogue: Catalogue): SettingsCache => {
 interface ReferenceCache {
   /** The store with reference tables read through the cache outside transactions. */
   readonly over: (store: StoreShape) => StoreShape
+  /** Marks the transaction's changes as announced by the notice of its events. */
+  readonly announced: Effect.Effect<void, never, Store>
   /** Clears the cache. */
   readonly forget: () => void
 }
@@ -192,11 +194,19 @@ const listName = (table: Table, where: Where, options: unknown): string => {
   return name
 }
 
-/** `changed`: called after a commit that changed such rows. */
+/** Transactions that changed reference rows, by connection, and whether a notice of events announces it. */
+type Changing = WeakMap<object, { is_announced: boolean }>
+
+/** `changed`: called after a commit that changed such rows, unless a notice of events announces it. */
 const makeReferenceCache = (changed: () => void): ReferenceCache => {
   const { forget, listOf, rowsOf } = makeKept()
-  /** Connections of transactions that changed such rows. */
-  const changing = new WeakSet<object>()
+  const changing: Changing = new WeakMap()
+  const announced = Effect.flatMap(Store, (store) =>
+    Effect.map(store.openTransaction, (transaction) => {
+      const one = transaction === undefined ? undefined : changing.get(transaction)
+      if (one !== undefined) one.is_announced = true
+    })
+  )
   const over = (store: StoreShape): StoreShape => {
     // Transactions bypass the cache, as they see their own changes and may be rolled back; except for reads marked
     // `cached` if they changed no reference rows.
@@ -225,20 +235,23 @@ const makeReferenceCache = (changed: () => void): ReferenceCache => {
           )
     return { ...watched(store, changing, changed), getMany, find }
   }
-  return { over, forget }
+  return { over, announced, forget }
 }
 
-/** The store with `changed` called after commits of transactions that changed reference rows. */
-const watched = (store: StoreShape, changing: WeakSet<object>, changed: () => void): StoreShape => ({
+/** The store with `changed` called once after the commit of a transaction that changed reference rows. */
+const watched = (store: StoreShape, changing: Changing, changed: () => void): StoreShape => ({
   ...store,
   apply: (changes) =>
     !changes.some(({ table }) => table.reference)
       ? store.apply(changes)
       : Effect.flatMap(store.openTransaction, (transaction) => {
-          if (transaction !== undefined) changing.add(transaction)
-          return store
-            .apply(changes)
-            .pipe(Effect.andThen(store.sql.afterCommit(Effect.sync(changed))), Effect.andThen(endSharedCommit))
+          const own = (transaction && changing.get(transaction)) ?? { is_announced: false }
+          if (transaction !== undefined) changing.set(transaction, own)
+          const told = Effect.sync(() => {
+            if (!own.is_announced) changed()
+            own.is_announced = true
+          })
+          return store.apply(changes).pipe(Effect.andThen(store.sql.afterCommit(told)), Effect.andThen(endSharedCommit))
         }),
   transaction: (effect) =>
     Effect.flatMap(store.openTransaction, (outer) => {
@@ -247,12 +260,19 @@ const watched = (store: StoreShape, changing: WeakSet<object>, changed: () => vo
     })
 })
 
+/** Types of events after which cached users, roles, tokens and settings are read again. */
+const changes_settings = /^(user|role|setting|token)/
+
 /** Connects caches, listeners of this process, and other servers to the commits of this one. */
 export const makeCommits = (catalogue: Catalogue, peers: PeerNotifier | undefined, recorded: () => void) => {
   const settings_cache = makeSettingsCache(catalogue)
   const authentication = makeAuthentication()
   const kept = makeReferenceCache(() => replaced())
   const listeners = new Set<() => void>()
+  const references = new Set(catalogue.tables.flatMap(({ entity, reference }) => (reference ? [`${entity}.`] : [])))
+  /** Whether these events change what servers cache: users, roles, tokens, settings, reference rows. */
+  const changesSettings = (events: ReadonlyArray<NewEvent>): boolean =>
+    events.some(({ type }) => changes_settings.test(type) || references.has(type.slice(0, type.indexOf(".") + 1)))
   const forget = (): void => {
     settings_cache.forget()
     authentication.forget()
@@ -284,6 +304,8 @@ export const makeCommits = (catalogue: Catalogue, peers: PeerNotifier | undefine
     settings_cache,
     authentication,
     kept,
+    announced: kept.announced,
+    changesSettings,
     forget,
     tellListeners,
     committed,

@@ -194,6 +194,12 @@ describe("two servers on one Postgres, with frozen clocks so that no cache expir
       expect(await after("/api/v1/products/import", { json: { rows } })).toEqual([200, ""])
       const settings = { name: "A third house" }
       expect(await after("/api/v1/settings/company", { method: "PUT", json: { settings } })).toEqual([200, "standing"])
+      // A second notice would be sent after the answer.
+      const group = { json: { name: "Trusses" } }
+      expect([await after("/api/v1/product_groups", group), await pause(300), ...heard]).toEqual([
+        [201, "standing"],
+        undefined
+      ])
     } finally {
       await client.end()
     }
