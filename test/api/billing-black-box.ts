@@ -170,6 +170,12 @@ export const openBooks = async (engine: Engine, options: ServeOptions = {}) => {
     /** Bearer token of a new user with these permissions and abilities. */
     tokenOf: async (permissions: ReadonlyArray<string>, abilities: ReadonlyArray<string>) =>
       (await person(permissions, abilities)).token.secret,
+    /** Bearer token of a new user with this role alone. */
+    tokenOfRole: async (role: string): Promise<string> => {
+      const email = `${role.replaceAll(" ", "")}@example.com`
+      const user = await made("/users", { name: role, email, roles: [role], active: true })
+      return (await made("/tokens", { name: role, abilities: ["*"], user_id: user.id })).secret
+    },
     /** Sends a request with a token, or without one if null. */
     by: (who: Token | null, method: string, path: string, json?: unknown, more: Sent = {}) =>
       ask(method, path, json, { token: who === null ? null : who.secret, ...more }),
@@ -265,3 +271,37 @@ export const times = async <A>(many: number, act: (at: number) => Promise<A>): P
 }
 /** A calendar of two days, which weighs 5 units. */
 export const calendar = "/availability/calendar?store_id=1&from=2026-07-01&to=2026-07-02"
+
+/** A request that needs an ability and a permission of an area, with its status where both are held. */
+type Guarded = readonly [
+  name: string,
+  method: string,
+  path: () => Promise<string>,
+  able: "read" | "write",
+  permission: string,
+  status: number,
+  json?: (path: string) => unknown
+]
+/**
+ * Expects 403 without the permission and without the ability, 401 without a token, and the status with both; returns that
+ * response. `area`: all its permissions. `seeing`: permissions of every caller; `besides`: of the one without permission.
+ */
+export const needsBoth = async (
+  { ask, tokenOf }: Pick<Books, "ask" | "tokenOf">,
+  [area, names]: readonly [area: string, permissions: ReadonlyArray<string>],
+  [, method, at, able, permission, status, json]: Guarded,
+  { besides = [], seeing = [] }: { readonly [held in "besides" | "seeing"]?: ReadonlyArray<string> } = {}
+): Promise<Got> => {
+  const path = await at()
+  const body = await json?.(path)
+  const held = (those: ReadonlyArray<string>) => [...those.map((name) => `${area}.${name}`), ...seeing]
+  const asked = async (permissions: ReadonlyArray<string>, abilities: ReadonlyArray<string>) =>
+    ask(method, path, body, { token: await tokenOf(permissions, abilities) })
+  const others = names.filter((name) => name !== permission)
+  expect((await asked([...held(others), ...besides], ["*"])).status).toBe(403)
+  expect((await asked(held(names), [`${area}:${able === "read" ? "write" : "read"}`])).status).toBe(403)
+  const done = await asked(held([permission]), [`${area}:${able}`])
+  expect(done.status, done.text.slice(0, 300)).toBe(status)
+  expect((await ask(method, path, body, { token: null })).status).toBe(401)
+  return done
+}

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type Engine, engines } from "../app.ts"
 import type { Sent } from "../server/serving.ts"
-import { type Books, ended, now, openBooks, opened, refusal, wordsOf } from "./billing-black-box.ts"
+import { type Books, ended, needsBoth, now, openBooks, opened, refusal, wordsOf } from "./billing-black-box.ts"
 
 const of_opportunities = ["quotation", "order_confirmation", "pick_list", "delivery_note", "return_note"]
 const of_invoices = ["invoice", "proforma_invoice", "deposit_invoice"]
@@ -267,9 +267,7 @@ describe.each(engines)("documents over HTTP on %s", (engine) => {
   })
 
   describe("permissions and abilities for documents (rules/conventions 11)", () => {
-    const rights = ["view", "create", "share"].map((name) => `documents.${name}`)
     const seeing = ["opportunities.view", "invoices.view"]
-    const abilities = ["documents:read", "documents:write"]
     const drawn = async (): Promise<string> => `/documents/${(await press.drawn("quotation")).id}`
     let path_of_one: string
     beforeAll(async () => {
@@ -281,8 +279,7 @@ describe.each(engines)("documents over HTTP on %s", (engine) => {
       return `${path_of_one}/public_link`
     }
     const quotation = (): object => ({ ...sourceOf(sources, "quotation"), document_type: "quotation" })
-    type Case = readonly [string, string, () => Promise<string>, string, string, number, (() => object)?]
-    const cases: ReadonlyArray<Case> = [
+    const cases: ReadonlyArray<Parameters<typeof needsBoth>[2]> = [
       ["list", "GET", async () => "/documents", "read", "view", 200],
       ["show", "GET", one_drawn, "read", "view", 200],
       ["list types", "GET", async () => "/document_types", "read", "view", 200],
@@ -299,21 +296,7 @@ describe.each(engines)("documents over HTTP on %s", (engine) => {
       ["revoke a link", "DELETE", linked, "write", "share", 204]
     ]
     it.each(cases.map((one) => ({ name: one[0], one })))("are both needed to $name", async ({ one }) => {
-      const [, method, at, able, permission, status, json] = one
-      const [ability, right] = [`documents:${able}`, `documents.${permission}`]
-      const path = await at()
-      const asked = async (held: ReadonlyArray<string>, can: ReadonlyArray<string>) =>
-        yard.ask(method, path, json?.(), { token: await yard.tokenOf([...held, ...seeing], can) })
-      const others = rights.filter((name) => name !== right)
-      expect((await asked(others, ["*"])).status).toBe(403)
-      const unable = await asked(
-        rights,
-        abilities.filter((name) => name !== ability)
-      )
-      expect(unable.status).toBe(403)
-      const done = await asked([right], [ability])
-      expect(done.status, done.text.slice(0, 300)).toBe(status)
-      expect((await yard.ask(method, path, json?.(), { token: null })).status).toBe(401)
+      await needsBoth(yard, ["documents", ["view", "create", "share"]], one, { seeing })
     })
     it.each<[string, ReadonlyArray<number>]>([
       ["Warehouse", [200, 403]],
@@ -321,9 +304,7 @@ describe.each(engines)("documents over HTTP on %s", (engine) => {
       ["Operations Manager", [200, 201]],
       ["Read Only", [200, 403]]
     ])("give the role %s the statuses %j for listing and generating documents", async (role, expected) => {
-      const email = `${role.replaceAll(" ", "")}@example.com`
-      const user = await yard.made("/users", { name: role, email, roles: [role], active: true })
-      const token = (await yard.made("/tokens", { name: role, abilities: ["*"], user_id: user.id })).secret
+      const token = await yard.tokenOfRole(role)
       const list = await yard.ask("GET", "/documents", undefined, { token })
       const made = await yard.ask("POST", "/documents/generate", quotation(), { token })
       expect([list.status, made.status]).toEqual(expected)
