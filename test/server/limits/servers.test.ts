@@ -2,11 +2,19 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Store } from "../../../core/kernel/store/store.ts"
-import { openServerApp, type ServerApp } from "../../../server/host/app.ts"
+import type { ServerApp } from "../../../server/host/app.ts"
 import { addMonthUnits } from "../../../server/http/limit-month.ts"
-import { type FreshDatabase, freshDatabase } from "../../postgres.ts"
 import { both_engines } from "../../app.ts"
-import { askOf, clockAt, described, type Got, owner_token, type Sent, serve, type Serving } from "../serving.ts"
+import {
+  askOf,
+  clockAt,
+  type Got,
+  type OwnDatabase,
+  type Sent,
+  serve,
+  type Serving,
+  startedDatabase
+} from "../serving.ts"
 
 const noon = Date.parse("2026-06-18T12:00:00.000Z")
 const minute = 60_000
@@ -18,26 +26,24 @@ const statusesOf = (answers: ReadonlyArray<Got>) => ({
 })
 
 describe("two servers on one Postgres", () => {
-  let database: FreshDatabase
+  let own: OwnDatabase
   let servers: ReadonlyArray<ServerApp>
   let now = noon
   const logged: Array<string> = []
   const open = () =>
-    openServerApp({
-      database: { kind: "pg", url: database.url, connections_max: 4 },
-      key: "key-of-the-tests-which-is-long",
-      owner_token,
+    serve("pg", {
+      database: own.database,
       rate_limit: 10_000,
       services: clockAt(() => now),
       log: { at: (level, message) => void (level === "warn" && logged.push(message)), flush: () => {} }
-    }).then((app) => described(app))
+    }).then(({ app }) => app)
   beforeAll(async () => {
-    database = await freshDatabase()
+    own = await startedDatabase("pg")
     servers = [await open(), await open()]
   })
   afterAll(async () => {
     await Promise.all(servers.map((app) => app.close()))
-    await database.drop()
+    await own.drop()
   })
   const ask = (at: number, target: string, sent: Sent = {}) => askOf(servers[at % servers.length]!, target, sent)
   const tokenOf = async (json: object): Promise<string> =>

@@ -4,34 +4,29 @@
  */
 import pg from "pg"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { openServerApp, type ServerApp } from "../../../server/host/app.ts"
+import type { ServerApp } from "../../../server/host/app.ts"
 import { newSeed, publicKeyOf, signBundle } from "../../../sync/protocol/bundle-format.ts"
 import { schema_version } from "../../../core/kernel/runtime/schema.ts"
-import { type FreshDatabase, freshDatabase } from "../../postgres.ts"
-import { askOf, owner_token } from "../../server/serving.ts"
+import { askOf, type OwnDatabase, serve, startedDatabase } from "../../server/serving.ts"
 
 describe("concurrent lease requests with the same number", () => {
-  let database: FreshDatabase, one: ServerApp, other: ServerApp, holder: pg.Client, observer: pg.Client
+  let own: OwnDatabase, one: ServerApp, other: ServerApp, holder: pg.Client, observer: pg.Client
   const seed = newSeed()
   beforeAll(async () => {
-    database = await freshDatabase()
-    const options = {
-      database: { kind: "pg", url: database.url, connections_max: 3 },
-      key: "key-of-the-tests-which-is-long",
-      owner_token,
-      rate_limit: 1_000_000
-    } as const
-    one = await openServerApp(options)
-    other = await openServerApp(options)
+    own = await startedDatabase("pg")
+    const { database } = own
+    one = (await serve("pg", { database })).app
+    other = (await serve("pg", { database })).app
+    const connectionString = database.kind === "pg" ? database.url : ""
     // A waiting transaction sees its first snapshot, so another connection is used.
-    holder = new pg.Client(database.url)
-    observer = new pg.Client(database.url)
+    holder = new pg.Client(connectionString)
+    observer = new pg.Client(connectionString)
     await Promise.all([holder.connect(), observer.connect()])
   })
   afterAll(async () => {
     await Promise.all([holder.end(), observer.end()])
     await Promise.all([one.close(), other.close()])
-    await database.drop()
+    await own.drop()
   })
   const enrol = async (): Promise<number> =>
     (await askOf(one, "/api/v1/sync/replicas", { json: { name: "van", public_key: publicKeyOf(seed) } })).body.replica

@@ -2,10 +2,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
 import { type Listening as Host, listenOn } from "../../../../server/host/http.ts"
 import { silentLog } from "../../../../server/ports/log.ts"
-import { openServerApp, type ServerApp } from "../../../../server/host/app.ts"
+import type { ServerApp } from "../../../../server/host/app.ts"
 import { engines } from "../../../app.ts"
-import { freshDatabase } from "../../../postgres.ts"
-import { owner_token, serve, type Serving } from "../../serving.ts"
+import { owner_token, serve, type Serving, startedDatabase } from "../../serving.ts"
 import { type Listening, listenTo, tell } from "./writing.ts"
 
 const hosted = (app: ServerApp): Promise<Host> =>
@@ -183,15 +182,8 @@ it.each(engines)("notification streams on %s end at once when the server stops",
 })
 
 it("notification streams of two servers on one Postgres send the notifications of both in order", async () => {
-  const database = await freshDatabase()
-  const options = {
-    database: { kind: "pg" as const, url: database.url, connections_max: 3 },
-    key: "key-of-the-tests-which-is-long",
-    owner_token,
-    rate_limit: 1_000_000
-  }
-  const one = await openServerApp(options)
-  const other = await openServerApp(options)
+  const { database, drop } = await startedDatabase("pg")
+  const [{ app: one }, { app: other }] = [await serve("pg", { database }), await serve("pg", { database })]
   const hosts = await Promise.all([hosted(one), hosted(other)])
   try {
     const heard = await Promise.all(
@@ -209,6 +201,6 @@ it("notification streams of two servers on one Postgres send the notifications o
     await Promise.all(stopping)
     await one.close()
     await other.close()
-    await database.drop()
+    await drop()
   }
 })

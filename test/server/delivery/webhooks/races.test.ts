@@ -4,14 +4,13 @@ import { afterEach, describe, expect, it } from "vitest"
 import { append, lastPosition } from "../../../../core/kernel/events/journal.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"
 import { memberAnonymised } from "../../../../core/people/personal-data/erase.ts"
-import { openServerApp, type ServerApp } from "../../../../server/host/app.ts"
+import type { ServerApp } from "../../../../server/host/app.ts"
 import { ServerContext } from "../../../../server/ports/server-context.ts"
 import { queueEvents } from "../../../../server/delivery/webhooks/fan-out.ts"
 import { webhookKinds } from "../../../../server/delivery/webhooks/kinds.ts"
 import { webhooks } from "../../../../server/delivery/webhooks/schema.ts"
 import { both_engines } from "../../../app.ts"
-import { type FreshDatabase, freshDatabase } from "../../../postgres.ts"
-import { askOf, owner_token } from "../../serving.ts"
+import { askOf, serve, startedDatabase } from "../../serving.ts"
 import { house, outside, poll } from "./house.ts"
 import { type Answers, receiver, type Receiver } from "./receiver.ts"
 
@@ -22,20 +21,14 @@ afterEach(async () => {
 
 describe("webhooks of two servers on one Postgres", () => {
   const opened = async (answers?: Answers): Promise<{ one: ServerApp; other: ServerApp; target: Receiver }> => {
-    const database: FreshDatabase = await freshDatabase()
-    open.push(() => database.drop())
+    const { database, drop } = await startedDatabase("pg")
+    open.push(drop)
     const target = await receiver(answers)
     open.push(() => target.close())
-    const server = () =>
-      openServerApp({
-        database: { kind: "pg", url: database.url, connections_max: 5 },
-        key: "key-of-the-tests-which-is-long",
-        owner_token,
-        rate_limit: 1_000_000,
-        outside
-      })
-    const one = await server()
-    const other = await server()
+    const [{ app: one }, { app: other }] = [
+      await serve("pg", { database, outside }),
+      await serve("pg", { database, outside })
+    ]
     open.push(() => other.close())
     const made = await askOf(one, "/api/v1/webhooks", { json: { url: target.url, events: ["member.created"] } })
     expect(made.status, made.text).toBe(201)

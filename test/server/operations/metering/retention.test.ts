@@ -4,7 +4,6 @@ import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { insert } from "../../../../core/kernel/tables/table.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"
-import { openServerApp } from "../../../../server/host/app.ts"
 import {
   type Metered,
   request_logs,
@@ -16,8 +15,7 @@ import { dropOld } from "../../../../server/operations/metering/slice.ts"
 import type { AnsweredServerCall } from "../../../../server/ports/server-slice.ts"
 import { usageOf, windowOf } from "../../../../server/operations/metering/usage-api.ts"
 import { type Engine, engines } from "../../../app.ts"
-import { freshDatabase } from "../../../postgres.ts"
-import { askOf, owner_token, serve, type Serving } from "../../serving.ts"
+import { askOf, serve, type Serving, startedDatabase } from "../../serving.ts"
 
 const day = 86_400_000
 const noon = Date.parse("2026-06-18T12:34:56.789Z")
@@ -224,21 +222,13 @@ const old_row: RequestLogRow = {
 }
 
 it("two servers on one Postgres add up their usage", { timeout: 60_000 }, async () => {
-  const database = await freshDatabase()
-  const open = () =>
-    openServerApp({
-      database: { kind: "pg", url: database.url, connections_max: 4 },
-      key: "key-of-the-tests-which-is-long",
-      owner_token,
-      rate_limit: 10_000
-    })
-  const servers = [await open(), await open()]
-  const [one, other] = servers
-  if (one === undefined || other === undefined) throw new Error("no servers")
+  const { database, drop } = await startedDatabase("pg")
+  const [{ app: one }, { app: other }] = [await serve("pg", { database }), await serve("pg", { database })]
+  const servers = [one, other]
   await Promise.all(servers.flatMap((app) => Array.from({ length: 150 }, () => askOf(app, "/api/v1/stores", {}))))
   await askOf(other, "/api/v1/usage", {})
   const told = (await askOf(one, "/api/v1/usage?token_id=1", {})).body
   expect(told.usage.find((row) => row.key === "stores.list")?.request_count).toBe(300)
   for (const app of servers) await app.close()
-  await database.drop()
+  await drop()
 })
