@@ -94,7 +94,8 @@ const address = async ({ DATABASE_URL, FLIGHTCASE_HOST: host, FLIGHTCASE_PORT: p
   } catch (cause) {
     const served = isInUse(cause) ? await servedDatabase(host, port) : undefined
     if (served === undefined) throw cause
-    if (served === "postgres" && DATABASE_URL !== undefined)
+    const is_other = served.database !== "postgres" || DATABASE_URL === undefined
+    if (!is_other && (await mayServe(DATABASE_URL, served.journal_position)))
       return `${host} port ${port} is in use: a Flightcase server on Postgres runs there`
     throw new Error(
       `Port ${port} on ${host} is in use: a Flightcase server with another database runs there; ` +
@@ -105,16 +106,35 @@ const address = async ({ DATABASE_URL, FLIGHTCASE_HOST: host, FLIGHTCASE_PORT: p
 }
 const isInUse = (cause: unknown): boolean =>
   cause instanceof Error && cause.cause instanceof Error && "code" in cause.cause && cause.cause.code === "EADDRINUSE"
-const healthAnswer = Schema.Struct({ health: Schema.Struct({ database: Schema.String }) })
-/** Kind of database of the Flightcase server that answers at an address; undefined if none does. */
-const servedDatabase = async (host: string, port: number): Promise<string | undefined> => {
+const healthAnswer = Schema.Struct({
+  health: Schema.Struct({ database: Schema.String, journal_position: Schema.optionalKey(Schema.NullOr(Schema.Finite)) })
+})
+type Served = (typeof healthAnswer)["Type"]["health"]
+/** Database of the Flightcase server that answers at an address; undefined if none does. */
+const servedDatabase = async (host: string, port: number): Promise<Served | undefined> => {
   const url = `http://${host.includes(":") ? `[${host}]` : host}:${port}/api/v1/system/health`
   try {
     const answer = await fetch(url, { signal: AbortSignal.timeout(patience_millis) })
-    return Schema.decodeUnknownSync(healthAnswer)(await answer.json()).health.database
+    return Schema.decodeUnknownSync(healthAnswer)(await answer.json()).health
   } catch {
     return undefined
   }
+}
+/** Whether a server at this position of its journal may have this database: true if that cannot be looked up. */
+const mayServe = async (url: string, position: number | null | undefined): Promise<boolean> => {
+  const ask = Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const [there] = yield* sql<{ readonly is_empty: boolean }>`select to_regclass('journal_head') is null as is_empty`
+    if (there?.is_empty !== false) return false
+    // The server may have read its position up to a minute ago.
+    const [row] = yield* sql<{ readonly last: string; readonly settled: string | null }>`
+      select position as last, (select position from journal where recorded_at < now() - interval '1 minute'
+        order by recorded_at desc, position desc limit 1) as settled
+      from journal_head where id = 1`
+    return typeof position !== "number" || (position <= Number(row?.last) && position >= Number(row?.settled ?? 0))
+  })
+  const layer = sqlLayer({ kind: "pg", url, connections_max: 1 })
+  return Effect.runPromise(Effect.timeout(Effect.provide(ask, layer), patience_millis)).catch(() => true)
 }
 const isLoopback = (host: string): boolean => /^(localhost|127\.|::1$)/.test(host)
 const publicAddress = ({ FLIGHTCASE_HOST, FLIGHTCASE_TRUST_PROXY, FLIGHTCASE_URL }: Values): string => {

@@ -11,7 +11,7 @@ import { checkConfiguration } from "../../server/host/check.ts"
 import type { Environment } from "../../server/host/environment.ts"
 import { freePort } from "../free-port.ts"
 import { freshDatabase } from "../postgres.ts"
-import { openOnce } from "./serving.ts"
+import { openOnce, startedDatabase } from "./serving.ts"
 
 const folder = join(mkdtempSync(join(tmpdir(), "flightcase-check-")), "data")
 /** Runs the checks; returns their details by name, those of failed ones after `bad: `. */
@@ -95,6 +95,34 @@ describe("serve --check", () => {
         "FLIGHTCASE_PORT chooses another."
     )
     other.close()
+  })
+  it("reports a port that a Flightcase server on another Postgres database answers", async () => {
+    const { database, drop } = await startedDatabase("pg")
+    const client = new pg.Client({ connectionString: database.kind === "pg" ? database.url : "" })
+    await client.connect()
+    const { rows } = await client.query("select position from journal_head where id = 1")
+    const position = Number(rows[0].position)
+    let journal_position: number
+    const other = createHttpServer((_, response) =>
+      response.end(JSON.stringify({ health: { status: "ok", database: "postgres", journal_position } }))
+    ).listen(0, "127.0.0.1")
+    await once(other, "listening")
+    const { port } = other.address() as { readonly port: number }
+    const addressAt = async (served: number, url = database.kind === "pg" ? database.url : "") => {
+      journal_position = served
+      return (await checked({ DATABASE_URL: url, FLIGHTCASE_KEY: key, FLIGHTCASE_PORT: String(port) })).address
+    }
+    const another = `bad: Port ${port} on 127.0.0.1 is in use: a Flightcase server with another database runs there; `
+    expect(await addressAt(position)).toMatch(/is in use: a Flightcase server on Postgres runs there$/)
+    expect(await addressAt(position + 1)).toContain(another)
+    const empty = await freshDatabase()
+    expect(await addressAt(position, empty.url)).toContain(another)
+    // What was recorded a minute ago is known to every server of the database.
+    await client.query("update journal set recorded_at = now() - interval '2 minutes'")
+    expect(await addressAt(position - 1)).toContain(another)
+    await client.end()
+    other.close()
+    await Promise.all([drop(), empty.drop()])
   })
   it.each([
     ["settings", { FLIGHTCASE_PORT: "x" }, "FLIGHTCASE_PORT must be a whole number from 0 to 65535."],
