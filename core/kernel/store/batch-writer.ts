@@ -5,9 +5,9 @@
 import { itemAt } from "../../values/text.ts"
 import type { AnyRow, Key, RowChange, Table, Where } from "../tables/table.ts"
 import type { Field, Json } from "../fields/field.ts"
-import { caseFoldedName, caseFoldedValue, isSearchable, keyOf } from "../tables/table.ts"
-import { bindings, chunked, columnArrays, encodeRow, inPowersOfTwo, quote } from "./statement.ts"
-import type { Dialect, BoundSql } from "./statement.ts"
+import { keyOf } from "../tables/table.ts"
+import { bindings, chunked, encodeRow, givenRows, inPowersOfTwo, quote } from "./statement.ts"
+import type { BoundSql, Dialect } from "./statement.ts"
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 
@@ -78,27 +78,19 @@ const bound = (table: Table, rows: ReadonlyArray<KeyedSet>): BoundSql => {
 
 /** All rows in one parameter per column, so that the statement's text is the same for any number. */
 const sent = (table: Table, rows: ReadonlyArray<KeyedSet>): BoundSql => {
-  const columns = Object.keys(itemAt(rows, 0).set).flatMap((name) => {
-    const field = fieldOf(table, name)
-    const own = { name, field, values: rows.map(({ set }) => set[name] ?? null) }
-    return isSearchable(field)
-      ? [
-          own,
-          {
-            name: caseFoldedName(name),
-            field,
-            values: own.values.map((one) => (one === null ? null : caseFoldedValue(field, one)))
-          }
-        ]
-      : [own]
-  })
+  const columns = Object.keys(itemAt(rows, 0).set).map((name) => ({
+    name,
+    field: fieldOf(table, name),
+    values: rows.map(({ set }) => set[name] ?? null)
+  }))
   const key = { name: table.key, field: fieldOf(table, table.key), values: rows.map((row) => row.key) }
-  const { bound: parameters, from, value } = columnArrays([key, ...columns])
+  const { from, names, value, values } = givenRows([key, ...columns])
+  const set = names.slice(1).map((name) => `${quote(name)} = ${value(name)}`)
   return {
     text:
-      `update ${quote(table.name)} set ${columns.map(({ name }) => `${quote(name)} = ${value(name)}`).join(", ")} ` +
-      `from ${from} where ${quote(table.name)}.${quote(table.key)} = ${value(table.key)}`,
-    values: parameters(new Map([key, ...columns].map(({ name, values }) => [name, values])))
+      `update ${quote(table.name)} set ${set.join(", ")} ` +
+      `from ${from()} where ${quote(table.name)}.${quote(table.key)} = ${value(table.key)}`,
+    values
   }
 }
 const fieldOf = (table: Table, name: string): Field => {

@@ -4,6 +4,7 @@
  */
 import { fromScaled, toScaled } from "../../values/decimal.ts"
 import type { Field } from "../fields/field.ts"
+import { itemAt } from "../../values/text.ts"
 import { type AnyRow, caseFoldedName, caseFoldedValue, isSearchable, type Table, type Where } from "../tables/table.ts"
 import { searchIndex } from "./search-index.ts"
 
@@ -299,54 +300,81 @@ export const makeInserter = (table: Table, dialect: Dialect): Inserter => {
     return { text: boundText(rows.length), values }
   }
 
-  const sentAs = columnArrays(
-    fields.flatMap(({ name, field, twin }) =>
-      twin === undefined
-        ? [{ name, field }]
-        : [
-            { name, field },
-            { name: twin, field }
-          ]
-    )
-  )
-  const sentText = `${head} select ${columns.map(sentAs.value).join(", ")} from ${sentAs.from}${tail}`
+  const sent_texts = new Map<string, string>()
   const sent = (rows: ReadonlyArray<AnyRow>): BoundSql => {
-    const lists = new Map<string, ReadonlyArray<unknown>>()
-    for (const one of fields) {
-      const values = rows.map((row) => valueOf(row, one))
-      lists.set(one.name, values)
-      if (one.twin !== undefined)
-        lists.set(
-          one.twin,
-          values.map((value) => (value === null ? null : caseFoldedValue(one.field, value)))
-        )
-    }
-    return { text: sentText, values: sentAs.bound(lists) }
+    const { forms, from, value, values } = givenRows(
+      fields.map((one) => ({ name: one.name, field: one.field, values: rows.map((row) => valueOf(row, one)) })),
+      (asked) => rows.length >= alike_from && (sent_texts.has(asked) || sent_texts.size < alike_texts_max)
+    )
+    const text =
+      sent_texts.get(forms) ?? `${head} select ${columns.map((name) => value(name)).join(", ")} from ${from()}${tail}`
+    sent_texts.set(forms, text)
+    return { text, values }
   }
   return dialect === "sqlite"
     ? (rows) => inPowersOfTwo(rows, rows_bound_max).map(bound)
     : (rows) => (rows.length === 1 ? [bound(rows)] : chunked(rows, rows_sent_max).map(sent))
 }
 
+interface GivenColumn {
+  readonly name: string
+  readonly field: Field
+  /** In the order of the rows. */
+  readonly values: ReadonlyArray<unknown>
+}
+/** The column, and the case-folded one that goes with it. */
+const withFolded = (one: GivenColumn): ReadonlyArray<GivenColumn> => {
+  const { field, name, values } = one
+  const folded = (value: unknown): unknown => (value === null ? null : caseFoldedValue(field, value))
+  return isSearchable(field) ? [one, { name: caseFoldedName(name), field, values: values.map(folded) }] : [one]
+}
+
+/** Columns with one value are sent as that value from this many rows on. */
+const alike_from = 64
+/** Texts of a table that differ in such columns, as Postgres keeps the plan of each. */
+const alike_texts_max = 4
+/** Between documents: JSON contains it escaped only. */
+const separator = "\u001e"
 /**
- * Rows as one parameter per column, on Postgres: the text is the same for any number of rows, so that it is planned
- * once, and Postgres reads arrays in half the time of JSON objects.
+ * Rows as one parameter per column, on Postgres: the text is the same for any number of rows, so it is planned once.
+ * Postgres reads arrays in half the time of JSON objects, separated documents in less. If `mayDiffer` accepts the
+ * text's `forms`, a column whose rows have one value is sent as that value, except the first.
  */
-export const columnArrays = (columns: ReadonlyArray<{ readonly name: string; readonly field: Field }>) => {
-  const documents = new Set(columns.filter(({ field }) => isDocument(field)).map(({ name }) => name))
-  const typeOf = (field: Field): string =>
-    isDocument(field) ? "text" : columnType(field, "pg").replace(/ collate .*/, "")
-  const arrays = columns.map(({ field }, at) => `$${at + 1}::${typeOf(field)}[]`)
+export const givenRows = (given: ReadonlyArray<GivenColumn>, mayDiffer: (forms: string) => boolean = () => false) => {
+  const columns = given.flatMap(withFolded)
+  const encoded = columns.map(({ field, values }) =>
+    isDocument(field) ? values.map((one) => encodeValue(field, one, "pg")) : values
+  )
+  const alike = encoded.map((values, at) => at > 0 && values.every((one) => one === values[0]))
+  const formsOf = (areAlike: boolean): string => alike.map((one) => (areAlike && one ? "v" : "a")).join("")
+  const forms = mayDiffer(formsOf(true)) ? formsOf(true) : formsOf(false)
+  const typeOf = (field: Field): string => columnType(field, "pg").replace(/ collate .*/, "")
+  const isList = (at: number): boolean => forms[at] === "a"
+  const lists = columns.map(({ field }, at) =>
+    isDocument(field) ? `string_to_array($${at + 1}, chr(30), '')` : `$${at + 1}::${typeOf(field)}[]`
+  )
   return {
-    from: `unnest(${arrays.join(", ")}) as given (${columns.map(({ name }) => quote(name)).join(", ")})`,
+    forms,
+    names: columns.map(({ name }) => name),
+    from: (): string =>
+      `unnest(${lists.filter((_, at) => isList(at)).join(", ")}) as given ` +
+      `(${columns
+        .filter((_, at) => isList(at))
+        .map(({ name }) => quote(name))
+        .join(", ")})`,
     /** SQL of a column's value. */
-    value: (name: string): string => `given.${quote(name)}${documents.has(name) ? "::jsonb" : ""}`,
-    /** The parameters: the columns' values in the order of the rows. */
-    bound: (lists: ReadonlyMap<string, ReadonlyArray<unknown>>): ReadonlyArray<string> =>
-      columns.map(({ field, name }) => {
-        const values = lists.get(name) ?? []
-        return arrayLiteral(isDocument(field) ? values.map((one) => encodeValue(field, one, "pg")) : values)
-      })
+    value: (name: string): string => {
+      const at = columns.findIndex((one) => one.name === name)
+      const { field } = itemAt(columns, at)
+      return isList(at) ? `given.${quote(name)}${isDocument(field) ? "::jsonb" : ""}` : `$${at + 1}::${typeOf(field)}`
+    },
+    values: columns.map(({ field }, at): unknown => {
+      const values = itemAt(encoded, at)
+      if (!isList(at)) return values[0]
+      return isDocument(field)
+        ? values.map((one) => (one === null ? "" : String(one))).join(separator)
+        : arrayLiteral(values)
+    })
   }
 }
 /** A Postgres array. Its texts are quoted as in JSON, apart from escapes such as `\n`. */

@@ -141,6 +141,46 @@ describe.each(both_engines)("batched row changes on %s", (engine) => {
     const fill = rows.map((row): RowChange => ({ op: "insert", table: table!, row }))
     expect(await left([fill, changes])).toEqual(await left([fill, ...changes.map((one) => [one])]))
   })
+  it.each([2, 80])(
+    "leave the same rows as single inserts for %i rows, whichever columns have one value",
+    async (count) => {
+      const texts = ["", "null", 'a "b" \\ {c},', "\u001e", "line\nÄ"]
+      const documents: ReadonlyArray<Json> = [
+        null,
+        "",
+        "\u001e",
+        [],
+        {},
+        { deep: ['"', "\u001e\n", null, 1.5] },
+        7,
+        false
+      ]
+      const value = <A>(all: ReadonlyArray<A>, at: number): A => all[at % all.length]!
+      const rowsOf = (varying: (name: string) => number): ReadonlyArray<RowChange> =>
+        Array.from({ length: count }, (_, at) => {
+          const at_of = (name: string): number => at * varying(name)
+          const row = {
+            id: at + 1,
+            name: value(["Ärger", null, "b"], at_of("name")),
+            size: 5 + at_of("size"),
+            amount: value(["0.00", "-2.50", "12345678901234.25"], at_of("amount")),
+            note: value(texts, at_of("note")),
+            lit: value([true, false], at_of("lit")),
+            about: value(documents, 5 + at_of("about")),
+            seen_at: value(["2026-07-01T08:00:00.000Z", null], at_of("seen_at"))
+          }
+          return { op: "insert", table: tables[0]!, row }
+        })
+      const names = Object.keys(columns)
+      // More different statements than are kept.
+      for (const all of [
+        rowsOf(() => 0),
+        rowsOf(() => 1),
+        ...names.map((name) => rowsOf((one) => Number(one === name)))
+      ])
+        expect(await left([all])).toEqual(await left(all.map((one) => [one])))
+    }
+  )
   it("keep the order of changes where a unique constraint depends on it", async () => {
     const seated = (id: number, place: number): RowChange => ({ op: "update", table: seats, key: id, set: { place } })
     const named = (id: number, name: string): RowChange => ({ op: "update", table: seats, key: id, set: { name } })
