@@ -188,13 +188,18 @@ const productsNamed = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>) {
   )
   const names = new Set(rows.flatMap(({ cells }) => textCell(cells, "name") ?? []).map(foldCase))
   if (skus.size === 0 && names.size === 0) return []
-  const { sql } = yield* Store
-  const idsBy = (column: string, values: ReadonlySet<string>) =>
-    values.size === 0
-      ? sql`select id from ${sql(products.name)} where 1 = 0`
-      : sql`select id from ${sql(products.name)} where deleted_at is null and ${sql(column)} in ${sql.in([...values])}`
-  // Not `or`, for which Postgres reads the whole table.
-  const found = yield* sql<{ readonly id: number }>`${idsBy("sku", skus)} union ${idsBy("name_folded", names)}`
+  const store = yield* Store
+  // One index look-up for each value: for a list of values, Postgres would read the whole table, twice.
+  const idsBy = (column: string, given: string): string =>
+    store.dialect === "pg"
+      ? `select p.id from json_array_elements_text(${given}::json) as given (value) cross join lateral ` +
+        `(select id from products where ${column} = given.value and deleted_at is null offset 0) as p`
+      : `select p.id from json_each(?) as given cross join products as p ` +
+        `where p.${column} = given.value and p.deleted_at is null`
+  const found = yield* store.run<{ readonly id: number }>(`${idsBy("sku", "$1")} union ${idsBy("name_folded", "$2")}`, [
+    JSON.stringify([...skus]),
+    JSON.stringify([...names])
+  ])
   return found.map(({ id }) => id)
 })
 
