@@ -108,9 +108,23 @@ const referredIds = (
   }
   return referred
 }
+/** Keys of the rows that these changes insert, of tables in which they delete none. */
+const keysMade = (changes: ReadonlyArray<RowChange>): ReadonlyMap<Table, ReadonlySet<unknown>> => {
+  const made = new Map<Table, Set<unknown>>()
+  const shrinking = new Set<Table>()
+  for (const change of changes) {
+    const { table } = change
+    const keys = made.get(table) ?? new Set()
+    if (change.op === "insert" && !table.on_conflict_ignore) made.set(table, keys.add(change.row[table.key]))
+    const archives = (valuesSet(change)["deleted_at"] ?? null) !== null
+    if (archives || (change.op !== "insert" && change.op !== "update")) shrinking.add(table)
+  }
+  for (const table of shrinking) made.delete(table)
+  return made
+}
 /**
  * Locks the rows that the events refer to until the commit, like a foreign key. If one was deleted meanwhile, the
- * transaction is retried. Postgres only.
+ * transaction is retried. Other transactions cannot delete the rows that this one makes. Postgres only.
  */
 export const lockReferencedRows = Effect.fnUntraced(function* (
   { references, table: tableNamed }: Declared,
@@ -120,15 +134,21 @@ export const lockReferencedRows = Effect.fnUntraced(function* (
   const store = yield* Store
   if (store.dialect !== "pg") return
   const wanted = referredIds(referencesByHolder(references), changes, tableNamed)
-  for (const [table, { listed, past, single }] of [...wanted].sort(([one], [other]) =>
-    one.name < other.name ? -1 : 1
-  )) {
+  const made = keysMade(changes)
+  for (const [table, referred] of [...wanted].sort(([one], [other]) => (one.name < other.name ? -1 : 1))) {
+    const own = made.get(table)
+    const others = (ids: ReadonlySet<number>): ReadonlyArray<number> =>
+      own === undefined ? [...ids] : [...ids].filter((id) => !own.has(id))
+    const [listed, single] = [others(referred.listed), others(referred.single)]
     const rows = new Map(
-      (yield* store.getManyLocked(table, [...single, ...listed, ...past])).map((row) => [row["id"], row])
+      (yield* store.getManyLocked(table, [...single, ...listed, ...others(referred.past)])).map((row) => [
+        row["id"],
+        row
+      ])
     )
     const isGoing = (row: AnyRow | undefined): boolean =>
       typeof row?.["deleted_at"] === "string" && Date.parse(recorded_at) - Date.parse(row["deleted_at"]) < at_once_ms
-    if ([...single].some((id) => !rows.has(id)) || [...listed].some((id) => isGoing(rows.get(id)))) {
+    if (single.some((id) => !rows.has(id)) || listed.some((id) => isGoing(rows.get(id)))) {
       return yield* new SqlError.SqlError({
         reason: new SqlError.SerializationError({
           cause: undefined,
