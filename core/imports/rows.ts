@@ -94,24 +94,21 @@ const isBlank = (value: Json | undefined): boolean =>
 const code_columns = new Set(["sku", "barcode", "account_number", "stock"])
 /** Scientific notation: spreadsheets save long codes this way and lose the last digits. */
 const shortened = /^\s*\d[.,]\d+E\+\d+\s*$/i
-const shortenedIn = (row: JsonObject, { aliases }: Columns): FieldErrors =>
-  Object.fromEntries(
-    Object.entries(row).flatMap(([header, value]) => {
-      const found = (Array.isArray(value) ? value : [value]).find(
-        (one) => typeof one === "string" && shortened.test(one)
-      )
-      if (found === undefined) return []
-      const [head = ""] = header.split(".")
-      return !code_columns.has(namedIn(aliases, columnName(head)) ?? columnName(head))
-        ? []
-        : [
-            [
-              header,
-              [`${String(found).trim()} is a long number that a spreadsheet shortened: save that column as text.`]
-            ]
-          ]
-    })
-  )
+const isShortened = (value: Json | undefined): value is string => typeof value === "string" && shortened.test(value)
+const shortenedIn = (row: JsonObject, { aliases }: Columns): FieldErrors => {
+  const errors: { [header: string]: ReadonlyArray<string> } = {}
+  for (const header of Object.keys(row)) {
+    const value = row[header]
+    const found = Array.isArray(value) ? value.find(isShortened) : isShortened(value) ? value : undefined
+    if (found === undefined) continue
+    const [head = ""] = header.split(".")
+    if (code_columns.has(namedIn(aliases, columnName(head)) ?? columnName(head)))
+      errors[header] = [
+        `${String(found).trim()} is a long number that a spreadsheet shortened: save that column as text.`
+      ]
+  }
+  return errors
+}
 
 /** Reads rows by an import's columns. An empty cell counts as absent and changes nothing. */
 export const readRows = (rows: ReadonlyArray<Json>, columns: Columns): ReadonlyArray<Row> => {
@@ -126,8 +123,9 @@ export const readRows = (rows: ReadonlyArray<Json>, columns: Columns): ReadonlyA
     if (!isJsonObject(row) || unreadable !== undefined) return { number: index + 1, cells: {}, unknown: [], unreadable }
     const cells: { [column: string]: Json } = {}
     const unknown: Array<string> = []
-    for (const [header, value] of Object.entries(row)) {
-      if (isBlank(value)) continue
+    for (const header of Object.keys(row)) {
+      const value = row[header]
+      if (value === undefined || isBlank(value)) continue
       const { column, part } = headingOf(header)
       if (column === undefined) unknown.push(header)
       else if (part === undefined) cells[column] = value

@@ -86,13 +86,15 @@ export const wholeUnits = (value: Numeric): number => {
   )
 }
 
-const digits = /^(-?\d{1,60})(?:\.(\d{1,60}))?$/
+const digits = /^-?\d{1,60}(?:\.\d{1,60})?$/
 
 /** The scaled integer of a number text with at most `scale` decimals; undefined for anything else. */
 export const plainScaled = (text: string, scale: number): bigint | undefined => {
-  const written = digits.exec(text)
-  const fraction = written?.[2] ?? ""
-  return written === null || fraction.length > scale ? undefined : BigInt(written[1] + fraction.padEnd(scale, "0"))
+  if (!digits.test(text)) return undefined
+  const point = text.indexOf(".")
+  if (point < 0) return BigInt(text + "0".repeat(scale))
+  const missing = scale - (text.length - point - 1)
+  return missing < 0 ? undefined : BigInt(text.slice(0, point) + text.slice(point + 1) + "0".repeat(missing))
 }
 
 /** `value × 10^scale` as an integer, rounded half away from zero: "2.5" at scale 1 is 25n. */

@@ -219,7 +219,11 @@ export const isEventOf = <Data, Made>(
 export const dataOf = <Data, Made>(
   kind: EventType<Data, Made>,
   events: ReadonlyArray<EventOf<unknown>>
-): ReadonlyArray<Data> => events.flatMap((event) => (isEventOf(kind, event) ? [event.data] : []))
+): ReadonlyArray<Data> => {
+  const found: Array<Data> = []
+  for (const event of events) if (isEventOf(kind, event)) found.push(event.data)
+  return found
+}
 
 interface Declaration<Data> {
   readonly meaning: string

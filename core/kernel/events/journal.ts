@@ -363,12 +363,14 @@ const appendInSteps = Effect.fnUntraced(function* (
     events.map((event) => event.stream)
   )
   const before = yield* advanceHead(store, events)
-  const stored = events.map((event, index): StoredEvent => {
-    const version = (versions.get(event.stream) ?? 0) + 1
-    versions.set(event.stream, version)
-    return { ...event, ...metadata, version, position: before + index + 1 }
+  const { actor_id, command_id, recorded_at, replica_id } = metadata
+  const stored = events.map(({ data, stream, type }, index) => {
+    const version = (versions.get(stream) ?? 0) + 1
+    versions.set(stream, version)
+    const position = before + index + 1
+    return { stream, type, data, command_id, actor_id, replica_id, recorded_at, version, position }
   })
-  yield* store.apply(stored.map((row) => insert(journal, { ...row })))
+  yield* store.apply(stored.map((row) => insert(journal, row)))
   return stored
 })
 

@@ -239,15 +239,23 @@ const broken_text = "holds a NUL or a broken character."
  */
 export const findUnstorableText = (
   value: Json,
-  levels: number,
-  at: ReadonlyArray<string> = []
+  levels: number
 ): { readonly at: ReadonlyArray<string>; readonly says: string } | undefined => {
-  if (typeof value === "string") return isStorableText(value) ? undefined : { at, says: broken_text }
+  const wrong = unstorableIn(value, levels)
+  if (wrong === "too deep") return { at: [], says: `must not hold more than ${levels} levels.` }
+  return wrong === undefined ? undefined : { at: wrong, says: broken_text }
+}
+/** The path to the first such value. Nearly every value is fine: the path is made on the way back. */
+const unstorableIn = (value: Json, levels: number): ReadonlyArray<string> | "too deep" | undefined => {
+  if (typeof value === "string") return isStorableText(value) ? undefined : []
   if (typeof value !== "object" || value === null) return undefined
-  if (at.length >= levels) return { at: [], says: `must not hold more than ${levels} levels.` }
-  for (const [key, item] of Object.entries(value)) {
-    const wrong = isStorableText(key) ? findUnstorableText(item, levels, [...at, key]) : { at, says: broken_text }
-    if (wrong !== undefined) return wrong
+  if (levels <= 0) return "too deep"
+  const is_list = Array.isArray(value)
+  for (const key of Object.keys(value)) {
+    if (!is_list && !isStorableText(key)) return []
+    const item: Json = Reflect.get(value, key)
+    const wrong = unstorableIn(item, levels - 1)
+    if (wrong !== undefined) return wrong === "too deep" ? wrong : [key, ...wrong]
   }
   return undefined
 }

@@ -288,13 +288,15 @@ export const makeInserter = (table: Table, dialect: Dialect): Inserter => {
     return text
   }
   const bound = (rows: ReadonlyArray<AnyRow>): BoundSql => {
-    const values: Array<unknown> = []
+    // Made at its length: growing to thousands of values copies them several times.
+    const values = Array<unknown>(rows.length * columns.length)
+    let at = 0
     for (const row of rows) {
       for (const one of fields) {
         const value = valueOf(row, one)
-        values.push(one.is_plain ? value : encodeValue(one.field, value, dialect))
+        values[at++] = one.is_plain ? value : encodeValue(one.field, value, dialect)
         if (one.twin !== undefined)
-          values.push(value === null ? null : encodeValue(one.field, caseFoldedValue(one.field, value), dialect))
+          values[at++] = value === null ? null : encodeValue(one.field, caseFoldedValue(one.field, value), dialect)
       }
     }
     return { text: boundText(rows.length), values }
