@@ -146,8 +146,8 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     name: "two of a command's many events get one version",
     file: "core/kernel/events/journal.ts",
     within: "appendInSteps",
-    find: "versions.set(event.stream, version)\n    return",
-    replace: "return",
+    find: "versions.set(stream, version)\n    const position",
+    replace: "const position",
     killed_by: [
       {
         file: engine_test,

@@ -94,7 +94,7 @@ export const search_mutants: ReadonlyArray<Mutant> = [
   {
     name: "a refilled device finds rows of its former fill",
     file: "sync/device/replica/fill.ts",
-    within: "renameStagedTable",
+    within: "renameStagedTables",
     find: "for (const statement of searchIndexAnew(table)) yield* store.run(statement)",
     replace: "void searchIndexAnew",
     killed_by: [{ file: "test/sync/device/replica/swap.test.ts", test: "replace those in use, and keep tables" }]
