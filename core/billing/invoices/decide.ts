@@ -60,7 +60,7 @@ const sameCustomer = (opportunity: OpportunityRow | undefined, member_id: number
     : Result.succeed(undefined)
 
 /** An invoice with default values. */
-export const newInvoice = (id: number): InvoiceRow => ({ ...initialRow(invoices, {}), ...unstamped, id })
+export const newInvoice = (id: number): InvoiceRow => ({ ...initialRow(invoices), ...unstamped, id })
 
 export const createInvoice = (
   facts: CreateFacts,

@@ -169,7 +169,7 @@ const readPrice = (
 
 /** A row with default values; its id is assigned when it is added. */
 export const newItem = (header: Pick<InvoiceRow, "id" | "currency_code">): InvoiceItemRow => ({
-  ...initialRow(invoice_items, {}),
+  ...initialRow(invoice_items),
   id: 0,
   invoice_id: header.id,
   name: "",

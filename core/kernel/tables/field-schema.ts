@@ -246,11 +246,12 @@ export const wholeRow = <T extends Table, const Left extends string = never>(
 // New rows.
 
 const initials = new WeakMap<Table, WeakMap<Fields, AnyRow>>()
+const no_fields: Fields = {}
 /**
  * A row without its id, every column at its declared default or null; cached. The caller supplies columns that must not
  * be null.
  */
-export const initialRow = <T extends Table>(table: T, fields: Fields): Defaults<T> => {
+export const initialRow = <T extends Table>(table: T, fields: Fields = no_fields): Defaults<T> => {
   let rows = initials.get(table)
   if (rows === undefined) initials.set(table, (rows = new WeakMap()))
   let row = rows.get(fields)

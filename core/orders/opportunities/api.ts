@@ -78,7 +78,7 @@ const participantEndpoints: ReadonlyArray<Endpoint> = [
       if (takesPart) return reject("member_id", "The member takes part already.")
       const opportunity_id = input.rows.id.id
       const row = {
-        ...initialRow(opportunity_participants, {}),
+        ...initialRow(opportunity_participants),
         ...input.values,
         id: context.id(opportunity_participants),
         opportunity_id

@@ -120,7 +120,7 @@ const invitedEvents = (user: Invited, at: string): ReadonlyArray<NewEvent> => [
     is_active: user.is_active
   }),
   userInvited.make({
-    ...initialRow(users, {}),
+    ...initialRow(users),
     ...user,
     invited_at: at,
     invitation_accepted_at: user.is_active ? at : null

@@ -51,11 +51,7 @@ const dated = ({ ends_at, starts_at }: PurchaseOrderRow): Result.Result<void, Re
     : Result.succeed(undefined)
 
 /** An order with default values. */
-export const newPurchaseOrder = (id: number): PurchaseOrderRow => ({
-  ...initialRow(purchase_orders, {}),
-  ...unstamped,
-  id
-})
+export const newPurchaseOrder = (id: number): PurchaseOrderRow => ({ ...initialRow(purchase_orders), ...unstamped, id })
 
 /** Totals of the lines. */
 const sumsOf = (

@@ -156,7 +156,7 @@ const usualCost = (
 
 /** A line with default values; its id is assigned when it is added. */
 export const newItem = (header: Pick<PurchaseOrderRow, "id" | "currency_code">): PurchaseOrderItemRow => ({
-  ...initialRow(purchase_order_items, {}),
+  ...initialRow(purchase_order_items),
   id: 0,
   purchase_order_id: header.id,
   currency_code: header.currency_code,

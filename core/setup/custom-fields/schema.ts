@@ -99,7 +99,7 @@ export const listSeed = (): ReadonlyArray<NewEvent> => {
     createdEvent(list_names, { ...initialRow(list_names, listNameFields), id: at + 1, name, is_system: true }),
     ...values.map((value, order) =>
       createdEvent(list_values, {
-        ...initialRow(list_values, {}),
+        ...initialRow(list_values),
         id: ++value_id,
         list_name_id: at + 1,
         sort_order: order + 1,

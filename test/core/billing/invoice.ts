@@ -32,7 +32,7 @@ export interface Sold {
   readonly tax?: RowTax
 }
 export const header = (set: Partial<InvoiceRow> = {}): InvoiceRow => ({
-  ...initialRow(invoices, {}),
+  ...initialRow(invoices),
   id: 1,
   number: "0000000001",
   status: "issued",
@@ -58,7 +58,7 @@ export const issued = (
     prices_include_tax
   )
   const items = sold.map((one, at): InvoiceItemRow => ({
-    ...initialRow(invoice_items, {}),
+    ...initialRow(invoice_items),
     id: 11 + at,
     invoice_id: 1,
     name: one.name ?? `Row ${at + 1}`,

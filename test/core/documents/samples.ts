@@ -68,7 +68,7 @@ const linesOf = ({ currency, inclusive = false, lines: count }: SalesSample): Re
   const lines: Array<ItemRow> = []
   const add = (set: Partial<ItemRow>): void => {
     lines.push({
-      ...initialRow(opportunity_items, {}),
+      ...initialRow(opportunity_items),
       ...stamps,
       id: lines.length + 1,
       opportunity_id: 7,
@@ -120,7 +120,7 @@ const linesOf = ({ currency, inclusive = false, lines: count }: SalesSample): Re
 const costsOf = ({ currency }: SalesSample): ReadonlyArray<CostRow> => {
   const unit = 10 ** scaleOf(currency)
   const cost = (id: number, set: Partial<CostRow>): CostRow => ({
-    ...initialRow(opportunity_costs, {}),
+    ...initialRow(opportunity_costs),
     ...stamps,
     id,
     opportunity_id: 7,
@@ -143,7 +143,7 @@ export const salesSample = (
 ): Parameters<typeof salesDocument>[0] => {
   const { currency, inclusive = false, is_bare = false, type = "quotation" } = sample
   const header: OpportunityRow = {
-    ...initialRow(opportunities, {}),
+    ...initialRow(opportunities),
     ...stamps,
     id: 7,
     number: "0000000031",
@@ -180,7 +180,7 @@ export const salesSample = (
         )
     ].reduce((sum, one) => sum + one, 0)
   const totals = { net, tax: exclusiveTax(net, tax_rate).tax }
-  const product: ProductRow = { ...initialRow(products, {}), ...stamps, id: 1, name: "Any", tax_class_id: 1 }
+  const product: ProductRow = { ...initialRow(products), ...stamps, id: 1, name: "Any", tax_class_id: 1 }
   const billed = billedRows(
     { header, lines, costs, products: new Map([[1, product]]), tax: taxes, customer_tax_class_id: 1, totals },
     { id: 0, currency_code: currency }
@@ -236,7 +236,7 @@ export const purchaseSample = ({
     const subtotal = quantity * unit_cost - percentOfMoney(quantity * unit_cost, percent)
     const tax_total = percentOfMoney(subtotal, 19)
     return {
-      ...initialRow(purchase_order_items, {}),
+      ...initialRow(purchase_order_items),
       ...stamps,
       id: n + 1,
       purchase_order_id: 7,
@@ -257,7 +257,7 @@ export const purchaseSample = ({
   })
   const sum = (of: (item: PurchaseOrderItemRow) => number): number => items.reduce((all, one) => all + of(one), 0)
   const order: PurchaseOrderRow = {
-    ...initialRow(purchase_orders, {}),
+    ...initialRow(purchase_orders),
     ...stamps,
     id: 7,
     number: "0000000005",
@@ -283,7 +283,7 @@ export const purchaseSample = ({
     supplier: buyerOf(buyer),
     seller,
     place: {
-      ...initialRow(stores, {}),
+      ...initialRow(stores),
       ...stamps,
       id: 1,
       name: "Main Warehouse",

@@ -48,7 +48,7 @@ export const line = (set: Partial<PurchaseOrderItemRow> = {}): PurchaseOrderItem
   ...set
 })
 export const supplier = (set: Partial<MemberRow> = {}): MemberRow => ({
-  ...initialRow(members, {}),
+  ...initialRow(members),
   id: 7,
   name: "Rig Hire",
   membership_type: "organisation",
@@ -57,7 +57,7 @@ export const supplier = (set: Partial<MemberRow> = {}): MemberRow => ({
   ...set
 })
 export const product = (set: Partial<ProductRow> = {}): ProductRow => ({
-  ...initialRow(products, {}),
+  ...initialRow(products),
   id: 3,
   name: "Lamp",
   ...stamps,

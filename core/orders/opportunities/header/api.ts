@@ -87,7 +87,7 @@ const cloneOpportunity = (
     if (!facts.customer_is_valid) return yield* reject("member_id", "The customer is archived or may no longer be one.")
     const exchange_rate = yield* snapshotRate(facts.exchange_rate, source.header.currency_code)
     const header: OpportunityRow = {
-      ...(initialRow(opportunities, {}) as OpportunityRow),
+      ...(initialRow(opportunities) as OpportunityRow),
       ...Object.fromEntries(copied.map((name) => [name, source.header[name]])),
       id: context.id(opportunities),
       subject: subject ?? clonedSubject(source.header.subject),

@@ -101,7 +101,7 @@ export const createOpportunity = (facts: CreateFacts, input: Input, context: Dec
       return yield* Result.fail(invalid({ ...errors, ...custom.errors }))
     const exchange_rate = yield* snapshotRate(facts.exchange_rate, currency_code)
     const row: OpportunityRow = {
-      ...(initialRow(opportunities, {}) as OpportunityRow),
+      ...(initialRow(opportunities) as OpportunityRow),
       ...sent,
       id: context.id(opportunities),
       custom_fields: custom.stored,

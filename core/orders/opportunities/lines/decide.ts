@@ -58,7 +58,7 @@ export const manualPrice = (
 }
 
 const blankLine = (header: OpportunityRow, context: DecideContext): ItemRow => ({
-  ...initialRow(opportunity_items, {}),
+  ...initialRow(opportunity_items),
   ...unstamped,
   id: context.id(opportunity_items),
   opportunity_id: header.id,

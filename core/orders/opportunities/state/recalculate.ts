@@ -157,7 +157,7 @@ const withPrices = (opportunity: Opportunity, priced: PricedOpportunity, context
 
 /** A new cost with every column at its default. */
 export const newCostRow = (header: OpportunityRow, context: DecideContext): CostRow => ({
-  ...initialRow(opportunity_costs, {}),
+  ...initialRow(opportunity_costs),
   id: context.id(opportunity_costs),
   opportunity_id: header.id,
   description: "",

@@ -156,7 +156,7 @@ export const allocate = (
         opportunity = withLine(opportunity, line.id, { dispatch_store_id: level.store_id })
       }
       const unit: AssignmentRow = {
-        ...initialRow(asset_assignments, {}),
+        ...initialRow(asset_assignments),
         id: context.id(asset_assignments),
         opportunity_id: header.id,
         opportunity_item_id: line.id,

@@ -90,7 +90,7 @@ export const createVersion = (state: DecisionState, body: NewVersion, context: D
     yield* withinLimits(state, version_type, context)
     const source = yield* sourceOf(state, body.source_version_id)
     const row = {
-      ...initialRow(opportunity_versions, {}),
+      ...initialRow(opportunity_versions),
       ...unstamped,
       id: context.id(opportunity_versions),
       opportunity_id: header.id,

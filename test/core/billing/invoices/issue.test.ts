@@ -11,7 +11,7 @@ import { given, header, invoiceIn, issued, stamps } from "../invoice.ts"
 const sold = [{ quantity: "1.00", amount: 10_000 }]
 const draft = (set: Partial<InvoiceRow> = {}) =>
   issued(sold, { status: "draft", number: null, issued_at: null, payment_terms_days: 14, ...set }).rows
-const member: MemberRow = { ...initialRow(members, {}), id: 1, name: "Ann Ltd", ...stamps }
+const member: MemberRow = { ...initialRow(members), id: 1, name: "Ann Ltd", ...stamps }
 const party = (name: string): NamedParty => ({
   name,
   street: null,

@@ -192,7 +192,7 @@ export const orderOfLines = async (app: App, count: number): Promise<number> => 
             location: `${"ABCDEF"[at % 6]}-${(at % 11) + 1}`
           }
           const asset_row = {
-            ...initialRow(asset_assignments, {}),
+            ...initialRow(asset_assignments),
             id,
             created_at: now,
             updated_at: now,

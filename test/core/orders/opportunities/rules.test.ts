@@ -61,7 +61,7 @@ describe("the table of status moves", () => {
 })
 
 const line = (id: number, set: Partial<ItemRow> = {}): ItemRow => ({
-  ...(initialRow(opportunity_items, {}) as ItemRow),
+  ...(initialRow(opportunity_items) as ItemRow),
   id,
   name: `L${id}`,
   path: String(id).padStart(4, "0"),

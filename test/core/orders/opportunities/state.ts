@@ -31,7 +31,7 @@ const stamps = { created_at: given_at, updated_at: given_at, deleted_at: null }
 /** Opportunity 7 without lines; `set` gives its status. */
 export const opportunity = (set: Partial<OpportunityRow> = {}): GivenRow =>
   row(opportunities, {
-    ...initialRow(opportunities, {}),
+    ...initialRow(opportunities),
     ...stamps,
     id: opportunity_id,
     subject: "Summer fair",
@@ -44,7 +44,7 @@ export const opportunity = (set: Partial<OpportunityRow> = {}): GivenRow =>
 /** Line 70: two lamps, which are tracked unit by unit. */
 export const line = (set: Partial<ItemRow> = {}): GivenRow =>
   row(opportunity_items, {
-    ...initialRow(opportunity_items, {}),
+    ...initialRow(opportunity_items),
     ...stamps,
     id: line_id,
     opportunity_id,
@@ -60,7 +60,7 @@ export const line = (set: Partial<ItemRow> = {}): GivenRow =>
 /** An assignment of stock level `500 + id` to line 70. */
 export const unit = (id: number, set: Partial<AssignmentRow> = {}): GivenRow =>
   row(asset_assignments, {
-    ...initialRow(asset_assignments, {}),
+    ...initialRow(asset_assignments),
     ...stamps,
     id,
     opportunity_id,
@@ -72,7 +72,7 @@ export const unit = (id: number, set: Partial<AssignmentRow> = {}): GivenRow =>
 /** Stock level `500 + id`: a lamp named `Lamp <id>` that is allocated to one opportunity. */
 export const lamp = (id: number, set: Partial<StockLevelRow> = {}): GivenRow =>
   row(stock_levels, {
-    ...initialRow(stock_levels, {}),
+    ...initialRow(stock_levels),
     ...stamps,
     id: 500 + id,
     product_id: lamp_id,

@@ -15,7 +15,7 @@ const names: Parameters<typeof orderEntries>[1] = {
 }
 const since = "2026-01-01T00:00:00.000Z"
 const order = (more: Partial<OpportunityRow> = {}): OpportunityRow => ({
-  ...initialRow(opportunities, {}),
+  ...initialRow(opportunities),
   created_at: since,
   updated_at: since,
   deleted_at: null,

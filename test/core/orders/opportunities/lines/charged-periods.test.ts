@@ -20,7 +20,7 @@ it("shows as charged periods the total over the price of one period, to two deci
     discount_percent: fc.constantFrom(null, "0.00", "10.00", "33.33", "100.00")
   })
   const lines = fc.sample(line, 3_000)
-  const rows = lines.map((one) => ({ ...initialRow(opportunity_items, {}), path: "0001", name: "", ...one }))
+  const rows = lines.map((one) => ({ ...initialRow(opportunity_items), path: "0001", name: "", ...one }))
   const view = await shop.run(itemResource.views(rows as never, context))
   lines.forEach((sent, at) => {
     const paid = exact(100)
