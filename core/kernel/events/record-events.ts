@@ -63,10 +63,10 @@ export const rowEvents = (table: Table, on_delete?: WhenDeleted): ReadonlyArray<
 export const createdEvent = (table: Table, row: AnyRow & { readonly id: number }): NewEvent =>
   event(streamOfRow(table, row), `${table.entity}.created`, withoutStamps(row))
 /** Columns of `after` whose values differ from `before`. */
-export const changedColumns = <R extends AnyRow>(before: AnyRow, after: R): Partial<R> =>
-  Object.fromEntries(
-    Object.entries(after).filter(([name, value]) => !sameJson(before[name] ?? null, value ?? null))
-  ) as Partial<R>
+export const changedColumns = <R extends AnyRow>(before: AnyRow, after: R): Partial<R> => {
+  const names = Object.keys(after).filter((name) => !sameJson(before[name] ?? null, after[name] ?? null))
+  return Object.fromEntries(names.map((name) => [name, after[name]])) as Partial<R>
+}
 const wholeRow = ({ updated_at: _u, deleted_at: _d, ...whole }: AnyRow): AnyRow => whole
 /** Event of an update: changed columns, or the full row for tables with row-level visibility; none without a change. */
 export const updatedEvents = (

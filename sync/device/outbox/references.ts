@@ -38,10 +38,15 @@ export const referencesOfBody =
 export const tableNamed = ({ type }: Field, beside: JsonObject): string | undefined =>
   type.kind === "ref" ? type.table : type.kind === "integer" ? tableNamedBy(type, beside) : undefined
 
-const referred = (fields: Fields, body: Json | undefined, path: string): ReadonlyArray<CommandReference> =>
-  isJsonObject(body)
-    ? Object.entries(fields).flatMap(([name, field]) => inField(field, body[name], `${path}${name}`, body))
-    : []
+const referred = (fields: Fields, body: Json | undefined, path: string): ReadonlyArray<CommandReference> => {
+  if (!isJsonObject(body)) return []
+  const found: Array<CommandReference> = []
+  for (const name of Object.keys(fields)) {
+    const field = fields[name]
+    if (field !== undefined && name in body) found.push(...inField(field, body[name], `${path}${name}`, body))
+  }
+  return found
+}
 const inField = (
   field: Field,
   value: Json | undefined,
