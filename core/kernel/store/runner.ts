@@ -96,7 +96,7 @@ const knownTable = <T extends Table>(known: KnownRows, table: T): KnownTable<Row
   return there as KnownTable<RowOf<T>>
 }
 const knownRow = <T extends Table>(known: KnownRows | undefined, table: T, key: Key): RowOf<T> | undefined =>
-  known === undefined ? undefined : knownTable(known, table).rows.get(key)
+  known?.has(table) === true ? knownTable(known, table).rows.get(key) : undefined
 /** Whether rows that were read may be kept. Rows outside the journal are written by `sql` templates, too. */
 const keepsReads = (table: Table, dialect: Dialect): boolean => dialect === "sqlite" && "deleted_at" in table.columns
 /** Rows of one read to keep at most. */
@@ -117,11 +117,10 @@ const foundOrRead = <T extends Table>(
 ) =>
   withKnownRows((known): typeof read => {
     if (known === undefined) return read
-    const { found } = knownTable(known, table)
-    const before = found.get(name)
+    const before = known.has(table) ? knownTable(known, table).found.get(name) : undefined
     if (before !== undefined) return Effect.succeed(before)
     return Effect.map(read, (rows) => {
-      if (are_whole && rows.length <= kept_max) found.set(name, rows)
+      if (are_whole && rows.length <= kept_max) knownTable(known, table).found.set(name, rows)
       return rows
     })
   })

@@ -234,15 +234,15 @@ const knownOrRead = <T extends Table>(
   dialect: Dialect,
   table: T,
   keys: ReadonlyArray<Key>,
-  read: Sql<ReadonlyArray<RowOf<T>>>
+  read: () => Sql<ReadonlyArray<RowOf<T>>>
 ): Sql<ReadonlyArray<RowOf<T>>> =>
-  knownRows.with((known): typeof read => {
-    if (known === undefined || !knownRows.keepsReads(table, dialect)) return read
+  knownRows.with((known): ReturnType<typeof read> => {
+    if (known === undefined || !knownRows.keepsReads(table, dialect)) return read()
     const distinct = new Set(keys)
     const numbers = [...distinct].filter((key) => typeof key === "number").sort((one, other) => one - other)
     const rows = numbers.map((key) => knownRows.row(known, table, key)).filter((row) => row !== undefined)
     if (rows.length > 0 && rows.length === distinct.size) return Effect.succeed(rows)
-    return Effect.map(read, (found) => {
+    return Effect.map(read(), (found) => {
       if (found.length <= knownRows.kept_max)
         for (const row of found) knownRows.of(known, table).rows.set(keyOf(table, row), row)
       return found
@@ -334,7 +334,7 @@ export const make = (sql: Parameters<typeof runnerOf>[0], keeps_counts = false):
     get,
     find,
     pick: (table, columns, where, options) => select(table, columnsNamed(columns), where, options, true),
-    getMany: (table, keys) => knownOrRead(dialect, table, keys, selectMany(table, columnList(table), keys)),
+    getMany: (table, keys) => knownOrRead(dialect, table, keys, () => selectMany(table, columnList(table), keys)),
     pickMany: (table, columns, keys) => selectMany(table, columnsNamed(columns), keys),
     getManyLocked: (table, keys) => selectMany(table, columnList(table), keys, { lock: true }),
     decode,

@@ -178,13 +178,13 @@ const makeKeptReads = (store: StoreShape): KeptReads => {
   let version: number | undefined
   let begun = 0
   const kept = new Map<string, { readonly at: number; readonly result: unknown }>()
-  const once = <A>(table: Table, text: string, read: Sql<A>): Sql<A> => {
-    if (!isKept(table)) return read
+  const once = <A>(table: Table, asked: ReadonlyArray<unknown>, read: () => Sql<A>): Sql<A> => {
+    if (!isKept(table)) return read()
     return Effect.suspend(() => {
-      const name = `${table.name} ${text}`
+      const name = `${table.name} ${JSON.stringify(asked)}`
       const known = kept.get(name)
       if (known !== undefined && writes.last(table) <= known.at) return Effect.succeed(known.result as A)
-      return Effect.map(read, (result) => {
+      return Effect.map(read(), (result) => {
         // Not what this transaction wrote, as it may be rolled back.
         if (writes.last(table) <= begun && kept.size < reads_kept_max) kept.set(name, { at: begun, result })
         return result
@@ -194,10 +194,9 @@ const makeKeptReads = (store: StoreShape): KeptReads => {
   return {
     store: {
       ...store,
-      get: (table, key) => once(table, `row ${key}`, store.get(table, key)),
-      getMany: (table, keys, how) => once(table, `rows ${JSON.stringify(keys)}`, store.getMany(table, keys, how)),
-      find: (table, where, options) =>
-        once(table, `where ${JSON.stringify([where, options])}`, store.find(table, where, options))
+      get: (table, key) => once(table, ["row", key], () => store.get(table, key)),
+      getMany: (table, keys, how) => once(table, ["rows", keys], () => store.getMany(table, keys, how)),
+      find: (table, where, options) => once(table, ["where", where, options], () => store.find(table, where, options))
     },
     begin: (data_version) => {
       if (data_version !== version || kept.size >= reads_kept_max) kept.clear()
