@@ -1,7 +1,7 @@
 /** Commands and their states, from acknowledgement to the verdict and, if refused, its resolution. */
 import { firstOf } from "../../../core/values/text.ts"
 import { contentsNamed, dependencies_max, type Verdict, type WireCommand, type WireError } from "../../protocol/wire.ts"
-import type { CommandContext, CommandState, OutboxCommand, ResolutionRecorded } from "./rows.ts"
+import type { CommandContext, CommandState, OutboxCommand, RecordedEffects, ResolutionRecorded } from "./rows.ts"
 import { columns, command_states } from "./rows.ts"
 import type { Leasing, OutboxDependencies } from "./leases.ts"
 import { checksumOf, type OutboxTables } from "./tables.ts"
@@ -103,6 +103,24 @@ const resolvingOver = ({ prepared }: OutboxTables) => {
   return (id: string, how: ResolutionRecorded | "dropped") => resolveOne.run(how, id, how)
 }
 
+/** JSON of a command's effects and of its undo data; what they share is encoded once. */
+const effectsTexts = ({ done, recorded }: CommandContext) => {
+  const texts = new Map<unknown, string>()
+  const textOf = (value: unknown): string => {
+    const text = texts.get(value) ?? JSON.stringify(value)
+    texts.set(value, text)
+    return text
+  }
+  const effects = ({ events, rows }: RecordedEffects): string => {
+    const named = Object.entries(rows).map(([row, values]) => `${JSON.stringify(row)}:${textOf(values)}`)
+    return `"events":${textOf(events)},"rows":{${named.join(",")}}`
+  }
+  return [
+    recorded === undefined ? null : `{${effects(recorded)}}`,
+    done === undefined ? null : `{${effects(done)},"made":${JSON.stringify(done.made)}}`
+  ] as const
+}
+
 /** Stores a command, its dependencies and the ids it uses in one transaction. */
 const recordingOver = (
   tables: OutboxTables,
@@ -121,7 +139,7 @@ const recordingOver = (
           all(`select coalesce((select max(n) from commands), 0) as n, coalesce((${highest_settled}), 0) as settled`)
         )
         const n = Number(last["n"]) + 1
-        const { base, done, recorded, replaces, run } = about
+        const { base, replaces, run } = about
         const unless_changed = guardOf(about)
         const makers = trackDependencies(n, command.ids, about)
         const needs = [...new Set([...(about.needs ?? []), ...makers])].slice(0, dependencies_max)
@@ -129,7 +147,7 @@ const recordingOver = (
         const [payload, ids] = [JSON.stringify(command.payload), JSON.stringify(command.ids)]
         prepared(
           "insert into commands (n, id, name, payload, ids, issued_at, needs, base, replaces, settled_before, " +
-            "outcome, rows_seen, run, done, undoes, unless_changed, checksum) " +
+            "outcome, done, rows_seen, run, undoes, unless_changed, checksum) " +
             "values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         ).run(
           n,
@@ -142,10 +160,9 @@ const recordingOver = (
           base ?? null,
           replaces?.id ?? null,
           Number(last["settled"]),
-          recorded === undefined ? null : JSON.stringify(recorded),
+          ...effectsTexts(about),
           JSON.stringify(rows_seen),
           run ?? null,
-          done === undefined ? null : JSON.stringify(done),
           JSON.stringify(undoesOf(about)),
           unless_changed === undefined ? null : JSON.stringify(unless_changed),
           checksumOf({ ...command, n, payload, ids })

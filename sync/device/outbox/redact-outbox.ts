@@ -127,14 +127,14 @@ const redactOutcome = (
 }
 
 /** Removes what the user may no longer see from a command's effects here and from the rows they saw. */
-const redactRecorded =
-  (
-    catalogue: Catalogue,
-    tables: ReadonlyMap<string, Table>,
-    redaction: Redaction,
-    erased: ErasedData
-  ): ((recorded: RecordedEffects) => RecordedEffects) =>
-  ({ events, rows }) => ({
+const redactRecorded = (
+  catalogue: Catalogue,
+  tables: ReadonlyMap<string, Table>,
+  redaction: Redaction,
+  erased: ErasedData
+): ((recorded: RecordedEffects) => RecordedEffects) => {
+  const columnsKept = columnsKeptBy(redaction)
+  return ({ events, rows }) => ({
     events: events.flatMap((event) => {
       const visible = redaction.see({ ...event, replica_id: null })
       if (visible === undefined) return []
@@ -146,15 +146,30 @@ const redactRecorded =
         const table = tables.get(row.slice(0, row.lastIndexOf("/")))
         const visible = table === undefined ? undefined : redaction.row(table, values)
         if (table === undefined || visible === undefined) return []
-        // Fully visible rows keep the columns that are sent; others omit hidden columns, without placeholders.
-        const columns = visible === values ? redaction.columns(table) : undefined
-        const left = Object.entries(values).filter(
-          ([name]) => redaction.sees(table, name) || columns?.includes(name) === true
-        )
-        return [[row, scrubbed(Object.fromEntries(left), erased.ofRow(table, keyOf(table, values)))]]
+        const kept = columnsKept(table, visible === values)
+        const left = Object.keys(values).every((name) => kept.has(name))
+          ? values
+          : Object.fromEntries(Object.entries(values).filter(([name]) => kept.has(name)))
+        return [[row, scrubbed(left, erased.ofRow(table, keyOf(table, values)))]]
       })
     )
   })
+}
+/**
+ * Names of the columns to keep, by table: rows that are fully visible keep those that are sent, others none that is
+ * hidden or a placeholder.
+ */
+const columnsKeptBy = (redaction: Redaction) => {
+  const known = new Map<Table, { readonly of_whole: ReadonlySet<string>; readonly of_others: ReadonlySet<string> }>()
+  return (table: Table, is_whole: boolean): ReadonlySet<string> => {
+    let kept = known.get(table)
+    if (kept === undefined) {
+      const of_others = new Set(Object.keys(table.columns).filter((name) => redaction.sees(table, name)))
+      known.set(table, (kept = { of_whole: new Set([...of_others, ...(redaction.columns(table) ?? [])]), of_others }))
+    }
+    return is_whole ? kept.of_whole : kept.of_others
+  }
+}
 
 /** Streams of the rows that a command creates, references in its path or declares to write. */
 const streamsOf = (

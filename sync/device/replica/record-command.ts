@@ -254,13 +254,30 @@ const redactionOf = (parts: ReplicaParts, viewer: Viewer): RedactRecorded => {
 }
 type RedactRecorded = ReturnType<typeof redactionOfOutbox>["recorded"]
 
+/** Effects of a command and its undo data, redacted together: they share the events and most rows. */
+const effectsOf = (
+  redact: RedactRecorded,
+  outcome: Outcome,
+  rows: { readonly [row: string]: JsonObject },
+  done: ReturnType<typeof changedRows>
+): Pick<CommandContext, "recorded" | "done"> => {
+  const redacted = redact({ events: eventsOf(outcome), rows: { ...done?.rows, ...rows } })
+  const { events } = redacted
+  const only = (wanted: { readonly [row: string]: JsonObject }) =>
+    Object.fromEntries(Object.entries(redacted.rows).filter(([row]) => row in wanted))
+  return {
+    recorded: { events, rows: only(rows) },
+    ...(done === undefined ? {} : { done: { events, rows: only(done.rows), made: done.made } })
+  }
+}
+
 /** The replica's rows in a command's path, by `table/id`. */
 const rowsOfPath = Effect.fnUntraced(function* (endpoint: Endpoint, params: WireCommand["payload"]["params"]) {
   const rows: { [row: string]: JsonObject } = {}
   for (const [name, { table }] of Object.entries(endpoint.params)) {
     const id = wholeNumberOf(params[name])
     const row = id === undefined ? undefined : yield* Store.get(table, id)
-    if (id !== undefined && row !== undefined) rows[rowReference({ table: table.name, id })] = { ...row }
+    if (id !== undefined && row !== undefined) rows[rowReference({ table: table.name, id })] = row
   }
   return rows
 })
@@ -294,21 +311,16 @@ const recordInside = Effect.fnUntraced(function* (
     ...(files === undefined ? {} : { files })
   }
   const references = referencesOfCommand(call.endpoint, payload)
-  const recordedHere = redactionOf(parts, call.viewer)
-  const done = changedRows(parts.images())
   const about: CommandContext = {
     base,
     named: references.map(rowReference),
     rows_seen: yield* rowPreconditions(catalogue, references),
-    recorded: recordedHere({ events: eventsOf(outcome), rows }),
+    ...effectsOf(redactionOf(parts, call.viewer), outcome, rows, changedRows(parts.images())),
     ...(again?.replaces === undefined ? {} : { replaces: again.replaces }),
     ...(again?.undoes === undefined ? {} : { undoes: again.undoes }),
     ...(again?.needs === undefined ? {} : { needs: again.needs }),
     ...(again?.unless_changed === undefined ? {} : { unless_changed: { ...again.unless_changed, since: base } }),
-    ...(parts.run === undefined ? {} : { run: parts.run() }),
-    ...(done === undefined
-      ? {}
-      : { done: { ...recordedHere({ events: eventsOf(outcome), rows: done.rows }), made: done.made } })
+    ...(parts.run === undefined ? {} : { run: parts.run() })
   }
   const { n } = yield* Effect.sync(() =>
     outbox.append(
