@@ -20,8 +20,8 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     name: "a device's refused command keeps rows written before the refusal",
     file: engine,
     within: "decideInSavepoint",
-    find: "Effect.flatMap(Store, (store) => store.transaction(decideCommand(call, command_metadata, false)))",
-    replace: "Effect.flatMap(Store, () => decideCommand(call, command_metadata, false))",
+    find: "refusal_ends ? decided : Store.transaction(decided)",
+    replace: "decided",
     killed_by: [
       {
         file: "test/sync/atomic-verdicts.test.ts",

@@ -101,14 +101,16 @@ export const retryOnConflict = <A, R>(
 /**
  * Decides and records in a savepoint of the caller's transaction: a refused command changes nothing. A constraint
  * violation becomes a 422 on the field to blame; if another writer took a period first, the command is decided again,
- * so that the rule can name the holder.
+ * so that the rule can name the holder. Neither savepoint nor second attempt if a refusal ends the transaction anyway.
  */
 export const decideInSavepoint = (
   call: EndpointCall,
-  command_metadata: CommandMetadata
+  command_metadata: CommandMetadata,
+  refusal_ends = false
 ): Effect.Effect<Outcome, Failure, Store | CommandRuntime> => {
+  const decided = decideCommand(call, command_metadata, false)
   const attempt = (left: number): Effect.Effect<Outcome, Failure, Store | CommandRuntime> =>
-    Effect.flatMap(Store, (store) => store.transaction(decideCommand(call, command_metadata, false))).pipe(
+    (refusal_ends ? decided : Store.transaction(decided)).pipe(
       Effect.catch((failure) =>
         Effect.gen(function* () {
           const refusal =
@@ -120,7 +122,7 @@ export const decideInSavepoint = (
         })
       )
     )
-  return attempt(1)
+  return attempt(refusal_ends ? 0 : 1)
 }
 const overlapRejection = invalidField("base", "Something it claims is held by somebody else in that window.")
 

@@ -162,19 +162,19 @@ const decidePatch = Effect.fnUntraced(function* (
   sent: EndpointCall,
   id: string,
   recorded: Parameters<ReplicaParts["decide"]>[2],
-  continues = false
+  how: Parameters<ReplicaParts["decide"]>[3]
 ) {
   const call = yield* withSeen(sent)
   const own = yield* toPatch(catalogue, call, instantOf(yield* Clock.currentTimeMillis))
   const outcome =
     own === call
       ? undefined
-      : yield* decide(own, id, recorded, continues).pipe(
+      : yield* decide(own, id, recorded, { ...how, refusal_ends: false }).pipe(
           Effect.catch((failure) => (failure instanceof Rejection ? Effect.succeed(undefined) : Effect.fail(failure)))
         )
   return outcome !== undefined && outcome.events.length > 0
     ? { decided: own, outcome }
-    : { decided: call, outcome: yield* decide(call, id, recorded, continues) }
+    : { decided: call, outcome: yield* decide(call, id, recorded, how) }
 })
 
 /** A call whose user is not read yet. */
@@ -225,7 +225,7 @@ const planInside = Effect.fnUntraced(function* (
     const planned = (
       call instanceof Rejection
         ? Effect.fail(call)
-        : decidePatch(parts, call, parts.commandId(), { ids: first_ids[at] ?? {} }, at > 0)
+        : decidePatch(parts, call, parts.commandId(), { ids: first_ids[at] ?? {} }, { continues: at > 0 })
     ).pipe(
       Effect.map(({ outcome }) => ({
         answer: { ...outcome.answer, events: eventsOf(outcome) } satisfies QueryResult,
@@ -298,7 +298,7 @@ const recordInside = Effect.fnUntraced(function* (
   const call = { ...unread, viewer: yield* parts.viewer }
   const id = parts.commandId()
   const rows = yield* rowsOfPath(call.endpoint, call.params)
-  const { decided, outcome } = yield* decidePatch(parts, call, id, again ?? {})
+  const { decided, outcome } = yield* decidePatch(parts, call, id, again ?? {}, { refusal_ends: true })
   if (plan) return { ...outcome.answer, events: eventsOf(outcome) }
   const [first] = outcome.events
   // A write without events needs no verdict.

@@ -60,18 +60,23 @@ export interface ReplicaOptions {
   /** Called between steps that a crash may separate; for tests, which throw here. */
   readonly at?: (step: string) => void
 }
+interface DecidingHow {
+  /** Whether it follows an unrecorded command, whose ids must not be used again. */
+  readonly continues?: boolean
+  /** Whether a refusal ends the transaction, so that the decision needs no savepoint. */
+  readonly refusal_ends?: boolean
+}
 export interface ReplicaParts extends ReplicaOptions {
   readonly at: (step: string) => void
   /**
-   * Decides a command in a savepoint, with these ids first and as of its recording; if accepted, its events are
-   * projected.
+   * Decides a command, with these ids first and as of its recording; if accepted, its events are projected; if refused,
+   * nothing is changed.
    */
   readonly decide: (
     call: EndpointCall,
     id: string,
     recorded: Pick<CommandMetadata, "ids" | "issued_at">,
-    /** Whether it follows an unrecorded command, whose ids must not be used again. */
-    continues?: boolean
+    how?: DecidingHow
   ) => Effect.Effect<Outcome, Failure, Store | CommandRuntime>
   /** Images of the rows that the last accepted command changed. */
   readonly images: () => ReadonlyArray<Image>
@@ -299,13 +304,12 @@ export const localRuntime = ({
       call: EndpointCall,
       command_id: string,
       { ids = {}, issued_at }: Pick<CommandMetadata, "ids" | "issued_at">,
-      continues = false
+      { continues = false, refusal_ends }: DecidingHow = {}
     ) {
       leased.begin(continues)
       const giveBack = leased.mark()
-      return yield* Effect.tapError(decideInSavepoint(call, { command_id, replica_id, ids, issued_at }), () =>
-        Effect.sync(giveBack)
-      )
+      const decided = decideInSavepoint(call, { command_id, replica_id, ids, issued_at }, refusal_ends)
+      return yield* Effect.tapError(decided, () => Effect.sync(giveBack))
     })
   }
 }
