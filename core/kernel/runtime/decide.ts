@@ -242,7 +242,11 @@ const modulesOf = (catalogue: Catalogue): ReadonlyMap<string, string> => {
 }
 
 /** Adds automatic numbers to the rows that the events create. */
-export const withAutoNumbers = Effect.fnUntraced(function* (events: ReadonlyArray<NewEvent>) {
+export const withAutoNumbers = (events: ReadonlyArray<NewEvent>) =>
+  Effect.flatMap(CommandRuntime, ({ catalogue }) =>
+    events.some(({ type }) => modulesOf(catalogue).has(type)) ? withNumbersOf(events) : Effect.succeed(events)
+  )
+const withNumbersOf = Effect.fnUntraced(function* (events: ReadonlyArray<NewEvent>) {
   const runtime = yield* CommandRuntime
   const moduleOf = modulesOf(runtime.catalogue)
   const wanted = [...new Set(events.flatMap(({ type }) => moduleOf.get(type) ?? []))]

@@ -212,10 +212,10 @@ export const replayAnswer = Effect.fnUntraced(function* (
 })
 
 /** Makes writers of one stream wait for each other. SQLite has a single writer anyway. */
-const lockCommandStreams = Effect.fnUntraced(function* (endpoint: CommandEndpoint, call: EndpointCall) {
-  const store = yield* Store
-  if (store.dialect === "pg") yield* lockFirst(streamsOfCommand(endpoint, call.params, call.request.body))
-})
+const lockCommandStreams = (endpoint: CommandEndpoint, call: EndpointCall) =>
+  Effect.flatMap(Store, (store) =>
+    store.dialect === "pg" ? lockFirst(streamsOfCommand(endpoint, call.params, call.request.body)) : Effect.void
+  )
 /** Streams that a command locks at its start. */
 export const streamsOfCommand = (
   endpoint: CommandEndpoint,

@@ -31,7 +31,16 @@ interface Declared {
  * Checks every reference to rows that these changes delete: 422 under the deleted row's entity, naming the holder, if
  * it is in use; otherwise returns the events that clear references to it. Reads nothing without deletions.
  */
-export const cascadeDeletions = Effect.fnUntraced(function* (
+export const cascadeDeletions = (
+  declared: Declared,
+  changes: ReadonlyArray<RowChange>,
+  viewer: Viewer
+): Effect.Effect<ReadonlyArray<NewEvent>, Rejection | SqlError.SqlError, Store> =>
+  changes.some((change) => isDeletion(change) || isArchiving(change)) ? cascade(declared, changes, viewer) : no_events
+const no_events = Effect.succeed<ReadonlyArray<NewEvent>>([])
+const isDeletion = ({ op }: RowChange): boolean => op === "delete" || op === "delete_where"
+const isArchiving = (change: RowChange): boolean => "set" in change && typeof change.set["deleted_at"] === "string"
+const cascade = Effect.fnUntraced(function* (
   { references, table }: Declared,
   changes: ReadonlyArray<RowChange>,
   viewer: Viewer
@@ -126,13 +135,16 @@ const keysMade = (changes: ReadonlyArray<RowChange>): ReadonlyMap<Table, Readonl
  * Locks the rows that the events refer to until the commit, like a foreign key. If one was deleted meanwhile, the
  * transaction is retried. Other transactions cannot delete the rows that this one makes. Postgres only.
  */
-export const lockReferencedRows = Effect.fnUntraced(function* (
+export const lockReferencedRows = (declared: Declared, changes: ReadonlyArray<RowChange>, recorded_at: string) =>
+  Effect.flatMap(Store, (store) =>
+    store.dialect === "pg" ? lockRowsOf(store, declared, changes, recorded_at) : Effect.void
+  )
+const lockRowsOf = Effect.fnUntraced(function* (
+  store: StoreShape,
   { references, table: tableNamed }: Declared,
   changes: ReadonlyArray<RowChange>,
   recorded_at: string
 ) {
-  const store = yield* Store
-  if (store.dialect !== "pg") return
   const wanted = referredIds(referencesByHolder(references), changes, tableNamed)
   const made = keysMade(changes)
   for (const [table, referred] of [...wanted].sort(([one], [other]) => (one.name < other.name ? -1 : 1))) {
@@ -171,8 +183,7 @@ const deletedBy = Effect.fnUntraced(function* (references: References, changes: 
   }
   for (const change of changes) {
     const { op, table } = change
-    if (op === "insert" || ((op === "update" || op === "update_where") && typeof change.set["deleted_at"] !== "string"))
-      continue
+    if (op === "insert" || ((op === "update" || op === "update_where") && !isArchiving(change))) continue
     const is_guarded = references
       .get(table.name)
       ?.some((reference) => reference.rule?.on_delete === "refuse" || onDeleteEffect(reference) === "clear")

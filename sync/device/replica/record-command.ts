@@ -58,11 +58,18 @@ const toPatch = Effect.fnUntraced(function* (catalogue: Catalogue, call: Endpoin
 })
 
 /** The call with the values the user saw in the row of its path, for the fields the endpoint lists in `seen`. */
-const withSeen = Effect.fnUntraced(function* (call: EndpointCall) {
+const withSeen = (call: EndpointCall) => {
   const { endpoint, request } = call
   const body = isJsonObject(request.body) ? request.body : {}
   const missing = Object.entries(endpoint.seen).filter(([field]) => body[field] === undefined)
-  if (missing.length === 0) return call
+  return missing.length === 0 ? Effect.succeed(call) : withSeenFields(call, body, missing)
+}
+const withSeenFields = Effect.fnUntraced(function* (
+  call: EndpointCall,
+  body: JsonObject,
+  missing: ReadonlyArray<readonly [field: string, column: string]>
+) {
+  const { request } = call
   const target = yield* rowOfPath(call)
   if (target === undefined) return call
   const seen = Object.fromEntries(missing.map(([field, column]) => [field, target.row[column] ?? null]))
