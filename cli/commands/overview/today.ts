@@ -44,7 +44,9 @@ const todayQuery = async (context: CommandContext, flags: Flags): Promise<Query>
 const showToday = async (context: CommandContext, flags: Flags): Promise<void> => {
   const body = await context.read("/api/v1/today", await todayQuery(context, flags))
   if (context.options.json === true) return context.printJson(body)
-  context.print(todayText(context, rowIn(body, "today")))
+  const text = todayText(context, rowIn(body, "today"))
+  context.print(text)
+  if (text === "") context.note("Nothing is due.")
 }
 
 const when = (date: string, title: string): Column<{ readonly at: string | null; readonly timezone: string }> => ({

@@ -120,6 +120,10 @@ describe("flightcase today", () => {
       expect(body(here), line).toBe(body(there))
     }
   })
+  it("says in a pipe, beside its empty output, that nothing is due", async () => {
+    expect(await done("today --date 2020-01-01")).toMatchObject({ out: "", err: "Nothing is due.\n" })
+    expect((await json("today --date 2020-01-01")).today.going_out).toMatchObject({ count: 0, orders: [] })
+  })
   it("reads words such as 'tomorrow' in the store's zone, else in the company's", async () => {
     await place.house.must("PUT", "/settings/company", { settings: { timezone: "Pacific/Kiritimati" } })
     const store = await place.house.store({ name: "Honolulu", timezone: "Pacific/Honolulu" })
