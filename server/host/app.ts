@@ -94,13 +94,12 @@ interface ServerState {
 type RunNow = (effect: Effect.Effect<void, never, Store>) => Promise<void>
 const peersOf = ({ database }: ServerOptions, run: RunNow) =>
   database.kind === "pg" ? makePeerNotifier((payload) => run(sendNotice(channel, payload))) : undefined
-
 type Commits = ReturnType<typeof makeCommits>
 
 const serverContextOf = (
   options: ServerOptions,
   state: ServerState,
-  { onCommit, replaced, rowsWritten }: Commits,
+  { authentication, onCommit, replaced, rowsWritten }: Commits,
   own: Pick<ServerContext["Service"], "blobs" | "log" | "renderer">
 ) =>
   ServerContext.of({
@@ -111,6 +110,7 @@ const serverContextOf = (
     jobs: jobsOnceOpen(() => state.jobs),
     health: Effect.suspend(() => state.health?.look ?? Effect.succeed({ status: "unavailable" as const })),
     public_url: () => options.public_url ?? state.listening_at ?? "http://127.0.0.1:4480",
+    isCurrent: authentication.isCurrent,
     journalReplaced: replaced,
     onCommit,
     rowsWritten,

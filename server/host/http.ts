@@ -46,18 +46,27 @@ const compress = (coding: "br" | "gzip", body: string | Uint8Array): Effect.Effe
     return brotliCompress(bytes, { params }, done)
   })
 
+/** Compresses a shared body once. A client that hangs up meanwhile does not end it for the others. */
+const onceFor = (shared: HttpResponse["shared"], coding: string, compressing: ReturnType<typeof compress>) =>
+  Effect.promise(() => {
+    const made = shared?.compressed.get(coding) ?? Effect.runPromise(compressing)
+    shared?.compressed.set(coding, made)
+    return made
+  })
+
 const compressed = (
   { headers: asked, method }: Pick<HttpRequest, "headers" | "method">,
   reply: HttpResponse
 ): Effect.Effect<HttpResponse> => {
-  const { body, headers } = reply
+  const { body, headers, shared } = reply
   const has_text = typeof body === "string" || body instanceof Uint8Array
   if (!has_text || body.length < compressed_from_bytes || !is_text.test(headers["content-type"] ?? ""))
     return Effect.succeed(reply)
   const vary = { ...headers, vary: [headers["vary"] ?? [], "accept-encoding"].flat().join(", ") }
   const coding = codingFor([asked["accept-encoding"] ?? []].flat().join(","))
   if (coding === undefined || method === "HEAD") return Effect.succeed({ ...reply, headers: vary })
-  return Effect.map(at_once.withPermit(compress(coding, body)), (made) =>
+  const compressing = at_once.withPermit(compress(coding, body))
+  return Effect.map(shared === undefined ? compressing : onceFor(shared, coding, compressing), (made) =>
     made === undefined ? reply : { ...reply, headers: { ...vary, "content-encoding": coding }, body: made }
   )
 }

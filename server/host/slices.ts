@@ -59,7 +59,8 @@ const serverSyncSlice: ServerSlice = {
   concerns: "erasures",
   recorded: eraseFromDevices,
   services: (server) => {
-    const { tail, wake } = makeJournalTail()
+    const { isCurrent, isStopping, journalReplaced } = server
+    const { tail, wake } = makeJournalTail({ isCurrent, isStopping, ended: journalReplaced })
     server.onCommit(wake)
     return Context.make(JournalTail, tail).pipe(
       Context.add(DeviceTokens, deviceTokens),

@@ -276,11 +276,12 @@ interface Replied {
 
 /** The response to an answer without a stream. */
 export const replyOf = (answer: Answer, trace: Replied): HttpResponse => {
-  const { body, content, status } = answer
+  const { body, content, shared, status } = answer
   const headers = headersOf(answer, trace)
   const links = linksOf(answer, trace)
   if (links !== undefined) headers["link"] = links
   if (status === 200 && isKnown(headers["etag"], trace.asked)) return unchanged(headers)
+  if (shared !== undefined) return { status, headers, body: (shared.text ??= JSON.stringify(body)), shared }
   return { status, headers, body: body !== undefined ? JSON.stringify(body) : content?.text }
 }
 const unchanged = (headers: { readonly [name: string]: string }): HttpResponse => ({

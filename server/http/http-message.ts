@@ -1,5 +1,6 @@
 /** Requests and responses between a socket and the pipeline. */
 import { firstOf } from "../../core/values/text.ts"
+import type { Answer } from "../../core/kernel/index.ts"
 import { Effect, type Stream } from "effect"
 import type { Headers } from "../ports/server-slice.ts"
 import type { IncomingMessage, ServerResponse } from "node:http"
@@ -26,6 +27,7 @@ export interface HttpResponse {
   readonly status: number
   readonly headers: { readonly [name: string]: string }
   readonly body: string | Uint8Array | StreamedBody | undefined
+  readonly shared?: Answer["shared"]
 }
 
 // Client addresses, and which of them count as one client.

@@ -90,7 +90,9 @@ export interface ServerContextShape {
   readonly renderer: Renderer
   /** Health of the server; does not wait for locks held by requests. */
   readonly health: Effect.Effect<Condition, never, Store>
-  /** Clears all caches. Call after a commit that changed the journal other than by appending. */
+  /** Whether nothing changed since this viewer was authenticated that may change their rights or data. */
+  readonly isCurrent: (viewer: Viewer) => boolean
+  /** Clears all caches. Call after a commit that changed the journal other than by appending, or ended a device. */
   readonly journalReplaced: () => void
   /**
    * Registers a listener called after each commit to the journal, on any server; returns the function that removes it.

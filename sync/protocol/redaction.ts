@@ -20,6 +20,8 @@ export interface Redaction {
   readonly fingerprint: string
   /** Hash of data that the user may see but the device's token may not; "" if none. */
   readonly token_fingerprint: string
+  /** Equal for readers who see the same of each event, verdicts apart. */
+  readonly readers: string
   /** Whether the reader sees every row of every table, though perhaps not every column. */
   readonly whole: boolean
   /** The event as visible to this reader; undefined if none of it is. */
@@ -180,6 +182,17 @@ const cutFor = ({ asks, blanked, isVisible, seen, seenRow, viewer, visible }: Re
   return cut
 }
 
+/** All that decides what a reader sees of events. */
+const readersLike = (
+  { abilities, is_owner, permissions, person_id, role_ids, user_id }: Viewer,
+  guarded: ReadonlyArray<{ readonly table: Table; readonly column: string }>
+): string =>
+  JSON.stringify(
+    is_owner || permissions.has(full_read_permission)
+      ? guarded.map(({ column, table }) => [table.name, column])
+      : [user_id, person_id, role_ids, [...permissions], [...abilities]]
+  )
+
 /** Redaction for a user and their token: data hidden from either is not sent to the device. */
 export const redactionFor = (catalogue: Catalogue, person: Viewer, replica_id: number): Redaction => {
   const viewer = restrictToToken(catalogue, person)
@@ -214,7 +227,11 @@ export const redactionFor = (catalogue: Catalogue, person: Viewer, replica_id: n
   }
   const own_fingerprint = (): string =>
     [shown(catalogue, seen, guarded), ...viewer.role_ids.toSorted((a, b) => a - b)].join(" ")
+  let readers: string | undefined
   return {
+    get readers() {
+      return (readers ??= readersLike(viewer, guarded))
+    },
     get fingerprint() {
       return viewer === person
         ? own_fingerprint()

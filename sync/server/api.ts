@@ -13,7 +13,7 @@ import { client_schema_min, deviceEndpoints, replica_devices, findCallingDevice,
 import { fillEndpoints } from "./snapshot-api.ts"
 import { lost_files_field, replicas, sync_tables, verdicts_by_device } from "./tables.ts"
 import { requireOwnReplica } from "./push.ts"
-import { messagesShown, mustRefetchShown, shape_says, shapeAnswer } from "./shape.ts"
+import { JournalTail, messagesShown, mustRefetchShown, shape_says, shapeAnswer } from "./shape.ts"
 import { lease as leaseAnswer, serverInfo, verdicts as verdictsAnswer } from "../protocol/answers.ts"
 
 const reads = { ability: "sync:read", permission: null, metering_weight: 0 } as const satisfies SharedDraft
@@ -173,8 +173,10 @@ export const syncSlice: Slice = {
       run: Effect.fnUntraced(function* (input) {
         const { catalogue } = yield* CommandRuntime
         const replica_id = input.values.replica_id ?? 0
-        if (replica_id > 0) yield* requireOwnReplica(replica_id, input.viewer, false)
-        return yield* shapeAnswer(catalogue, { viewer: input.viewer, replica_id, query: input.query })
+        const reader = { viewer: input.viewer, replica_id, query: input.query }
+        if (replica_id > 0 && (yield* JournalTail)?.known(reader) === undefined)
+          yield* requireOwnReplica(replica_id, input.viewer, false)
+        return yield* shapeAnswer(catalogue, reader)
       })
     })
   ]

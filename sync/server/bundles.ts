@@ -5,7 +5,7 @@
 import { Clock, Effect } from "effect"
 import { boolean, CommandRuntime, created, forbidden, hasAbility, integer, invalid } from "../../core/kernel/index.ts"
 import { invalidField, isJsonObject, json, list, notFound, object, ok, postQuery } from "../../core/kernel/index.ts"
-import { readFields, Rejection, retryOnConflict, Shown, Store, text } from "../../core/kernel/index.ts"
+import { readFields, Rejection, retryOnConflict, Shown, Store, text, timestamp } from "../../core/kernel/index.ts"
 import { upload_bytes_max, wire_body_depth_max } from "../../core/kernel/index.ts"
 import type { JsonObject, Query, ValueOf, Viewer } from "../../core/kernel/index.ts"
 import { receivedFile, wantedFiles } from "../protocol/answers.ts"
@@ -38,7 +38,7 @@ import {
 import { commands_per_push_max, leasedTables, type LeaseRange, type Verdict } from "../protocol/wire.ts"
 import { command_fields, decideInOrder, upgradeRequired, wireCommands } from "./commands.ts"
 import { countLeases, lease, lease_reclaim_fields, type LeaseReclaim, reclaimLeases } from "./reclaim-leases.ts"
-import { bundleShown, shapeAnswer } from "./shape.ts"
+import { shapeAnswer } from "./shape.ts"
 
 // Endpoints for devices' files: which are missing on the server, and uploading one.
 
@@ -130,6 +130,16 @@ const body_fields = {
   lost_files: lost_files_field
 }
 type Given = { readonly [K in keyof typeof body_fields]: ValueOf<(typeof body_fields)[K]> }
+
+/** A signed bundle, whose recipient decodes the body by its kind. */
+const bundleShown = Shown.keys({
+  flightcase_bundle: integer(),
+  kind: text(),
+  made_at: timestamp(),
+  key: text(),
+  body: json(),
+  signature: text()
+})
 
 const deliver = postQuery("/api/v1/sync/bundles", {
   answer: {

@@ -14,6 +14,7 @@ import { countLeases } from "./reclaim-leases.ts"
 import { BundleKey, DeviceTokens, replica_verdicts, replicas, verdictKey } from "./tables.ts"
 import { commands_per_push_max } from "../protocol/wire.ts"
 import { requireOwnReplica, verdictOf } from "./push.ts"
+import { JournalTail } from "./shape.ts"
 import { redactionFor } from "../protocol/redaction.ts"
 import { greeting, verdicts as verdictsAnswer } from "../protocol/answers.ts"
 
@@ -237,9 +238,11 @@ const revoke = (input: Input<OneReplica, {}>): Effect.Effect<Answer<never>, Fail
     if (replica.revoked_at !== null) return noContent
     const now = instantOf(yield* Clock.currentTimeMillis)
     const tokens = yield* DeviceTokens
+    const tail = yield* JournalTail
     yield* Store.transaction(
       Effect.gen(function* () {
         yield* Store.apply([update(replicas, replica.id, { revoked_at: now, updated_at: now })])
+        if (tail !== undefined) yield* (yield* Store).sql.afterCommit(Effect.sync(tail.ended))
         const device = yield* Store.get(replica_devices, replica.id)
         if (tokens !== undefined && device !== undefined && device.token_id !== null)
           yield* tokens.end(device.token_id, input.viewer, now)

@@ -1,24 +1,15 @@
 /** The journal as a shape of Electric's protocol: events in order, redacted for the reader. */
-import { firstOf, lastOf } from "../../core/values/text.ts"
-import { choice, eventsAfter, integer, invalidField, journal, json, lastPosition } from "../../core/kernel/index.ts"
-import { list, Shown, Store, text, timestamp, valueOf } from "../../core/kernel/index.ts"
+import { lastOf } from "../../core/values/text.ts"
+import { choice, eventsAfter, integer, invalidField, lastPosition } from "../../core/kernel/index.ts"
+import { list, Shown, Store, text, valueOf } from "../../core/kernel/index.ts"
 import type { Answer, Catalogue, Query, StoredEvent, StoreShape, Viewer } from "../../core/kernel/index.ts"
-import { Context, Effect } from "effect"
-import { epochOf } from "../../core/kernel/runtime/schema.ts"
-import { reader_grants } from "./tables.ts"
-import { redactionFor } from "../protocol/redaction.ts"
+import { Context, Effect, Fiber } from "effect"
+import type { SqlError } from "effect/sql"
+import { handleOf, isOffsetValid, newHandle, offset_pattern, offsetOf, positionOf } from "./tables.ts"
+import { commandDecided } from "../protocol/events.ts"
+import { type Redaction, redactionFor } from "../protocol/redaction.ts"
 
 // Descriptions of sync responses and their headers. Devices decode the responses by Schemas of sync/protocol.
-
-/** A signed bundle, whose recipient decodes the body by its kind. */
-export const bundleShown = Shown.keys({
-  flightcase_bundle: integer(),
-  kind: text(),
-  made_at: timestamp(),
-  key: text(),
-  body: json(),
-  signature: text()
-})
 
 const control = Shown.keys({ headers: Shown.map(text()) })
 /** Messages of Electric's shape protocol: journal rows as texts, and control messages. */
@@ -52,96 +43,109 @@ export const shape_says = {
   "Electric-Up-To-Date": "Present when the client is up to date"
 }
 
-// Cursors of readers: a handle identifies the journal and what the reader may see of it, an offset the last event read.
+// Waits for new events in the journal; each append wakes the waiting requests. What devices that follow would all read
+// for themselves is read once, or remembered while it cannot have changed.
 
-/** Version of a user's permissions, which only grows: A, B, A gives 1, 2, 3. */
-const grantVersion = Effect.fnUntraced(function* (store: StoreShape, user_id: number, fingerprint: string) {
-  const known = yield* store.get(reader_grants, user_id)
-  if (known?.fingerprint === fingerprint) return known.version
-  // Devices of a user may do this concurrently; one insert wins.
-  const rows = yield* store.sql<{ version: number }>`
-    insert into reader_grants (user_id, fingerprint, version) values (${user_id}, ${fingerprint}, 1)
-    on conflict (user_id) do update set version = reader_grants.version + case
-    when reader_grants.fingerprint = excluded.fingerprint then 0 else 1 end, fingerprint = excluded.fingerprint
-    returning version`
-  return Number(firstOf(rows).version)
-})
-
-/**
- * Handle of a reader. `token`: fingerprint of data hidden by the token, not part of the user's version, as tokens
- * do not change.
- */
-export const handleOf = Effect.fnUntraced(function* (
-  store: StoreShape,
-  viewer: Viewer,
-  replica_id: number,
-  fingerprint: string,
-  token = ""
-) {
-  const version = yield* grantVersion(store, viewer.user_id, fingerprint)
-  return `${yield* epochOf(store)}-${viewer.user_id}-${replica_id}-${version}${token === "" ? "" : `-${token}`}`
-})
-/** A handle the reader has not had, as data read under the old one belongs to another history. */
-export const newHandle = Effect.fnUntraced(function* (
-  store: StoreShape,
-  viewer: Viewer,
-  replica_id: number,
-  fingerprint: string,
-  token = ""
-) {
-  yield* store.sql`update reader_grants set version = version + 1 where user_id = ${viewer.user_id}`
-  return yield* handleOf(store, viewer, replica_id, fingerprint, token)
-})
-
-/** Checksum of an event's immutable columns, from 1 to 999,999,999 (FNV-1a). */
-const checkOf = (event: Pick<StoredEvent, "stream" | "version" | "type" | "command_id" | "recorded_at">): number => {
-  let hash = 0x811c9dc5
-  for (const char of `${event.stream} ${event.version} ${event.type} ${event.command_id} ${event.recorded_at}`) {
-    hash = Math.imul(hash ^ (char.codePointAt(0) ?? 0), 0x01000193) >>> 0
-  }
-  return 1 + (hash % 999_999_999)
+type Messages = typeof messagesShown.Type
+/** Events after a position, with what was made of them for readers who see the same. */
+interface Page {
+  readonly events: ReadonlyArray<StoredEvent>
+  readonly bodies: Map<string, Pick<Required<Answer<Messages>>, "body" | "shared">>
 }
-
-/**
- * Offset after an event, with its checksum: `12_483920118`. In a journal restored from a backup the checksum differs.
- */
-export const offsetOf = Effect.fnUntraced(function* (store: StoreShape, position: number) {
-  return offsetAfter(position, position === 0 ? undefined : yield* store.get(journal, position))
-})
-const offsetAfter = (position: number, event: StoredEvent | undefined): string =>
-  `${position}_${event === undefined ? 0 : checkOf(event)}`
-export const offset_pattern = /^\d{1,15}_\d{1,9}$/
-/** Whether the journal still has the event that the offset was issued for. */
-export const isOffsetValid = Effect.fnUntraced(function* (store: StoreShape, offset: string) {
-  const [position, check] = offset.split("_").map(Number) as [number, number]
-  if (position === 0) return true
-  const event = yield* store.get(journal, position)
-  // Offsets of earlier releases end in 0 instead of a checksum.
-  return event !== undefined && (check === 0 || check === checkOf(event))
-})
-
-// Waits for new events in the journal; each append wakes the waiting requests.
+/** A device that a caller may follow with, as read at an instant. */
+interface Follower {
+  readonly viewer: Viewer
+  readonly read_at: number
+  readonly handle: string
+  readonly redaction: Redaction
+}
 
 interface TailShape {
   /** Mark to take before reading the journal: later appends end the wait, even if they precede its start. */
   readonly mark: Effect.Effect<number>
   /** Resolves when the journal may have grown since the mark, or after the timeout. */
   readonly grown: (mark: number, timeout_millis: number) => Effect.Effect<void>
+  /** Whether nothing has changed since this caller was authenticated that may change what they may see. */
+  readonly isCurrent: (viewer: Viewer) => boolean
+  /** Whether waiting requests must be answered now. */
+  readonly isStopping: () => boolean
+  /** Ends waits and what is known of callers, on every server. Call after a commit that ended a device. */
+  readonly ended: () => void
+  /** Devices by id. They hold while their callers are current, and no longer than a wait. */
+  readonly followers: Map<number, Follower>
+  /** The device of a live request, if an earlier one read it. */
+  readonly known: (reader: ShapeReader) => Follower | undefined
+  /** Offset after the last event, as read after this mark was taken: it holds until the next wake-up. */
+  end: { readonly mark: number; readonly offset: string } | undefined
+  /** Pages by position, and whether an offset is the journal's end, as read for all requests of one turn. */
+  readonly pages: ReturnType<typeof onceATurn<Page>>
+  readonly ends: ReturnType<typeof onceATurn<{ readonly head: number; readonly is_valid: boolean }>>
 }
 export const JournalTail = Context.Reference<TailShape | undefined>("flightcase/sync/Tail", {
   defaultValue: () => undefined
 })
 
+const isSameSet = <A>(one: ReadonlySet<A>, other: ReadonlySet<A>): boolean =>
+  one === other || (one.size === other.size && [...one].every((each) => other.has(each)))
+/** Whether two reads of a caller found the same rights. */
+const isSameCaller = (one: Viewer, other: Viewer): boolean =>
+  one === other ||
+  (one.token_id === other.token_id &&
+    one.user_id === other.user_id &&
+    one.person_id === other.person_id &&
+    one.is_owner === other.is_owner &&
+    one.is_active === other.is_active &&
+    isSameSet(new Set(one.role_ids), new Set(other.role_ids)) &&
+    isSameSet(one.permissions, other.permissions) &&
+    isSameSet(one.abilities, other.abilities))
+
+/** Shares a read among the requests of one turn and mark: each gets what was read after it came and its mark. */
+const onceATurn = <A>() => {
+  const reads = new Map<string, Fiber.Fiber<A, SqlError.SqlError>>()
+  return Effect.fnUntraced(function* (mark: number, what: string, read: Effect.Effect<A, SqlError.SqlError>) {
+    const asked = `${mark} ${what}`
+    let reading = reads.get(asked)
+    if (reading === undefined) {
+      if (reads.size === 0) queueMicrotask(() => reads.clear())
+      // A fiber of its own: the first who asks may hang up, and the others still wait for it.
+      reads.set(asked, (reading = yield* Effect.forkDetach(read, { startImmediately: true })))
+    }
+    return yield* Fiber.join(reading)
+  })
+}
+
 /** A tail for one process. Call `wake` after each commit, and on notices from Postgres. */
-export const makeJournalTail = (): { readonly tail: TailShape; readonly wake: () => void } => {
+export const makeJournalTail = (
+  host: Partial<Pick<TailShape, "isCurrent" | "isStopping" | "ended">> = {}
+): { readonly tail: TailShape; readonly wake: () => void } => {
   const waiting = new Set<() => void>()
+  const { isCurrent = () => true } = host
+  const followers = new Map<number, Follower>()
   let wakes = 0
+  const wake = (): void => {
+    wakes++
+    for (const resume of [...waiting]) resume()
+  }
   return {
-    wake: () => {
-      wakes++
-      for (const resume of [...waiting]) resume()
-    },
+    wake,
     tail: {
+      isStopping: () => false,
+      ...host,
+      isCurrent,
+      ended: () => {
+        followers.clear()
+        ;(host.ended ?? wake)()
+      },
+      followers,
+      known: ({ query, replica_id, viewer }) => {
+        const known = valueOf(query, "live") === "true" ? followers.get(replica_id) : undefined
+        if (known === undefined || known.handle !== valueOf(query, "handle")) return undefined
+        const is_current = isCurrent(known.viewer) && isCurrent(viewer) && isSameCaller(known.viewer, viewer)
+        return is_current && performance.now() < known.read_at + live_wait_millis ? known : undefined
+      },
+      end: undefined,
+      pages: onceATurn(),
+      ends: onceATurn(),
       mark: Effect.sync(() => wakes),
       grown: (mark, timeout_millis) =>
         Effect.callback<void>((resume) => {
@@ -189,16 +193,114 @@ export const mustRefetch = (handle: string): Refetch => ({
   body: [{ headers: { control: "must-refetch" } }]
 })
 
-type Messages = typeof messagesShown.Type
 interface ShapeReader {
   readonly viewer: Viewer
   readonly replica_id: number
   readonly query: Query
   readonly events_per_chunk?: number
 }
+/** A request that was checked. `at`: the offset after position `from`, where it is known. */
+interface Cursor {
+  readonly live: boolean
+  readonly head: number
+  readonly mark: number
+  readonly from: number
+  readonly at: string | undefined
+}
 
 const changesReader = ({ tables }: Catalogue, { type }: StoredEvent): boolean =>
   tables.some(({ changes_reader, entity }) => changes_reader && type.startsWith(`${entity}.`))
+
+/** Finds the handle of a device that follows; most requests find it remembered ({@link knownFollower}). */
+const followerOf = Effect.fnUntraced(function* (store: StoreShape, catalogue: Catalogue, reader: ShapeReader) {
+  const { replica_id, viewer } = reader
+  const redaction = redactionFor(catalogue, viewer, replica_id)
+  const read_at = performance.now()
+  const handle = yield* handleOf(store, viewer, replica_id, redaction.fingerprint, redaction.token_fingerprint)
+  return { viewer, read_at, redaction, handle }
+})
+const followers_kept = 1_000
+const remember = ({ followers }: TailShape, replica_id: number, follower: Follower): void => {
+  followers.delete(replica_id)
+  const [oldest] = followers.keys()
+  if (oldest !== undefined && followers.size >= followers_kept) followers.delete(oldest)
+  followers.set(replica_id, follower)
+}
+
+const pageAfter = (store: StoreShape, from: number, limit: number): Effect.Effect<Page, SqlError.SqlError> =>
+  Effect.map(eventsAfter(store, from, limit), (events) => ({ events, bodies: new Map() }))
+
+/** The journal's last position, and whether the journal still has the event of an offset, if one was given. */
+const endOf = Effect.fnUntraced(function* (store: StoreShape, tail: TailShape | undefined, offset?: string) {
+  const read = Effect.gen(function* () {
+    const head = yield* lastPosition(store)
+    return { head, is_valid: offset === undefined || (yield* isOffsetValid(store, offset)) }
+  })
+  if (tail === undefined || offset === undefined) return yield* read
+  const mark = yield* tail.mark
+  const { end } = tail
+  const is_known = end?.mark === mark && end.offset === offset
+  const found = is_known ? { head: positionOf(offset), is_valid: true } : yield* tail.ends(mark, offset, read)
+  if (found.is_valid && found.head === positionOf(offset)) tail.end = { mark, offset }
+  return found
+})
+
+/** The part of a page that the reader gets, and its messages, made once for readers who see the same. */
+const chunkOf = (
+  catalogue: Catalogue,
+  { bodies, events: found }: Page,
+  { redaction, replica_id }: Pick<Follower, "redaction"> & Pick<ShapeReader, "replica_id">,
+  { events_per_chunk, from, head }: Pick<Cursor, "from" | "head"> & Pick<Required<ShapeReader>, "events_per_chunk">
+) => {
+  // Ends the chunk at an event that may change the reader's permissions, which were loaded before the wait; later
+  // events are sent by the next request.
+  const turned = found.findIndex((event) => event.position > head && changesReader(catalogue, event))
+  const events = turned < 0 ? found : found.slice(0, turned + 1)
+  // Events hidden from the reader advance the offset too; otherwise they would be requested forever.
+  const last = events.at(-1)
+  const upToDate = turned < 0 && found.length < events_per_chunk
+  const reached = upToDate ? Math.max(from, head, last?.position ?? 0) : lastOf(events).position
+  // Verdicts are for one device alone.
+  const of_device = events.some(({ type }) => type === commandDecided.type) ? replica_id : 0
+  const key = [upToDate, reached, events.length, of_device, redaction.readers].join(" ")
+  let sent = bodies.get(key)
+  if (sent === undefined) {
+    const body = seenMessages(redaction, events)
+    if (upToDate) body.push({ headers: { control: "up-to-date", global_last_seen_lsn: String(reached) } })
+    bodies.set(key, (sent = { body, shared: { compressed: new Map() } }))
+  }
+  return { ...sent, last, reached, upToDate, is_empty: sent.body.length === (upToDate ? 1 : 0) }
+}
+
+/** Waits for events the reader sees, if it is live and has all others. */
+const nextChunk = Effect.fnUntraced(function* (
+  store: StoreShape,
+  catalogue: Catalogue,
+  reader: ShapeReader & Pick<Follower, "redaction">,
+  cursor: Cursor
+) {
+  const { events_per_chunk = events_per_chunk_max, viewer } = reader
+  const tail = cursor.live ? yield* JournalTail : undefined
+  const due = performance.now() + live_wait_millis
+  let { at, from, mark } = cursor
+  for (;;) {
+    const left = due - performance.now()
+    const waits = tail !== undefined && from >= cursor.head
+    if (waits) yield* tail.grown(mark, left)
+    if (tail !== undefined) mark = yield* tail.mark
+    const read = pageAfter(store, from, events_per_chunk)
+    const page = tail === undefined ? yield* read : yield* tail.pages(mark, `${from} ${events_per_chunk}`, read)
+    const chunk = chunkOf(catalogue, page, reader, { events_per_chunk, from, head: cursor.head })
+    const { last, reached } = chunk
+    if (last !== undefined || reached !== from)
+      at = last?.position === reached ? yield* offsetOf(store, reached, last) : undefined
+    if (tail !== undefined && chunk.upToDate && at !== undefined) tail.end = { mark, offset: at }
+    const is_current = tail === undefined || tail.isCurrent(viewer)
+    const is_over = !waits || !chunk.upToDate || !chunk.is_empty || !is_current || tail.isStopping()
+    if (is_over || performance.now() >= due) return { ...chunk, at, is_current }
+    from = reached
+  }
+})
 
 const requested = Effect.fnUntraced(function* (query: Query) {
   const offset = valueOf(query, "offset")
@@ -208,48 +310,49 @@ const requested = Effect.fnUntraced(function* (query: Query) {
   if (!is_given && offset !== "-1" && offset !== "now")
     return yield* invalidField("offset", "The offset must be -1, now or one this server gave.")
   if (live && !is_given) return yield* invalidField("live", "Following live needs an offset this server gave.")
-  return { offset, live, is_given }
+  return { is_given, live, offset }
 })
 
 /** An answer of the shape protocol: 200 with a chunk, or 409 if the reader must start over. */
 export const shapeAnswer = Effect.fnUntraced(function* (
   catalogue: Catalogue,
-  { viewer, replica_id, query, events_per_chunk = events_per_chunk_max }: ShapeReader
+  reader: ShapeReader
 ): Store.Reads<Answer<Messages> | Refetch> {
+  const { query, replica_id, viewer } = reader
   const store = yield* Store
-  const redaction = redactionFor(catalogue, viewer, replica_id)
-  const handle = yield* handleOf(store, viewer, replica_id, redaction.fingerprint, redaction.token_fingerprint)
-  const { offset, live, is_given } = yield* requested(query)
   const tail = yield* JournalTail
+  const known = tail?.known(reader)
+  const follower = known ?? (yield* followerOf(store, catalogue, reader))
+  const { handle, redaction } = follower
+  const { is_given, live, offset } = yield* requested(query)
   const mark = tail === undefined ? 0 : yield* tail.mark
-  const head = yield* lastPosition(store)
-  const from = offset === "now" ? head : Math.max(0, Number(offset.split("_")[0]))
+  const { head, is_valid } = yield* endOf(store, live ? tail : undefined, is_given ? offset : undefined)
+  const from = offset === "now" ? head : Math.max(0, positionOf(offset))
   if (is_given && valueOf(query, "handle") !== handle) return mustRefetch(handle)
   // A reader ahead of this journal followed another one, before a restore.
-  if (is_given && !(yield* isOffsetValid(store, offset)))
+  if (!is_valid) {
+    tail?.followers.clear()
     return mustRefetch(yield* newHandle(store, viewer, replica_id, redaction.fingerprint, redaction.token_fingerprint))
-  if (live && from >= head && tail !== undefined) yield* tail.grown(mark, live_wait_millis)
-  const found = yield* eventsAfter(store, from, events_per_chunk)
-  // Ends the chunk at an event that may change the reader's permissions, which were loaded before the wait; later
-  // events are sent by the next request.
-  const turned = found.findIndex((event) => event.position > head && changesReader(catalogue, event))
-  const events = turned < 0 ? found : found.slice(0, turned + 1)
-  // Events hidden from the reader advance the offset too; otherwise they would be requested forever.
-  const last = events.at(-1)
-  const upToDate = turned < 0 && found.length < events_per_chunk
-  const reached = upToDate ? Math.max(head, last?.position ?? 0) : lastOf(events).position
-  const messages = seenMessages(redaction, events)
-  if (upToDate) messages.push({ headers: { control: "up-to-date", global_last_seen_lsn: String(reached) } })
+  }
+  if (live && tail !== undefined && replica_id > 0 && known === undefined) remember(tail, replica_id, follower)
+  const at = is_given && !offset.endsWith("_0") ? offset : undefined
+  const chunk = yield* nextChunk(store, catalogue, { ...reader, redaction }, { live, head, mark, from, at })
+  const headers = { ...private_headers, "electric-handle": handle }
+  // Rights changed during the wait: the next request is answered by those it has then.
+  if (!chunk.is_current)
+    return { status: 200, headers: { ...headers, "electric-offset": offset, "electric-cursor": `${from}` }, body: [] }
+  const { body, reached, shared, upToDate } = chunk
+  const end = chunk.at ?? (yield* offsetOf(store, reached))
   return {
     status: 200,
     headers: {
-      ...private_headers,
-      "electric-handle": handle,
-      "electric-offset": last?.position === reached ? offsetAfter(reached, last) : yield* offsetOf(store, reached),
+      ...headers,
+      "electric-offset": end,
       ...(live ? { "electric-cursor": String(reached + 1) } : { "electric-schema": schema }),
       ...(upToDate ? { "electric-up-to-date": "" } : {})
     },
-    body: messages
+    body,
+    shared
   }
 })
 

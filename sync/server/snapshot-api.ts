@@ -9,21 +9,10 @@ import type { Checksum, ChecksumPage, Section, SnapshotPage, SnapshotPlan } from
 import { checksumPage, cursorOf, rowsDigest, snapshotPage, snapshotPlan, splitCursor } from "../protocol/snapshot.ts"
 import { decodeStoredError, requireOwnReplica } from "./push.ts"
 import { replica_devices } from "./devices.ts"
-import {
-  handleOf,
-  isOffsetValid,
-  mustRefetch,
-  mustRefetchShown,
-  newHandle,
-  offset_pattern,
-  offsetOf,
-  private_headers,
-  private_says,
-  type Refetch,
-  shape_says
-} from "./shape.ts"
+import { mustRefetch, mustRefetchShown, private_headers, private_says, type Refetch, shape_says } from "./shape.ts"
 import { type Redaction, redactionFor } from "../protocol/redaction.ts"
-import { id_leases, replica_verdicts, replicas } from "./tables.ts"
+import { handleOf, id_leases, isOffsetValid, newHandle, offset_pattern, offsetOf } from "./tables.ts"
+import { replica_verdicts, replicas } from "./tables.ts"
 
 // The server side of a fill from rows (see sync/protocol/snapshot.ts), which stores nothing between pages.
 

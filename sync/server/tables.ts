@@ -1,9 +1,21 @@
 /** The server's tables for devices, outside the journal. */
 import { Context, Effect } from "effect"
-import { boolean, CommandRuntime, integer, invalidField, json, list, plainTable } from "../../core/kernel/index.ts"
+import { epochOf } from "../../core/kernel/runtime/schema.ts"
+import { firstOf } from "../../core/values/text.ts"
+import {
+  boolean,
+  CommandRuntime,
+  integer,
+  invalidField,
+  journal,
+  json,
+  list,
+  plainTable
+} from "../../core/kernel/index.ts"
 import { Rejection, scrubsOf, Store, streamOf, table, text, timestamp, update } from "../../core/kernel/index.ts"
 import { updateWhere } from "../../core/kernel/index.ts"
-import type { Failure, Json, RowChange, Scrubs, StoredEvent, UploadedFile, Viewer } from "../../core/kernel/index.ts"
+import type { Failure, Json, RowChange, Scrubs, StoredEvent, StoreShape } from "../../core/kernel/index.ts"
+import type { UploadedFile, Viewer } from "../../core/kernel/index.ts"
 import type { Seed } from "../protocol/bundle-format.ts"
 import type { TableMigration } from "../../core/kernel/store/table-migration.ts"
 import { createHash } from "node:crypto"
@@ -160,6 +172,74 @@ export const reader_grants = plainTable("reader_grants", "user_id", {
 })
 
 export const sync_tables = [replicas, id_leases, id_claims, replica_verdicts, received_files, reader_grants]
+
+// Cursors of readers: a handle identifies the journal and what the reader may see of it, an offset the last event read.
+
+/** Version of a user's permissions, which only grows: A, B, A gives 1, 2, 3. */
+const grantVersion = Effect.fnUntraced(function* (store: StoreShape, user_id: number, fingerprint: string) {
+  const known = yield* store.get(reader_grants, user_id)
+  if (known?.fingerprint === fingerprint) return known.version
+  // Devices of a user may do this concurrently; one insert wins.
+  const rows = yield* store.sql<{ version: number }>`
+    insert into reader_grants (user_id, fingerprint, version) values (${user_id}, ${fingerprint}, 1)
+    on conflict (user_id) do update set version = reader_grants.version + case
+    when reader_grants.fingerprint = excluded.fingerprint then 0 else 1 end, fingerprint = excluded.fingerprint
+    returning version`
+  return Number(firstOf(rows).version)
+})
+
+/**
+ * Handle of a reader. `token`: fingerprint of data hidden by the token, not part of the user's version, as tokens
+ * do not change.
+ */
+export const handleOf = Effect.fnUntraced(function* (
+  store: StoreShape,
+  viewer: Viewer,
+  replica_id: number,
+  fingerprint: string,
+  token = ""
+) {
+  const version = yield* grantVersion(store, viewer.user_id, fingerprint)
+  return `${yield* epochOf(store)}-${viewer.user_id}-${replica_id}-${version}${token === "" ? "" : `-${token}`}`
+})
+/** A handle the reader has not had, as data read under the old one belongs to another history. */
+export const newHandle = Effect.fnUntraced(function* (
+  store: StoreShape,
+  viewer: Viewer,
+  replica_id: number,
+  fingerprint: string,
+  token = ""
+) {
+  yield* store.sql`update reader_grants set version = version + 1 where user_id = ${viewer.user_id}`
+  return yield* handleOf(store, viewer, replica_id, fingerprint, token)
+})
+
+/** Checksum of an event's immutable columns, from 1 to 999,999,999 (FNV-1a). */
+const checkOf = (event: Pick<StoredEvent, "stream" | "version" | "type" | "command_id" | "recorded_at">): number => {
+  let hash = 0x811c9dc5
+  for (const char of `${event.stream} ${event.version} ${event.type} ${event.command_id} ${event.recorded_at}`) {
+    hash = Math.imul(hash ^ (char.codePointAt(0) ?? 0), 0x01000193) >>> 0
+  }
+  return 1 + (hash % 999_999_999)
+}
+
+/**
+ * Offset after an event, with its checksum: `12_483920118`. In a journal restored from a backup the checksum differs.
+ */
+export const offsetOf = Effect.fnUntraced(function* (store: StoreShape, position: number, known?: StoredEvent) {
+  const event = known ?? (position === 0 ? undefined : yield* store.get(journal, position))
+  return `${position}_${event === undefined ? 0 : checkOf(event)}`
+})
+export const positionOf = (offset: string): number => Number(offset.split("_")[0])
+export const offset_pattern = /^\d{1,15}_\d{1,9}$/
+/** Whether the journal still has the event that the offset was issued for. */
+export const isOffsetValid = Effect.fnUntraced(function* (store: StoreShape, offset: string) {
+  const [position, check] = offset.split("_").map(Number) as [number, number]
+  if (position === 0) return true
+  const event = yield* store.get(journal, position)
+  // Offsets of earlier releases end in 0 instead of a checksum.
+  return event !== undefined && (check === 0 || check === checkOf(event))
+})
 
 // Erases personal data that sync stores outside the journal, together with the journal's.
 

@@ -3,6 +3,7 @@ import type { Mutant } from "./mutant.ts"
 
 const push = "sync/server/push.ts"
 const push_test = "test/sync/server/push.test.ts"
+const following_test = "test/sync/server/following.test.ts"
 const shape_test = "test/sync/server/shape.test.ts"
 const redaction = "sync/protocol/redaction.ts"
 const redaction_test = "test/sync/protocol/redaction.test.ts"
@@ -361,7 +362,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
   {
     name: "a waiting reader receives events by its former permissions",
     file: "sync/server/shape.ts",
-    within: "shapeAnswer",
+    within: "chunkOf",
     find: "const events = turned < 0 ? found : found.slice(0, turned + 1)",
     replace: "const events = turned < 0 || turned > -1 ? found : []",
     killed_by: [
@@ -449,7 +450,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a restored permission brings the former handle back",
-    file: "sync/server/shape.ts",
+    file: "sync/server/tables.ts",
     within: "grantVersion",
     in_text: true,
     find: "version = reader_grants.version + case when reader_grants.fingerprint = excluded.fingerprint then 0 else 1 end",
@@ -467,8 +468,8 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
   {
     name: "hidden events do not move the offset",
     file: "sync/server/shape.ts",
-    within: "shapeAnswer",
-    find: "const reached = upToDate ? Math.max(head, last?.position ?? 0) : lastOf(events).position",
+    within: "chunkOf",
+    find: "const reached = upToDate ? Math.max(from, head, last?.position ?? 0) : lastOf(events).position",
     replace: "const reached = events.filter((one) => redaction.see(one) !== undefined).at(-1)?.position ?? from",
     killed_by: [
       {
@@ -480,7 +481,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "an offset of another journal with the same position is accepted",
-    file: "sync/server/shape.ts",
+    file: "sync/server/tables.ts",
     within: "isOffsetValid",
     find: "return event !== undefined && (check === 0 || check === checkOf(event))",
     replace: "return event !== undefined && check >= 0",
@@ -511,6 +512,70 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
         file: "test/sync/server/tail.test.ts",
         test: "a wake-up between a reader's check of the journal and its wait is not missed"
       }
+    ]
+  },
+  {
+    name: "readers with other rights get the same answer",
+    file: "sync/server/shape.ts",
+    within: "chunkOf",
+    find: "of_device, redaction.readers].join",
+    replace: "of_device].join",
+    killed_by: [{ file: following_test, test: "see what their own rights show of one event", engine: "sqlite" }]
+  },
+  {
+    name: "an answer is shared by devices that get other verdicts",
+    file: "sync/server/shape.ts",
+    within: "chunkOf",
+    find: "const of_device = events.some(({ type }) => type === commandDecided.type) ? replica_id : 0",
+    replace: "const of_device = events.length < 0 ? replica_id : 0",
+    killed_by: [{ file: following_test, test: "see verdicts on their own commands alone", engine: "sqlite" }]
+  },
+  {
+    name: "a waiting reader is answered by rights that have ended",
+    file: "sync/server/shape.ts",
+    within: "shapeAnswer",
+    find: "if (!chunk.is_current)",
+    replace: "if (!chunk.is_current && handle === offset)",
+    killed_by: [
+      { file: channels_test, test: "receive no event that their user lost the permission to see while they waited" }
+    ]
+  },
+  {
+    name: "a device is remembered whatever its caller may do now",
+    file: "sync/server/shape.ts",
+    within: "makeJournalTail",
+    find: "isCurrent(known.viewer) && isCurrent(viewer) && isSameCaller(known.viewer, viewer)",
+    replace: "isCurrent(known.viewer) && isCurrent(viewer)",
+    killed_by: [
+      {
+        file: following_test,
+        test: "receive nothing within a second of a change whose notice is lost",
+        engine: "sqlite"
+      }
+    ]
+  },
+  {
+    name: "a device is remembered for ever",
+    file: "sync/server/shape.ts",
+    within: "makeJournalTail",
+    find: "performance.now() < known.read_at + live_wait_millis",
+    replace: "performance.now() > known.read_at",
+    killed_by: [
+      {
+        file: following_test,
+        test: "are refused where another program revoked the device, once they have waited",
+        engine: "sqlite"
+      }
+    ]
+  },
+  {
+    name: "a reader is given what was read before a commit that woke it",
+    file: "sync/server/shape.ts",
+    within: "onceATurn",
+    find: "const asked = `${mark} ${what}`",
+    replace: "const asked = `${Math.min(0, mark)} ${what}`",
+    killed_by: [
+      { file: "test/sync/server/tail.test.ts", test: "a read is shared in one turn, but not with those woken after it" }
     ]
   },
   {

@@ -6,8 +6,8 @@ import { Context, Effect, Option, type Result, type Schema, type Stream } from "
 import type { SqlError } from "effect/sql"
 import type { DecideContext, SettingGroups, Settings } from "../events/settings.ts"
 import type { AnyEventType, Follower, NewEvent, Projection, Scrubs, StoredEvent } from "../events/event-type.ts"
-import type { AnswerShown, BodyShown, Field, Fields, Json, JsonObject } from "../fields/field.ts"
-import type { Part, ValueOf, ValuesOf } from "../fields/field.ts"
+import type { AnswerShown, BodyShown, Field, Fields, Json, JsonObject, Part } from "../fields/field.ts"
+import type { ValueOf, ValuesOf } from "../fields/field.ts"
 import type { EventMetadata } from "../events/journal.ts"
 import type { Query } from "../lists/query.ts"
 import type { Reaction, Reactions } from "../events/react.ts"
@@ -84,6 +84,8 @@ export interface Answer<out A = Json> {
   readonly content?: { readonly type: string; readonly text: string | Uint8Array }
   /** A streamed file; ranges of it are sent on request. */
   readonly streamed?: StreamedContent
+  /** For a body that several callers get: its text, and that text compressed, each made once by the host. */
+  readonly shared?: { text?: string; readonly compressed: Map<string, Promise<Uint8Array | undefined>> }
   readonly headers?: { readonly [name: string]: string }
   /**
    * Marks a refusal that was no attempt to guess a secret, such as a visit without a PIN: it does not count against the

@@ -12,7 +12,7 @@ import { Store } from "../../../core/kernel/store/store.ts"
 import type { Viewer } from "../../../core/kernel/fields/rejection.ts"
 import { roles, users, viewerOf } from "../../../core/people/users/permissions.ts"
 import { redactionFor } from "../../../sync/protocol/redaction.ts"
-import { JournalTail, shapeAnswer } from "../../../sync/server/shape.ts"
+import { JournalTail, makeJournalTail, shapeAnswer } from "../../../sync/server/shape.ts"
 import { replica_verdicts } from "../../../sync/server/tables.ts"
 import { redactionOfOutbox } from "../../../sync/device/outbox/redact-outbox.ts"
 import { readOutcome } from "../../../sync/device/outbox/outcome.ts"
@@ -143,31 +143,34 @@ describe("devices of users with few permissions", () => {
         return viewerOf(user, yield* store.find(roles, {}), { id: 1, abilities: ["*"] })
       })
     )
+    let is_current = true
     const read = (query: ReadonlyArray<readonly [string, string]>, meanwhile: () => Promise<unknown>) =>
       server.run(
         shapeAnswer(catalogue, { viewer, replica_id: 0, query: [["table", "journal"], ...query] }).pipe(
           Effect.provideService(JournalTail, {
-            mark: Effect.succeed(0),
+            ...makeJournalTail({ isCurrent: () => is_current }).tail,
             grown: () => Effect.asVoid(Effect.promise(meanwhile))
           })
         )
       )
     const first = await read([["offset", "-1"]], async () => {})
     const [offset, handle] = [first.headers!["electric-offset"]!, first.headers!["electric-handle"]!]
-    const answer = await read(
-      [
-        ["offset", offset],
-        ["handle", handle],
-        ["live", "true"]
-      ],
-      async () => {
-        await server.product({ name: "Before it", purchase_price: "1.11" })
-        await grant(ann, ["products.view", "products.access"])
-        await server.product({ name: "After it", purchase_price: "2.22" })
-      }
-    )
+    const live = [
+      ["offset", offset],
+      ["handle", handle],
+      ["live", "true"]
+    ] as const
+    const answer = await read(live, async () => {
+      await server.product({ name: "Before it", purchase_price: "1.11" })
+      await grant(ann, ["products.view", "products.access"])
+      await server.product({ name: "After it", purchase_price: "2.22" })
+    })
     const told = JSON.stringify(answer.body)
     expect(["Before it", "After it", "up-to-date"].map((words) => told.includes(words))).toEqual([true, false, false])
+    // Once the server knows of the change, they must ask again.
+    is_current = false
+    const { body, headers } = await read(live, async () => {})
+    expect([body, headers!["electric-offset"], headers!["electric-up-to-date"]]).toEqual([[], offset, undefined])
     const on = `offset=${answer.headers!["electric-offset"]!}&handle=${handle}`
     expect((await server.get(`/sync/shape?table=journal&${on}`, ann.secret)).status).toBe(409)
   })

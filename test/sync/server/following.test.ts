@@ -1,0 +1,257 @@
+/** Devices that wait at one offset: what they share, and what must end with their rights. */
+import { StatementSync } from "node:sqlite"
+import { Effect } from "effect"
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
+import { update } from "../../../core/kernel/tables/table.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { replicas } from "../../../sync/server/tables.ts"
+import { both_engines } from "../../app.ts"
+import { type Got, owner_token, serve, type Serving } from "../../server/serving.ts"
+import { sentBy } from "../../server/pg/sent.ts"
+import { wireCommand } from "../opening.ts"
+import type { Body } from "../../answers.ts"
+
+const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
+/** Long enough for a request to wait for events. */
+const until_waiting_millis = 150
+
+interface Device {
+  readonly id: number
+  readonly token: string
+  offset: string
+  handle: string
+}
+
+describe.each(both_engines)("devices that wait for events, on %s", (engine) => {
+  let server: Serving
+  beforeAll(async () => {
+    server = await serve(engine, { lenient: true })
+  })
+  afterAll(() => server.close())
+
+  const made = async (path: string, json: object): Promise<Body> => {
+    const { body, status } = await server.ask(`/api/v1/${path}`, { json })
+    expect([path, status, JSON.stringify(body)]).toEqual([path, 201, expect.any(String)])
+    return Object.values(body)[0]
+  }
+  let people = 0
+  const person = async (permissions: ReadonlyArray<string>) => {
+    const name = `Person ${++people} of ${engine}`
+    const role = await made("roles", { name: `${name}'s role`, permissions })
+    const email = `person-${people}@example.com`
+    const user = await made("users", { name, email, roles: [role.name], active: true })
+    const token = await made("tokens", { name, abilities: ["*"], user_id: user.id })
+    return { role, user, token, secret: token.secret as string }
+  }
+  const shape = (device: Device, query: string) =>
+    server.ask(`/api/v1/sync/shape?table=journal&replica_id=${device.id}&${query}`, { token: device.token })
+  const note = (device: Device, { headers }: Got): void => {
+    device.offset = headers["electric-offset"]!
+    device.handle = headers["electric-handle"]!
+  }
+  /** A device with all events. `keyed`: it has a token of its own. */
+  const enrol = async (token: string, keyed = true): Promise<Device> => {
+    const json = { name: "Van", ...(keyed ? { public_key: "A".repeat(43) } : {}) }
+    const { body } = await server.ask("/api/v1/sync/replicas", { token, json })
+    const device = { id: body.replica.id, token: keyed ? body.token.secret : token, offset: "", handle: "" }
+    note(device, await shape(device, "offset=now"))
+    return device
+  }
+  const live = async (device: Device): Promise<Got> => {
+    const got = await shape(device, `offset=${device.offset}&handle=${device.handle}&live=true`)
+    if (got.status === 200) note(device, got)
+    return got
+  }
+  const catchUp = async (devices: ReadonlyArray<Device>): Promise<void> => {
+    for (const device of devices) note(device, await shape(device, `offset=${device.offset}&handle=${device.handle}`))
+  }
+  /** Their next answers, after `change` was made while all waited. */
+  const wait = async (devices: ReadonlyArray<Device>, change: () => Promise<unknown>) => {
+    const answers = devices.map(live)
+    await pause(until_waiting_millis)
+    await change()
+    return Promise.all(answers)
+  }
+  const rename = (id: number, values: object) => server.ask(`/api/v1/products/${id}`, { method: "PUT", json: values })
+  const valuesIn = ({ body }: Got): ReadonlyArray<{ readonly type: string; readonly data: string }> =>
+    body.flatMap((message: Body) => (message.value === undefined ? [] : [message.value]))
+
+  it("read an event once, and wait again without asking for what cannot have changed", async () => {
+    const product = await made("products", { name: "Speaker" })
+    const devices: Array<Device> = []
+    for (let at = 0; at < 4; at++) devices.push(await enrol(owner_token))
+    await catchUp(devices)
+    await wait(devices, () => rename(product.id, { name: "Speaker 1" }))
+    const of_sync = /\b(replicas|reader_grants|flightcase_meta)\b/
+    const reads = (text: string): boolean => of_sync.test(text) || /^select\b.* from "?journal/s.test(text)
+    let texts: ReadonlyArray<string> = []
+    const act = () => wait(devices, () => rename(product.id, { name: "Speaker 2" }))
+    if (engine === "pg") texts = (await sentBy(act)).map(({ text }) => text)
+    else {
+      const all = vi.spyOn(StatementSync.prototype, "all")
+      await act()
+      texts = all.mock.contexts.map((statement) => (statement as StatementSync).sourceSQL)
+      all.mockRestore()
+    }
+    const found = texts.filter(reads)
+    expect(found.filter((text) => of_sync.test(text))).toEqual([])
+    // On Postgres a server also hears its own notice, after which the end is read again, once for all.
+    if (engine === "pg") expect(found.length).toBeLessThanOrEqual(4)
+    else expect(found).toEqual([expect.stringContaining("from journal where position >")])
+  })
+
+  it("see what their own rights show of one event", async () => {
+    const [full, other] = [await person(["products.view", "products.access", "costs.view"]), await person([])]
+    const some = await person(["products.view", "products.access"])
+    const product = await made("products", { name: "Speaker", purchase_price: "1.00" })
+    const devices = [await enrol(full.secret), await enrol(some.secret), await enrol(owner_token)]
+    const hidden = await enrol(other.secret)
+    await catchUp([...devices, hidden])
+    const nothing = live(hidden)
+    const answers = await wait(devices, () => rename(product.id, { name: "Speaker 1", purchase_price: "77.00" }))
+    const shown = answers.map((got) => JSON.stringify(valuesIn(got)))
+    expect(shown.map((text) => [text.includes("Speaker 1"), text.includes("7700")])).toEqual([
+      [true, true],
+      [true, false],
+      [true, true]
+    ])
+    // Goes on waiting, and reports the event's position with the next answer.
+    expect(await Promise.race([nothing.then(() => "answered"), pause(100).then(() => "waits")])).toBe("waits")
+    await server.ask(`/api/v1/users/${other.user.id}`, { method: "PUT", json: { name: "Renamed" } })
+    expect(valuesIn(await nothing)).toEqual([])
+  })
+
+  it("see verdicts on their own commands alone", async () => {
+    const devices = [await enrol(owner_token), await enrol(owner_token)]
+    const command = wireCommand(1, "one-command", "products.create", { name: "" })
+    await catchUp(devices)
+    const waiting = live(devices[1]!)
+    const [own] = await wait([devices[0]!], () =>
+      server.ask("/api/v1/sync/commands", {
+        token: devices[0]!.token,
+        json: { replica_id: devices[0]!.id, commands: [command] }
+      })
+    )
+    expect(valuesIn(own!).map(({ type }) => type)).toEqual(["command.decided"])
+    const product = await made("products", { name: "Later" })
+    const [first] = valuesIn(await waiting)
+    expect([first!.type, JSON.parse(first!.data).id]).toEqual(["product.created", product.id])
+  })
+
+  it.each<[string, number, (who: Awaited<ReturnType<typeof person>>, device: Device) => [string, object]]>([
+    ["their token is revoked", 401, ({ token }) => [`tokens/${token.id}`, { method: "DELETE" }]],
+    ["their account is deactivated", 403, ({ user }) => [`users/${user.id}`, { method: "DELETE" }]],
+    ["their device is revoked", 403, (_, { id }) => [`sync/replicas/${id}`, { method: "DELETE" }]],
+    [
+      "their role changes",
+      409,
+      ({ role }) => [`roles/${role.id}`, { method: "PUT", json: { permissions: ["products.view"] } }]
+    ]
+  ])("receive nothing once %s, while others do", async (_, status, change) => {
+    const rights = ["products.view", "products.access", "costs.view"]
+    const who = await person(rights)
+    const product = await made("products", { name: "Speaker" })
+    for (const keyed of status === 401 ? [false] : [false, true]) {
+      const device = await enrol(who.secret, keyed)
+      const colleague = await enrol(owner_token)
+      // Remembered from a wait before.
+      await catchUp([device, colleague])
+      await wait([device, colleague], () => rename(product.id, { name: `Before ${keyed}` }))
+      const [path, sent] = change(who, device)
+      const answers = await wait([device, colleague], async () => {
+        expect((await server.ask(`/api/v1/${path}`, sent)).status).toBeLessThan(300)
+        await rename(product.id, { name: "Secret" })
+      })
+      const first = JSON.stringify(answers[0]!.body)
+      const next = await live(device)
+      expect([first.includes("Secret"), next.status, JSON.stringify(next.body).includes("Secret")]).toEqual([
+        false,
+        status,
+        false
+      ])
+      for (let tries = 0, shown = answers[1]!; !JSON.stringify(shown.body).includes("Secret"); tries++) {
+        expect(tries).toBeLessThan(5)
+        shown = await live(colleague)
+      }
+      if (status !== 409 || keyed) break
+      await server.ask(`/api/v1/roles/${who.role.id}`, { method: "PUT", json: { permissions: rights } })
+    }
+  })
+
+  it("receive nothing within a second of a change whose notice is lost", async () => {
+    const noon = Date.now()
+    server.setClock(noon)
+    const who = await person(["products.view", "products.access"])
+    const device = await enrol(who.secret)
+    const product = await made("products", { name: "Speaker" })
+    await catchUp([device])
+    await wait([device], () => rename(product.id, { name: "Before" }))
+    await server.run(
+      Effect.flatMap(Store, (store) =>
+        store.run(`update roles set permissions = '[]' where id = ${Number(who.role.id)}`)
+      )
+    )
+    server.setClock(noon + 1_000)
+    expect((await live(device)).status).toBe(409)
+  })
+
+  it("are refused where another program revoked the device, once they have waited", async () => {
+    const device = await enrol(owner_token, false)
+    const product = await made("products", { name: "Speaker" })
+    await catchUp([device])
+    await wait([device], () => rename(product.id, { name: "Before" }))
+    const later = vi.spyOn(performance, "now")
+    await server.run(
+      Effect.flatMap(Store, (store) =>
+        store.apply([update(replicas, device.id, { revoked_at: new Date().toISOString() })])
+      )
+    )
+    const now = performance.now()
+    later.mockImplementation(() => now + 20_001)
+    try {
+      await rename(product.id, { name: "Renamed" })
+      expect((await live(device)).status).toBe(403)
+    } finally {
+      later.mockRestore()
+    }
+  })
+
+  it("receive an event as it is after an erasure, not as an earlier answer had it", async () => {
+    const device = await enrol(owner_token)
+    const other = { ...device }
+    const member = await made("members", { name: "Erika Mustermann", membership_type: "Contact" })
+    expect(JSON.stringify((await live(device)).body)).toContain("Mustermann")
+    const erased = await server.ask(`/api/v1/members/${member.id}/anonymise`, { json: {} })
+    expect([erased.status, JSON.stringify(erased.body)]).toEqual([200, expect.any(String)])
+    const answer = await live(other)
+    expect(valuesIn(answer).map(({ type }) => type)).toContain("member.created")
+    expect(JSON.stringify(answer.body)).not.toContain("Mustermann")
+  })
+
+  it("share the bytes of an answer, which a client that hangs up does not end for others", async () => {
+    const devices = [await enrol(owner_token), await enrol(owner_token), await enrol(owner_token)]
+    const product = await made("products", { name: "Speaker" })
+    await catchUp(devices)
+    const stops: Array<() => void> = []
+    const asked = devices.map(({ handle, id, offset, token }) =>
+      server.app.ask(
+        {
+          method: "GET",
+          target: `/api/v1/sync/shape?table=journal&replica_id=${id}&offset=${offset}&handle=${handle}&live=true`,
+          headers: { authorization: `Bearer ${token}` },
+          remote_address: "127.0.0.1",
+          body: async () => new Uint8Array()
+        },
+        (stop) => stops.push(stop)
+      )
+    )
+    await pause(until_waiting_millis)
+    asked[0]!.catch(() => {})
+    const renaming = rename(product.id, { name: "Renamed" })
+    setImmediate(() => stops[0]!())
+    await renaming
+    const [one, other] = await Promise.all(asked.slice(1))
+    expect(String(one!.body)).toContain("Renamed")
+    expect([one!.shared === other!.shared, one!.shared === undefined]).toEqual([true, false])
+  })
+})
