@@ -138,6 +138,18 @@ describe("two servers on one Postgres, with frozen clocks so that no cache expir
     expect((await here(`/api/v1/sync/replicas/${replica.id}`, { method: "DELETE" })).status).toBe(204)
     expect(await eventually(asked, 403)).toBe(403)
   })
+  it("end the wait of a device that is revoked at the other server, if its token is not its own", async () => {
+    const { replica } = (await here("/api/v1/sync/replicas", { json: { name: "van" } })).body
+    const follow = (query: string) =>
+      askOf(other, `/api/v1/sync/shape?table=journal&replica_id=${replica.id}&${query}`, {})
+    const { headers } = await follow("offset=now")
+    const live = `offset=${headers["electric-offset"]}&handle=${headers["electric-handle"]}&live=true`
+    const waiting = follow(live)
+    await pause(200)
+    expect((await here(`/api/v1/sync/replicas/${replica.id}`, { method: "DELETE" })).status).toBe(204)
+    expect((await waiting).body).toEqual([])
+    expect((await follow(live)).status).toBe(403)
+  })
   it("apply settings changed at the other server", async () => {
     const name = async () => (await there("/api/v1/settings/company")).body.settings.name
     await name()
