@@ -227,8 +227,18 @@ const remember = ({ followers }: TailShape, replica_id: number, follower: Follow
   followers.set(replica_id, follower)
 }
 
-const pageAfter = (store: StoreShape, from: number, limit: number): Effect.Effect<Page, SqlError.SqlError> =>
-  Effect.map(eventsAfter(store, from, limit), (events) => ({ events, bodies: new Map() }))
+/** The page after a position, read once for the requests of a turn that wait at it, and the mark before the read. */
+const pageAfter = Effect.fnUntraced(function* (
+  store: StoreShape,
+  tail: TailShape | undefined,
+  from: number,
+  limit: number
+) {
+  const read = Effect.map(eventsAfter(store, from, limit), (events): Page => ({ events, bodies: new Map() }))
+  if (tail === undefined) return { page: yield* read, mark: 0 }
+  const mark = yield* tail.mark
+  return { page: yield* tail.pages(mark, `${from} ${limit}`, read), mark }
+})
 
 /** The journal's last position, and whether the journal still has the event of an offset, if one was given. */
 const endOf = Effect.fnUntraced(function* (store: StoreShape, tail: TailShape | undefined, offset?: string) {
@@ -287,9 +297,8 @@ const nextChunk = Effect.fnUntraced(function* (
     const left = due - performance.now()
     const waits = tail !== undefined && from >= cursor.head
     if (waits) yield* tail.grown(mark, left)
-    if (tail !== undefined) mark = yield* tail.mark
-    const read = pageAfter(store, from, events_per_chunk)
-    const page = tail === undefined ? yield* read : yield* tail.pages(mark, `${from} ${events_per_chunk}`, read)
+    const { page, ...read } = yield* pageAfter(store, tail, from, events_per_chunk)
+    mark = read.mark
     const chunk = chunkOf(catalogue, page, reader, { events_per_chunk, from, head: cursor.head })
     const { last, reached } = chunk
     if (last !== undefined || reached !== from)
