@@ -8,7 +8,7 @@ import { multiply, onBoth, saidOn, type Sql } from "./sql.ts"
 
 const rows = 100_000
 const rounds = 5
-const warming = 2
+const warming = 20
 const per_page = 20
 const pages = [1, 1_000]
 
