@@ -53,6 +53,10 @@ interface SnapshotRequest {
   readonly with_kits?: boolean
   /** The span to calculate, in milliseconds; demands outside it may be missing from the snapshots. */
   readonly window: Period
+  /** With `product_ids`: all stored demands of an opportunity, which are not read again. */
+  readonly read?:
+    | { readonly opportunity_id: number; readonly demands: ReadonlyArray<RowOf<typeof demands>> }
+    | undefined
 }
 export interface SnapshotContext {
   readonly settings: Settings
@@ -206,9 +210,10 @@ const texts = new Map<string, Texts>()
 const textsOf = (
   { dialect }: Pick<StoreShape, "dialect">,
   store_ids: ReadonlyArray<number>,
-  product_ids?: ReadonlyArray<number>
+  product_ids?: ReadonlyArray<number>,
+  except_one = false
 ): Texts => {
-  const key = `${dialect} ${store_ids.length} ${product_ids?.length}`
+  const key = `${dialect} ${store_ids.length} ${product_ids?.length} ${except_one}`
   const known = texts.get(key)
   if (known !== undefined) return known
   const [of_products, of_stock, of_demands] = [bindings(dialect), bindings(dialect), bindings(dialect)]
@@ -222,7 +227,9 @@ const textsOf = (
       "quantity, false, starts_at, ends_at, null, null, null, null, null, null, null, source_type, source_id " +
       `from ${supplies.name} where ${where(of_stock)}`,
     `select ${demandColumns} from ${demands.name} where ${where(of_demands)} ` +
-      `and reaches_to > ${of_demands.bind("")} and buffered_starts_at < ${of_demands.bind("")} order by id`
+      `and reaches_to > ${of_demands.bind("")} and buffered_starts_at < ${of_demands.bind("")}` +
+      (except_one ? ` and (opportunity_id is null or opportunity_id <> ${of_demands.bind(0)})` : "") +
+      " order by id"
   ]
   if (texts.size >= 100) texts.clear()
   texts.set(key, made)
@@ -236,30 +243,53 @@ const textsOf = (
 const statementsOf = (
   store: StoreShape,
   store_ids: ReadonlyArray<number>,
-  { from, to }: Period,
+  { read, window }: Pick<SnapshotRequest, "read" | "window">,
   product_ids?: ReadonlyArray<number>
 ) => {
-  const [products, stock, of_demands] = textsOf(store, store_ids, product_ids)
+  const [products, stock, of_demands] = textsOf(store, store_ids, product_ids, read !== undefined)
   const named = product_ids ?? []
   const where = [...store_ids, ...named]
+  const except = read === undefined ? [] : [read.opportunity_id]
   return [
     { text: products, values: named },
     { text: stock, values: [...where, ...where] },
-    { text: of_demands, values: [...where, boundInstant(from), boundInstant(Math.max(to, from + 1))] }
+    { text: of_demands, values: [...where, ...boundsOf(window), ...except] }
   ]
+}
+/** Demands reach beyond the first instant and start before the second. */
+const boundsOf = ({ from, to }: Period): readonly [string, string] => [
+  boundInstant(from),
+  boundInstant(Math.max(to, from + 1))
+]
+/** Those of the demands read already that belong to the snapshots. */
+const meeting = (
+  { read, window }: Pick<SnapshotRequest, "read" | "window">,
+  store_ids: ReadonlyArray<number>,
+  product_ids: ReadonlySet<number>
+): ReadonlyArray<Demand> => {
+  const [from, to] = boundsOf(window)
+  return (read?.demands ?? []).filter(
+    (demand) =>
+      product_ids.has(demand.product_id) &&
+      store_ids.includes(demand.store_id) &&
+      demand.reaches_to !== null &&
+      demand.reaches_to > from &&
+      demand.buffered_starts_at < to
+  )
 }
 
 /** Products with their parts, stock and demands: all of the stores, or level by level, as most have no parts. */
 const factsOf = Effect.fnUntraced(function* (
   store: StoreShape,
   store_ids: ReadonlyArray<number>,
-  { live_only, product_ids, unknown_text, window, with_kits }: SnapshotRequest
+  request: SnapshotRequest
 ): Store.Reads<{
   readonly products: ReadonlyMap<number, StockedProduct>
   readonly levels: ReadonlyArray<StockLevel>
   readonly demands: ReadonlyArray<Demand>
 }> {
-  const levels = product_ids && (yield* readLevels(store, store_ids, product_ids, window))
+  const { live_only, product_ids, unknown_text, with_kits } = request
+  const levels = product_ids && (yield* readLevels(store, store_ids, product_ids, request))
   const found = levels
     ? stockedProducts.of(store, levels[0])
     : product_ids
@@ -273,7 +303,7 @@ const factsOf = Effect.fnUntraced(function* (
   const isWanted = ({ product_id }: Pick<Demand, "product_id">): boolean => products.has(product_id)
   const [stock = [], demands = []] = levels
     ? [levels[1].filter(isWanted), levels[2].filter(isWanted)]
-    : yield* store.readAll(statementsOf(store, store_ids, window).slice(1))
+    : yield* store.readAll(statementsOf(store, store_ids, { window: request.window }).slice(1))
   return { products, levels: stockOf(store, stock), demands }
 })
 
@@ -283,7 +313,7 @@ const readLevels = Effect.fnUntraced(function* (
   store: StoreShape,
   store_ids: ReadonlyArray<number>,
   named: ReadonlyArray<number>,
-  window: Period
+  request: SnapshotRequest
 ) {
   const known = new Set(named)
   let products: ProductRows = []
@@ -291,7 +321,7 @@ const readLevels = Effect.fnUntraced(function* (
   let demands: ReadonlyArray<Demand> = []
   for (let wanted = named; wanted.length > 0;) {
     if (known.size > named_products_max) return undefined
-    const [made = [], held = [], claimed = []] = yield* store.readAll(statementsOf(store, store_ids, window, wanted))
+    const [made = [], held = [], claimed = []] = yield* store.readAll(statementsOf(store, store_ids, request, wanted))
     products = [...products, ...made]
     stock = [...stock, ...held]
     demands = [...demands, ...claimed]
@@ -299,7 +329,8 @@ const readLevels = Effect.fnUntraced(function* (
     wanted = [...parts].filter((id) => !known.has(id))
     for (const id of wanted) known.add(id)
   }
-  return [products.toSorted((one, other) => one.id - other.id), stock, demands] as const
+  const own = meeting(request, store_ids, known)
+  return [products.toSorted((one, other) => one.id - other.id), stock, [...demands, ...own]] as const
 })
 
 /** The products that ever had demands or stock at the stores: one index look-up per pair. */

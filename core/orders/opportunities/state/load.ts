@@ -137,6 +137,16 @@ export const loadDecisionState = Effect.fnUntraced(function* (
       needed.map(({ product_id }) => product_id)
     )
   }
+  const own =
+    touches?.length === 0
+      ? []
+      : yield* store.find(
+          demands,
+          touches === undefined
+            ? { opportunity_id: header.id }
+            : { source_type: "opportunity_item", source_id: touches }
+        )
+  const read = touches === undefined ? { opportunity_id: header.id, demands: own } : undefined
   return {
     opportunity,
     versions:
@@ -167,19 +177,11 @@ export const loadDecisionState = Effect.fnUntraced(function* (
         row
       ])
     ),
-    demands:
-      touches?.length === 0
-        ? []
-        : yield* store.find(
-            demands,
-            touches === undefined
-              ? { opportunity_id: header.id }
-              : { source_type: "opportunity_item", source_id: touches }
-          ),
+    demands: own,
     touched_line_ids: touches === undefined ? undefined : new Set(touches),
     unit_holds: yield* loadUnitHolds(header.id, level_ids),
     units_out_elsewhere: header.state === order ? yield* loadUnitsOutElsewhere(header.id, level_ids) : new Map(),
-    snapshots: needed === undefined ? undefined : yield* snapshotsForLines(needed, { now, settings })
+    snapshots: needed === undefined ? undefined : yield* snapshotsForLines(needed, { now, settings }, read)
   }
 })
 
@@ -189,8 +191,10 @@ const loadUnitHolds = Effect.fnUntraced(function* (
   level_ids: ReadonlyArray<number>
 ): Store.Reads<ReadonlyArray<UnitHold>> {
   if (level_ids.length === 0) return []
-  const found = (yield* Store.find(demands, { asset_id: level_ids, is_active: true })).filter(
-    (demand) => demand.opportunity_id !== opportunity_id
+  const found = yield* Store.select(
+    demands,
+    (sql) => sql`where asset_id in ${sql.in(level_ids)} and is_active = true
+    and (opportunity_id is null or opportunity_id <> ${opportunity_id}) order by id`
   )
   const holders = yield* referredRows(opportunities, found, "opportunity_id")
   return found.map((demand) => ({ demand, holder: holderName(demand, holders.get(demand.opportunity_id ?? 0)) }))
@@ -201,10 +205,11 @@ const loadUnitsOutElsewhere = Effect.fnUntraced(function* (
   level_ids: ReadonlyArray<number>
 ): Store.Reads<ReadonlyMap<number, string>> {
   if (level_ids.length === 0) return new Map()
-  const out = (yield* Store.find(asset_assignments, {
-    stock_level_id: level_ids,
-    status: [dispatched, on_hire]
-  })).filter((unit) => unit.opportunity_id !== opportunity_id)
+  const out = yield* Store.select(
+    asset_assignments,
+    (sql) => sql`where stock_level_id in ${sql.in(level_ids)} and status in ${sql.in([dispatched, on_hire])}
+    and opportunity_id <> ${opportunity_id} order by id`
+  )
   const others = yield* referredRows(opportunities, out, "opportunity_id")
   return new Map(
     out.map((unit) => [unit.stock_level_id, opportunityName(unit.opportunity_id, others.get(unit.opportunity_id))])
