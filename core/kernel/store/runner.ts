@@ -1,7 +1,7 @@
 /** Runs the statements of a store, names the tables they write, and remembers rows within a transaction. */
 import { Context, Effect, type Fiber, References } from "effect"
 import type { SqlClient, SqlConnection, SqlError } from "effect/sql"
-import type { Key, RowOf, Table } from "../tables/table.ts"
+import { type Key, keyOf, type RowOf, type Table } from "../tables/table.ts"
 import type { BoundSql, Dialect } from "./statement.ts"
 
 /**
@@ -88,7 +88,9 @@ const knownRow = <T extends Table>(known: KnownRows | undefined, table: T, key: 
 /** Whether rows that were read may be kept. Rows outside the journal are written by `sql` templates, too. */
 const keepsReads = (table: Table, dialect: Dialect): boolean => dialect === "sqlite" && "deleted_at" in table.columns
 /** Rows of one read to keep at most. */
-const kept_max = 1_000
+const kept_max = 5_000
+/** From this many known rows on, a read asks for keys first. */
+const keyed_from = 64
 /** Forgets what a statement may change. */
 const forgetChanged = (known: KnownRows, text: string): void => {
   const written = tablesWrittenBy(text)
@@ -96,21 +98,44 @@ const forgetChanged = (known: KnownRows, text: string): void => {
   for (const name of written) for (const table of known.keys()) if (table.name === name) known.delete(table)
 }
 
-/** Rows by condition and order: as found before, if none was written since, read otherwise. */
+type Rows<A> = Effect.Effect<ReadonlyArray<A>, SqlError.SqlError>
+const remembered = <T extends Table>(
+  table: T,
+  name: string,
+  { found, rows: by_key }: KnownTable<RowOf<T>>,
+  rows: ReadonlyArray<RowOf<T>>
+): ReadonlyArray<RowOf<T>> => {
+  if (rows.length > kept_max) return rows
+  found.set(name, rows)
+  for (const row of rows) by_key.set(keyOf(table, row), row)
+  return rows
+}
+/**
+ * Rows by condition and order: as found before, if none was written since. Whole rows have `keyed`, with their keys and
+ * rows of some keys: they are remembered, and where most are known by key, only the keys are read.
+ */
 const foundOrRead = <T extends Table>(
   table: T,
   name: string,
-  are_whole: boolean,
-  read: Effect.Effect<ReadonlyArray<RowOf<T>>, SqlError.SqlError>
+  read: Rows<RowOf<T>>,
+  keyed?: { readonly keys: Rows<Key>; readonly some: (keys: ReadonlyArray<Key>) => Rows<RowOf<T>> }
 ) =>
   withKnownRows((known): typeof read => {
     if (known === undefined) return read
-    const { found } = knownTable(known, table)
-    const before = found.get(name)
+    const there = knownTable(known, table)
+    const before = there.found.get(name)
     if (before !== undefined) return Effect.succeed(before)
-    return Effect.map(read, (rows) => {
-      if (are_whole && rows.length <= kept_max) found.set(name, rows)
-      return rows
+    if (keyed === undefined) return read
+    const all = Effect.map(read, (rows) => remembered(table, name, there, rows))
+    if (there.rows.size < keyed_from) return all
+    return Effect.flatMap(keyed.keys, (keys) => {
+      const missing = keys.filter((key) => !there.rows.has(key))
+      if (missing.length * 4 > keys.length) return all
+      return Effect.map(keyed.some(missing), (others) => {
+        for (const row of others) there.rows.set(keyOf(table, row), row)
+        const rows = keys.map((key) => there.rows.get(key)).filter((row) => row !== undefined)
+        return remembered(table, name, there, rows)
+      })
     })
   })
 

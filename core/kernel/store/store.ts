@@ -179,13 +179,17 @@ const makeReads = (dialect: Dialect, run: Run) => {
     const order = orderSql(table, options.order ?? [])
     const limit = options.limit === undefined ? "" : ` limit ${options.limit}`
     const lock = options.lock === true && dialect === "pg" ? " for key share" : ""
-    const rest = `where ${filter} order by ${order}${limit}${lock}`
-    const read = Effect.map(run(`select ${columns} from ${quote(table.name)} ${rest}`, bound.values), (rows) =>
+    const rest = `from ${quote(table.name)} where ${filter} order by ${order}${limit}${lock}`
+    const read = Effect.map(run(`select ${columns} ${rest}`, bound.values), (rows) =>
       rows.map((row) => decode(table, row))
     )
-    return reuses && knownRows.keepsReads(table, dialect)
-      ? knownRows.foundOrRead(table, `${rest} ${nameOf(bound.values)}`, columns === columnList(table), read)
-      : read
+    if (!reuses || !knownRows.keepsReads(table, dialect)) return read
+    const keys = Effect.map(run(`select ${quote(table.key)} ${rest}`, bound.values), (rows) =>
+      rows.map((row) => keyOf(table, decode(table, row)))
+    )
+    const some = (wanted: ReadonlyArray<Key>) => selectMany(table, columns, wanted)
+    const keyed = columns === columnList(table) ? { keys, some } : undefined
+    return knownRows.foundOrRead(table, `${rest} ${nameOf(bound.values)}`, read, keyed)
   }
   const find: StoreShape["find"] = (table, where, options) => select(table, columnList(table), where, options, true)
   // Cached text, so that drivers find the prepared statement.
