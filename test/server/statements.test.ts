@@ -43,6 +43,21 @@ const transactionOf = (statements: ReadonlyArray<string>, one: string, begin: st
   )
 }
 
+/** Creates an order with one line of as many single units, and other lines of bulk goods. */
+const orderOf = async (made: (path: string, json: object) => Promise<any>, lines: number) => {
+  const { product: bulk } = await made("products", { name: "PAR 64", stock_method: 1 })
+  const { product: serial } = await made("products", { name: "Moving head", stock_method: 2 })
+  const window = { starts_at: "2027-07-01T08:00:00Z", ends_at: "2027-07-06T18:00:00Z" }
+  const path = `opportunities/${(await made("opportunities", { subject: "Gala", store_id: 1, ...window })).opportunity.id}`
+  const added = { name: "PAR 64", item_id: bulk.id, unit_price: "1.00" }
+  const heads = { name: "Moving head", item_id: serial.id, quantity: lines, unit_price: "1.00" }
+  const [head] = (await made(`${path}/items`, heads)).opportunity.items
+  for (let at = 0; at < lines; at++) await made(`${path}/items`, added)
+  await made(`${path}/convert_to_quotation`, {})
+  await made(`${path}/convert_to_order`, {})
+  return { added, head: head.id, path, serial: serial.id }
+}
+
 describe("a request to a server on Postgres", () => {
   it("reads one row with one statement", async () => {
     const statements = await statementsOf(() => server.ask(`/api/v1/products/${id}`))
@@ -75,6 +90,17 @@ describe("a request to a server on Postgres", () => {
     const once = await countOf(1)
     expect(once).toBeGreaterThan(1)
     expect(await countOf(20)).toBe(once)
+  })
+  it("adds a line to an order of 70 with one read of its lines and one of the demands on the product", async () => {
+    const made = async (path: string, json: object) =>
+      (await server.ask(`/api/v1/${path}`, { method: "POST", json })).body
+    const { added, path } = await orderOf(made, 70)
+    const sent = await sentBy(() => made(`${path}/items`, added))
+    const reads = sent.map(({ text }) => text).filter((text) => text.startsWith("select "))
+    const of = (table: string) => reads.filter((text) => text.includes(` from ${table} where`))
+    // Versions, rows, and versions again for the answer.
+    expect(of('"opportunity_items"').map((text) => text.includes("xmin"))).toEqual([true, false, true])
+    expect(of("claims")).toHaveLength(1)
   })
   it("changes one row in three round trips, those of BEGIN and COMMIT included", async () => {
     let count = 0
@@ -173,22 +199,12 @@ describe("a request to a server on SQLite", () => {
     const made = async (path: string, json: object) =>
       (await on_file.ask(`/api/v1/${path}`, { method: "POST", json })).body
     const many = [...Array(70).keys()]
-    const { product: bulk } = await made("products", { name: "PAR 64", stock_method: 1 })
-    const { product: serial } = await made("products", { name: "Moving head", stock_method: 2 })
-    const window = { starts_at: "2027-07-01T08:00:00Z", ends_at: "2027-07-06T18:00:00Z" }
-    const order = (await made("opportunities", { subject: "Gala", store_id: 1, ...window })).opportunity.id
-    const path = `opportunities/${order}`
-    const added = { name: "PAR 64", item_id: bulk.id, unit_price: "1.00" }
-    const heads = { name: "Moving head", item_id: serial.id, quantity: 70, unit_price: "1.00" }
-    const [head] = (await made(`${path}/items`, heads)).opportunity.items
-    for (const _ of many) await made(`${path}/items`, added)
-    await made(`${path}/convert_to_quotation`, {})
-    await made(`${path}/convert_to_order`, {})
+    const { added, head, path, serial } = await orderOf(made, many.length)
     const allocations: Array<object> = []
     for (const at of many) {
-      const unit = { product_id: serial.id, store_id: 1, asset_number: `OUT-${at}` }
+      const unit = { product_id: serial, store_id: 1, asset_number: `OUT-${at}` }
       const { stock_level } = await made("stock_levels", unit)
-      allocations.push({ opportunity_item_id: head.id, stock_level_id: stock_level.id })
+      allocations.push({ opportunity_item_id: head, stock_level_id: stock_level.id })
     }
     const { opportunity } = await made(`${path}/quick_allocate`, { allocations })
     const asset_ids = opportunity.items[0].assets.map((one: { id: number }) => one.id)

@@ -2,7 +2,7 @@
 import { Context, Effect, type Fiber, References } from "effect"
 import type { SqlClient, SqlConnection, SqlError } from "effect/sql"
 import { type Key, keyOf, type RowOf, type Table } from "../tables/table.ts"
-import type { BoundSql, Dialect } from "./statement.ts"
+import { type BoundSql, columnList, type Dialect, quote } from "./statement.ts"
 
 /**
  * "short": may share a connection with statements of other fibers. "ahead", of an outermost transaction, without
@@ -72,6 +72,8 @@ interface KnownTable<Row> {
   readonly rows: Map<Key, Row>
   /** Rows by condition and order, until one is written. */
   readonly found: Map<string, ReadonlyArray<Row>>
+  /** On Postgres: rows of a read that is repeated, with their versions. */
+  versions?: ReadonlyMap<Key, { readonly row: Row; readonly version: unknown }>
 }
 const KnownRows = Context.Reference<KnownRows | undefined>("flightcase/core/KnownRows", {
   defaultValue: () => undefined
@@ -99,43 +101,85 @@ const forgetChanged = (known: KnownRows, text: string): void => {
 }
 
 type Rows<A> = Effect.Effect<ReadonlyArray<A>, SqlError.SqlError>
-const remembered = <T extends Table>(
-  table: T,
-  name: string,
-  { found, rows: by_key }: KnownTable<RowOf<T>>,
-  rows: ReadonlyArray<RowOf<T>>
-): ReadonlyArray<RowOf<T>> => {
-  if (rows.length > kept_max) return rows
-  found.set(name, rows)
-  for (const row of rows) by_key.set(keyOf(table, row), row)
-  return rows
+interface AnyCells {
+  readonly [column: string]: unknown
 }
-/**
- * Rows by condition and order: as found before, if none was written since. Whole rows have `keyed`, with their keys and
- * rows of some keys: they are remembered, and where most are known by key, only the keys are read.
- */
+/** A read of whole rows by condition and order. */
+interface WholeRead<T extends Table> {
+  readonly rows: Rows<RowOf<T>>
+  /** The statement with other columns. */
+  readonly selecting: (columns: string) => BoundSql
+  readonly decode: (rows: ReadonlyArray<AnyCells>) => ReadonlyArray<RowOf<T>>
+  readonly run: (statement: BoundSql) => Rows<AnyCells>
+  readonly readAll: ReturnType<typeof runnerOf>["readAll"]
+}
+const keysIn = (table: Table, rows: ReadonlyArray<AnyCells>): ReadonlyArray<Key> =>
+  rows.map((row) => row[table.key]).filter((key) => typeof key === "number" || typeof key === "string")
+
+/** Rows by condition and order: as found before, if none was written since, read otherwise. */
 const foundOrRead = <T extends Table>(
   table: T,
   name: string,
   read: Rows<RowOf<T>>,
-  keyed?: { readonly keys: Rows<Key>; readonly some: (keys: ReadonlyArray<Key>) => Rows<RowOf<T>> }
+  whole: WholeRead<T> | undefined,
+  some: (keys: ReadonlyArray<Key>) => Rows<RowOf<T>>
 ) =>
   withKnownRows((known): typeof read => {
     if (known === undefined) return read
     const there = knownTable(known, table)
     const before = there.found.get(name)
     if (before !== undefined) return Effect.succeed(before)
-    if (keyed === undefined) return read
-    const all = Effect.map(read, (rows) => remembered(table, name, there, rows))
+    if (whole === undefined) return read
+    const remembered = (rows: ReadonlyArray<RowOf<T>>): typeof rows => {
+      if (rows.length > kept_max) return rows
+      there.found.set(name, rows)
+      for (const row of rows) there.rows.set(keyOf(table, row), row)
+      return rows
+    }
+    const all = Effect.map(read, remembered)
     if (there.rows.size < keyed_from) return all
-    return Effect.flatMap(keyed.keys, (keys) => {
+    return Effect.flatMap(whole.run(whole.selecting(quote(table.key))), (found) => {
+      const keys = keysIn(table, found)
       const missing = keys.filter((key) => !there.rows.has(key))
       if (missing.length * 4 > keys.length) return all
-      return Effect.map(keyed.some(missing), (others) => {
+      return Effect.map(some(missing), (others) => {
         for (const row of others) there.rows.set(keyOf(table, row), row)
-        const rows = keys.map((key) => there.rows.get(key)).filter((row) => row !== undefined)
-        return remembered(table, name, there, rows)
+        return remembered(keys.map((key) => there.rows.get(key)).filter((row) => row !== undefined))
       })
+    })
+  })
+
+/**
+ * On Postgres, where others may commit meanwhile: rows read `again` by this command that are still the same version,
+ * and those it wrote itself. Versions are read before the rows, so that none is taken for newer than it is.
+ */
+const unlessChanged = <T extends Table>(table: T, again: boolean, read: WholeRead<T>) =>
+  withKnownRows((known): typeof read.rows => {
+    if (known === undefined) return read.rows
+    const there = knownTable(known, table)
+    const before = there.versions
+    if (!again && before === undefined) return read.rows
+    // The transaction that wrote a row names its version.
+    const versions = read.selecting(`${quote(table.key)}, xmin::text as version`)
+    if (again || before === undefined)
+      return Effect.map(read.readAll([versions, read.selecting(columnList(table))]), ([listed = [], found = []]) => {
+        const rows = read.decode(found)
+        const keys = keysIn(table, listed)
+        const versionOf = new Map(keys.map((key, at) => [key, listed[at]?.["version"]]))
+        if (rows.length >= keyed_from)
+          there.versions = new Map(
+            rows.map((row) => [keyOf(table, row), { row, version: versionOf.get(keyOf(table, row)) }])
+          )
+        return rows
+      })
+    return Effect.flatMap(read.run(versions), (listed) => {
+      const rows = keysIn(table, listed).map((key, at) => {
+        const one = before.get(key)
+        const is_same = one?.version !== undefined && one.version === listed[at]?.["version"]
+        return there.rows.get(key) ?? (is_same ? one.row : undefined)
+      })
+      const known_rows = rows.filter((row) => row !== undefined)
+      return known_rows.length < rows.length ? read.rows : Effect.succeed(known_rows)
     })
   })
 
@@ -148,5 +192,6 @@ export const knownRows = {
   keepsReads,
   kept_max,
   foundOrRead,
+  unlessChanged,
   forgetChanged
 }

@@ -16,6 +16,8 @@ interface FindOptions {
    * single writer).
    */
   readonly lock?: boolean
+  /** The command will read the rows once more, for its answer. */
+  readonly again?: boolean
   /** May return rows read less than a second ago, also within transactions: only for definitions and answers. */
   readonly cached?: boolean
 }
@@ -162,7 +164,7 @@ const perTable = <A>(make: (table: Table) => A): ((table: Table) => A) => {
 const nameOf = (values: ReadonlyArray<unknown>): string =>
   JSON.stringify(values.map((value) => (typeof value === "bigint" ? `${value}n` : value)))
 /** Reads one row, rows by key, and rows by condition. */
-const makeReads = (dialect: Dialect, run: Run) => {
+const makeReads = (dialect: Dialect, { readAll, run }: Pick<ReturnType<typeof runnerOf>, "readAll" | "run">) => {
   const decoderOf = perTable((table) => rowDecoder(table, dialect))
   const decode = <T extends Table>(table: T, row: { [column: string]: unknown }): RowOf<T> =>
     decoderOf(table)(row) as RowOf<T>
@@ -180,16 +182,16 @@ const makeReads = (dialect: Dialect, run: Run) => {
     const limit = options.limit === undefined ? "" : ` limit ${options.limit}`
     const lock = options.lock === true && dialect === "pg" ? " for key share" : ""
     const rest = `from ${quote(table.name)} where ${filter} order by ${order}${limit}${lock}`
-    const read = Effect.map(run(`select ${columns} ${rest}`, bound.values), (rows) =>
-      rows.map((row) => decode(table, row))
-    )
-    if (!reuses || !knownRows.keepsReads(table, dialect)) return read
-    const keys = Effect.map(run(`select ${quote(table.key)} ${rest}`, bound.values), (rows) =>
-      rows.map((row) => keyOf(table, decode(table, row)))
-    )
-    const some = (wanted: ReadonlyArray<Key>) => selectMany(table, columns, wanted)
-    const keyed = columns === columnList(table) ? { keys, some } : undefined
-    return knownRows.foundOrRead(table, `${rest} ${nameOf(bound.values)}`, read, keyed)
+    const selecting = (listed: string): BoundSql => ({ text: `select ${listed} ${rest}`, values: bound.values })
+    const decodeAll = (found: ReadonlyArray<{ [column: string]: unknown }>) => found.map((row) => decode(table, row))
+    const rows = Effect.map(run(selecting(columns).text, bound.values), decodeAll)
+    if (!reuses || lock !== "") return rows
+    const read = { rows, selecting, decode: decodeAll, readAll, run: ({ text, values }: BoundSql) => run(text, values) }
+    const whole = columns === columnList(table) ? read : undefined
+    if (dialect === "pg") return whole ? knownRows.unlessChanged(table, options.again === true, whole) : rows
+    if (!knownRows.keepsReads(table, dialect)) return rows
+    const some = (keys: ReadonlyArray<Key>) => selectMany(table, columns, keys)
+    return knownRows.foundOrRead(table, `${rest} ${nameOf(bound.values)}`, rows, whole, some)
   }
   const find: StoreShape["find"] = (table, where, options) => select(table, columnList(table), where, options, true)
   // Cached text, so that drivers find the prepared statement.
@@ -298,10 +300,11 @@ export const make = (sql: Parameters<typeof runnerOf>[0], keeps_counts = false):
   const dialect: Dialect = sql.onDialectOrElse({ pg: () => "pg" as const, orElse: () => "sqlite" as const })
   let writes = 0
   const last_writes = new Map<string | undefined, number>()
-  const { readAll, run } = runnerOf(sql, (written) => {
+  const runner = runnerOf(sql, (written) => {
     for (const name of written ?? [undefined]) last_writes.set(name, ++writes)
   })
-  const { decode, find, get, select, selectMany } = makeReads(dialect, run)
+  const { readAll, run } = runner
+  const { decode, find, get, select, selectMany } = makeReads(dialect, runner)
   const apply = makeWrites(dialect, run, decode)
   // A savepoint begins with the rows known before it; what it reads and writes is kept only if it is not rolled back.
   const transaction: StoreShape["transaction"] = (effect) =>

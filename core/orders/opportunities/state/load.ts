@@ -4,7 +4,8 @@ import { type LineAtStore, snapshotsForLines } from "../../availability/api/wind
 import { loadStockedProducts } from "../../availability/facts/load-products.ts"
 import type { StockedProduct } from "../../availability/rules/snapshot.ts"
 import { type DemandRow, demands, lockClaims } from "../../demands/schema.ts"
-import { baseCurrency, referredRows, Store, type Now } from "../../../kernel/index.ts"
+import { baseCurrency, bindings, columnList, referredRows, Store } from "../../../kernel/index.ts"
+import type { Bindings, Now, RowOf, Table } from "../../../kernel/index.ts"
 import { members } from "../../../people/members/schema.ts"
 import type { TaxTable } from "../../../pricing/pricing/line.ts"
 import { products } from "../../../products/products/schema.ts"
@@ -62,7 +63,7 @@ const loadOpportunity = Effect.fnUntraced(function* (
   const found = yield* Store.find(
     opportunity_items,
     { opportunity_id: header.id, ...(reads_all ? {} : { is_live: true }) },
-    { order: ["path", "id"] }
+    { order: ["path", "id"], again: true }
   )
   const there = new Set(found.map((line) => line.id))
   const others = reads_all
@@ -185,16 +186,30 @@ export const loadDecisionState = Effect.fnUntraced(function* (
   }
 })
 
+/** Rows by a condition on these units. */
+const unitRows = Effect.fnUntraced(function* <T extends Table>(
+  table: T,
+  level_ids: ReadonlyArray<number>,
+  where: (bind: Bindings["bind"], units: string) => string
+): Store.Reads<ReadonlyArray<RowOf<T>>> {
+  const store = yield* Store
+  const { bind, values } = bindings(store.dialect)
+  const condition = where(bind, level_ids.map(bind).join(", "))
+  const rows = yield* store.run(`select ${columnList(table)} from ${table.name} where ${condition} order by id`, values)
+  return rows.map((row) => store.decode(table, row))
+})
+
 /** Active demands on these units, except the opportunity's own, with the holders' names. Two queries. */
 const loadUnitHolds = Effect.fnUntraced(function* (
   opportunity_id: number,
   level_ids: ReadonlyArray<number>
 ): Store.Reads<ReadonlyArray<UnitHold>> {
   if (level_ids.length === 0) return []
-  const found = yield* Store.select(
+  const found = yield* unitRows(
     demands,
-    (sql) => sql`where asset_id in ${sql.in(level_ids)} and is_active = true
-    and (opportunity_id is null or opportunity_id <> ${opportunity_id}) order by id`
+    level_ids,
+    (bind, units) =>
+      `asset_id in (${units}) and is_active = true and (opportunity_id is null or opportunity_id <> ${bind(opportunity_id)})`
   )
   const holders = yield* referredRows(opportunities, found, "opportunity_id")
   return found.map((demand) => ({ demand, holder: holderName(demand, holders.get(demand.opportunity_id ?? 0)) }))
@@ -205,10 +220,11 @@ const loadUnitsOutElsewhere = Effect.fnUntraced(function* (
   level_ids: ReadonlyArray<number>
 ): Store.Reads<ReadonlyMap<number, string>> {
   if (level_ids.length === 0) return new Map()
-  const out = yield* Store.select(
+  const out = yield* unitRows(
     asset_assignments,
-    (sql) => sql`where stock_level_id in ${sql.in(level_ids)} and status in ${sql.in([dispatched, on_hire])}
-    and opportunity_id <> ${opportunity_id} order by id`
+    level_ids,
+    (bind, units) =>
+      `stock_level_id in (${units}) and status in (${dispatched}, ${on_hire}) and opportunity_id <> ${bind(opportunity_id)}`
   )
   const others = yield* referredRows(opportunities, out, "opportunity_id")
   return new Map(
