@@ -129,7 +129,7 @@ const wantedOf = Effect.fnUntraced(function* (
         ` and c.buffered_ends_at > ${bind(instantOf(Math.max(window.from - slot_max, earliest_millis)))}` +
         ` and c.buffered_starts_at < ${bind(instantOf(window.to + slot_max))})`
     )
-    const except = own.size > own_named_max ? [] : [...own].map((id) => ` and o.id <> ${bind(id)}`)
+    const except = own.size > own_named_max ? [] : [...own].map((id) => ` and c.opportunity_id <> ${bind(id)}`)
     const rows = yield* store.run<{ readonly [column: string]: unknown }>(
       "select o.id, c.product_id, c.store_id, sum(case when c.is_active then 0 else c.quantity end) as unheld " +
         `from ${demands.name} c join ${opportunities.name} o on o.id = c.opportunity_id ` +
