@@ -44,7 +44,8 @@ const transactionOf = (statements: ReadonlyArray<string>, one: string, begin: st
 }
 
 /** Creates an order with one line of as many single units, and other lines of bulk goods. */
-const orderOf = async (made: (path: string, json: object) => Promise<any>, lines: number) => {
+const orderOf = async ({ ask }: Serving, lines: number) => {
+  const made = async (path: string, json: object) => (await ask(`/api/v1/${path}`, { method: "POST", json })).body
   const { product: bulk } = await made("products", { name: "PAR 64", stock_method: 1 })
   const { product: serial } = await made("products", { name: "Moving head", stock_method: 2 })
   const window = { starts_at: "2027-07-01T08:00:00Z", ends_at: "2027-07-06T18:00:00Z" }
@@ -55,7 +56,7 @@ const orderOf = async (made: (path: string, json: object) => Promise<any>, lines
   for (let at = 0; at < lines; at++) await made(`${path}/items`, added)
   await made(`${path}/convert_to_quotation`, {})
   await made(`${path}/convert_to_order`, {})
-  return { added, head: head.id, path, serial: serial.id }
+  return { added, head: head.id, made, path, serial: serial.id }
 }
 
 describe("a request to a server on Postgres", () => {
@@ -92,9 +93,7 @@ describe("a request to a server on Postgres", () => {
     expect(await countOf(20)).toBe(once)
   })
   it("adds a line to an order of 70 with one read of its lines and one of the demands on the product", async () => {
-    const made = async (path: string, json: object) =>
-      (await server.ask(`/api/v1/${path}`, { method: "POST", json })).body
-    const { added, path } = await orderOf(made, 70)
+    const { added, made, path } = await orderOf(server, 70)
     const sent = await sentBy(() => made(`${path}/items`, added))
     const reads = sent.map(({ text }) => text).filter((text) => text.startsWith("select "))
     const of = (table: string) => reads.filter((text) => text.includes(` from ${table} where`))
@@ -196,10 +195,8 @@ describe("a request to a server on SQLite", () => {
     expect(await readsOfMove(2, 200, cases.slice(2))).toEqual(few)
   })
   it("adds a line to an order of 70, and books out 70 units, with one read of each row", async () => {
-    const made = async (path: string, json: object) =>
-      (await on_file.ask(`/api/v1/${path}`, { method: "POST", json })).body
     const many = [...Array(70).keys()]
-    const { added, head, path, serial } = await orderOf(made, many.length)
+    const { added, head, made, path, serial } = await orderOf(on_file, many.length)
     const allocations: Array<object> = []
     for (const at of many) {
       const unit = { product_id: serial, store_id: 1, asset_number: `OUT-${at}` }

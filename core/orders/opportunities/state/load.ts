@@ -113,6 +113,13 @@ const idsToRead = (opportunity: Opportunity, options: LoadOptions) => {
   return { product_ids, touches, level_ids }
 }
 
+/** Stored demands of these lines of the opportunity; of all its lines if `touches` is undefined. */
+const loadOwnDemands = (opportunity_id: number, touches: ReadonlyArray<number> | undefined) =>
+  Store.find(
+    demands,
+    touches === undefined ? { opportunity_id } : { source_type: "opportunity_item", source_id: touches }
+  )
+
 /** Loads an opportunity with the facts for pricing, demands and rules. */
 export const loadDecisionState = Effect.fnUntraced(function* (
   header: OpportunityRow,
@@ -138,15 +145,7 @@ export const loadDecisionState = Effect.fnUntraced(function* (
       needed.map(({ product_id }) => product_id)
     )
   }
-  const own =
-    touches?.length === 0
-      ? []
-      : yield* store.find(
-          demands,
-          touches === undefined
-            ? { opportunity_id: header.id }
-            : { source_type: "opportunity_item", source_id: touches }
-        )
+  const own = yield* loadOwnDemands(header.id, touches)
   const read = touches === undefined ? { opportunity_id: header.id, demands: own } : undefined
   return {
     opportunity,
@@ -209,7 +208,8 @@ const loadUnitHolds = Effect.fnUntraced(function* (
     demands,
     level_ids,
     (bind, units) =>
-      `asset_id in (${units}) and is_active = true and (opportunity_id is null or opportunity_id <> ${bind(opportunity_id)})`
+      `asset_id in (${units}) and is_active = true ` +
+      `and (opportunity_id is null or opportunity_id <> ${bind(opportunity_id)})`
   )
   const holders = yield* referredRows(opportunities, found, "opportunity_id")
   return found.map((demand) => ({ demand, holder: holderName(demand, holders.get(demand.opportunity_id ?? 0)) }))
@@ -224,7 +224,8 @@ const loadUnitsOutElsewhere = Effect.fnUntraced(function* (
     asset_assignments,
     level_ids,
     (bind, units) =>
-      `stock_level_id in (${units}) and status in (${dispatched}, ${on_hire}) and opportunity_id <> ${bind(opportunity_id)}`
+      `stock_level_id in (${units}) and status in (${dispatched}, ${on_hire}) ` +
+      `and opportunity_id <> ${bind(opportunity_id)}`
   )
   const others = yield* referredRows(opportunities, out, "opportunity_id")
   return new Map(
