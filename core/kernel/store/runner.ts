@@ -108,13 +108,13 @@ interface AnyCells {
 interface WholeRead<T extends Table> {
   readonly rows: Rows<RowOf<T>>
   /** The statement with other columns. */
-  readonly selecting: (columns: string) => BoundSql
+  readonly sql: (columns: string) => BoundSql
   readonly decode: (rows: ReadonlyArray<AnyCells>) => ReadonlyArray<RowOf<T>>
   readonly run: (statement: BoundSql) => Rows<AnyCells>
   readonly readAll: ReturnType<typeof runnerOf>["readAll"]
 }
-const keysIn = (table: Table, rows: ReadonlyArray<AnyCells>): ReadonlyArray<Key> =>
-  rows.map((row) => row[table.key]).filter((key) => typeof key === "number" || typeof key === "string")
+const keysIn = <T extends Table>(table: T, { decode }: WholeRead<T>, rows: ReadonlyArray<AnyCells>) =>
+  decode(rows).map((row) => keyOf(table, row))
 
 /** Rows by condition and order: as found before, if none was written since, read otherwise. */
 const foundOrRead = <T extends Table>(
@@ -138,8 +138,8 @@ const foundOrRead = <T extends Table>(
     }
     const all = Effect.map(read, remembered)
     if (there.rows.size < keyed_from) return all
-    return Effect.flatMap(whole.run(whole.selecting(quote(table.key))), (found) => {
-      const keys = keysIn(table, found)
+    return Effect.flatMap(whole.run(whole.sql(quote(table.key))), (found) => {
+      const keys = keysIn(table, whole, found)
       const missing = keys.filter((key) => !there.rows.has(key))
       if (missing.length * 4 > keys.length) return all
       return Effect.map(some(missing), (others) => {
@@ -160,11 +160,11 @@ const unlessChanged = <T extends Table>(table: T, again: boolean, read: WholeRea
     const before = there.versions
     if (!again && before === undefined) return read.rows
     // The transaction that wrote a row names its version.
-    const versions = read.selecting(`${quote(table.key)}, xmin::text as version`)
+    const versions = read.sql(`${quote(table.key)}, xmin::text as version`)
     if (again || before === undefined)
-      return Effect.map(read.readAll([versions, read.selecting(columnList(table))]), ([listed = [], found = []]) => {
+      return Effect.map(read.readAll([versions, read.sql(columnList(table))]), ([listed = [], found = []]) => {
         const rows = read.decode(found)
-        const keys = keysIn(table, listed)
+        const keys = keysIn(table, read, listed)
         const versionOf = new Map(keys.map((key, at) => [key, listed[at]?.["version"]]))
         if (rows.length >= keyed_from)
           there.versions = new Map(
@@ -173,10 +173,9 @@ const unlessChanged = <T extends Table>(table: T, again: boolean, read: WholeRea
         return rows
       })
     return Effect.flatMap(read.run(versions), (listed) => {
-      const rows = keysIn(table, listed).map((key, at) => {
+      const rows = keysIn(table, read, listed).map((key, at) => {
         const one = before.get(key)
-        const is_same = one?.version !== undefined && one.version === listed[at]?.["version"]
-        return there.rows.get(key) ?? (is_same ? one.row : undefined)
+        return there.rows.get(key) ?? (one?.version === listed[at]?.["version"] ? one?.row : undefined)
       })
       const known_rows = rows.filter((row) => row !== undefined)
       return known_rows.length < rows.length ? read.rows : Effect.succeed(known_rows)

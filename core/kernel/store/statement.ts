@@ -49,7 +49,7 @@ export const encodeValue = (field: Field, value: unknown, dialect: Dialect): unk
 /** Converts a driver's value to the in-memory one. Drivers decode booleans, documents and instants. */
 export const decodeValue = (field: Field, value: unknown, dialect: Dialect): unknown =>
   value !== null && field.type.kind === "decimal" && dialect === "sqlite"
-    ? fromScaled(typeof value === "number" ? value : BigInt(value as bigint), field.type.scale)
+    ? fromScaled(value as number | bigint, field.type.scale)
     : value
 
 /** Name of a unique constraint, cut to Postgres's limit of 63 characters. */

@@ -182,11 +182,17 @@ const makeReads = (dialect: Dialect, { readAll, run }: Pick<ReturnType<typeof ru
     const limit = options.limit === undefined ? "" : ` limit ${options.limit}`
     const lock = options.lock === true && dialect === "pg" ? " for key share" : ""
     const rest = `from ${quote(table.name)} where ${filter} order by ${order}${limit}${lock}`
-    const selecting = (listed: string): BoundSql => ({ text: `select ${listed} ${rest}`, values: bound.values })
+    const sqlOf = (listed: string): BoundSql => ({ text: `select ${listed} ${rest}`, values: bound.values })
     const decodeAll = (found: ReadonlyArray<{ [column: string]: unknown }>) => found.map((row) => decode(table, row))
-    const rows = Effect.map(run(selecting(columns).text, bound.values), decodeAll)
+    const rows = Effect.map(run(sqlOf(columns).text, bound.values), decodeAll)
     if (!reuses || lock !== "") return rows
-    const read = { rows, selecting, decode: decodeAll, readAll, run: ({ text, values }: BoundSql) => run(text, values) }
+    const read = {
+      rows,
+      sql: sqlOf,
+      decode: decodeAll,
+      readAll,
+      run: ({ text, values }: BoundSql) => run(text, values)
+    }
     const whole = columns === columnList(table) ? read : undefined
     if (dialect === "pg") return whole ? knownRows.unlessChanged(table, options.again === true, whole) : rows
     if (!knownRows.keepsReads(table, dialect)) return rows
