@@ -73,7 +73,7 @@ interface KnownTable<Row> {
   /** Rows by condition and order, until one is written. */
   readonly found: Map<string, ReadonlyArray<Row>>
   /** On Postgres: rows of a read that is repeated, with their versions. */
-  versions?: ReadonlyMap<Key, { readonly row: Row; readonly version: unknown }>
+  versions?: ReadonlyMap<Key, { readonly row: Row; readonly xmin: unknown }>
 }
 const KnownRows = Context.Reference<KnownRows | undefined>("flightcase/core/KnownRows", {
   defaultValue: () => undefined
@@ -110,7 +110,7 @@ interface WholeRead<T extends Table> {
   /** The statement with other columns. */
   readonly sql: (columns: string) => BoundSql
   readonly decode: (rows: ReadonlyArray<AnyCells>) => ReadonlyArray<RowOf<T>>
-  readonly run: (statement: BoundSql) => Rows<AnyCells>
+  readonly run: ReturnType<typeof runnerOf>["run"]
   readonly readAll: ReturnType<typeof runnerOf>["readAll"]
 }
 const keysIn = <T extends Table>(table: T, { decode }: WholeRead<T>, rows: ReadonlyArray<AnyCells>) =>
@@ -138,7 +138,8 @@ const foundOrRead = <T extends Table>(
     }
     const all = Effect.map(read, remembered)
     if (there.rows.size < keyed_from) return all
-    return Effect.flatMap(whole.run(whole.sql(quote(table.key))), (found) => {
+    const { text, values } = whole.sql(quote(table.key))
+    return Effect.flatMap(whole.run(text, values), (found) => {
       const keys = keysIn(table, whole, found)
       const missing = keys.filter((key) => !there.rows.has(key))
       if (missing.length * 4 > keys.length) return all
@@ -153,29 +154,28 @@ const foundOrRead = <T extends Table>(
  * On Postgres, where others may commit meanwhile: rows read `again` by this command that are still the same version,
  * and those it wrote itself. Versions are read before the rows, so that none is taken for newer than it is.
  */
-const unlessChanged = <T extends Table>(table: T, again: boolean, read: WholeRead<T>) =>
+const newest = <T extends Table>(table: T, again: boolean, read: WholeRead<T>) =>
   withKnownRows((known): typeof read.rows => {
     if (known === undefined) return read.rows
     const there = knownTable(known, table)
     const before = there.versions
     if (!again && before === undefined) return read.rows
     // The transaction that wrote a row names its version.
-    const versions = read.sql(`${quote(table.key)}, xmin::text as version`)
+    const versions = read.sql(`${quote(table.key)}, xmin::text`)
     if (again || before === undefined)
       return Effect.map(read.readAll([versions, read.sql(columnList(table))]), ([listed = [], found = []]) => {
         const rows = read.decode(found)
         const keys = keysIn(table, read, listed)
-        const versionOf = new Map(keys.map((key, at) => [key, listed[at]?.["version"]]))
-        if (rows.length >= keyed_from)
-          there.versions = new Map(
-            rows.map((row) => [keyOf(table, row), { row, version: versionOf.get(keyOf(table, row)) }])
-          )
+        const versionOf = new Map(keys.map((key, at) => [key, listed[at]?.["xmin"]]))
+        there.versions = new Map(
+          rows.map((row) => [keyOf(table, row), { row, xmin: versionOf.get(keyOf(table, row)) }])
+        )
         return rows
       })
-    return Effect.flatMap(read.run(versions), (listed) => {
+    return Effect.flatMap(read.run(versions.text, versions.values), (listed) => {
       const rows = keysIn(table, read, listed).map((key, at) => {
         const one = before.get(key)
-        return there.rows.get(key) ?? (one?.version === listed[at]?.["version"] ? one?.row : undefined)
+        return there.rows.get(key) ?? (one?.xmin === listed[at]?.["xmin"] ? one?.row : undefined)
       })
       const known_rows = rows.filter((row) => row !== undefined)
       return known_rows.length < rows.length ? read.rows : Effect.succeed(known_rows)
@@ -191,6 +191,6 @@ export const knownRows = {
   keepsReads,
   kept_max,
   foundOrRead,
-  unlessChanged,
+  newest,
   forgetChanged
 }

@@ -182,22 +182,16 @@ const makeReads = (dialect: Dialect, { readAll, run }: Pick<ReturnType<typeof ru
     const limit = options.limit === undefined ? "" : ` limit ${options.limit}`
     const lock = options.lock === true && dialect === "pg" ? " for key share" : ""
     const rest = `from ${quote(table.name)} where ${filter} order by ${order}${limit}${lock}`
-    const sqlOf = (listed: string): BoundSql => ({ text: `select ${listed} ${rest}`, values: bound.values })
+    const sql = (listed: string): BoundSql => ({ text: `select ${listed} ${rest}`, values: bound.values })
     const decodeAll = (found: ReadonlyArray<{ [column: string]: unknown }>) => found.map((row) => decode(table, row))
-    const rows = Effect.map(run(sqlOf(columns).text, bound.values), decodeAll)
+    const rows = Effect.map(run(sql(columns).text, bound.values), decodeAll)
     if (!reuses || lock !== "") return rows
-    const read = {
-      rows,
-      sql: sqlOf,
-      decode: decodeAll,
-      readAll,
-      run: ({ text, values }: BoundSql) => run(text, values)
-    }
+    const read = { rows, sql, decode: decodeAll, readAll, run }
     const whole = columns === columnList(table) ? read : undefined
-    if (dialect === "pg") return whole ? knownRows.unlessChanged(table, options.again === true, whole) : rows
+    if (dialect === "pg") return whole ? knownRows.newest(table, options.again === true, whole) : rows
     if (!knownRows.keepsReads(table, dialect)) return rows
-    const some = (keys: ReadonlyArray<Key>) => selectMany(table, columns, keys)
-    return knownRows.foundOrRead(table, `${rest} ${nameOf(bound.values)}`, rows, whole, some)
+    const name = `${rest} ${nameOf(bound.values)}`
+    return knownRows.foundOrRead(table, name, rows, whole, (keys) => selectMany(table, columns, keys))
   }
   const find: StoreShape["find"] = (table, where, options) => select(table, columnList(table), where, options, true)
   // Cached text, so that drivers find the prepared statement.
