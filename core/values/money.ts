@@ -234,7 +234,7 @@ const inRange = (minor: number, rules: MoneyRules, currency: string | undefined)
  * size.
  */
 export const formatMoney = (minor: number | bigint, currency: string): string =>
-  fromScaled(BigInt(minor), scaleOf(currency))
+  fromScaled(Number.isSafeInteger(minor) ? minor : BigInt(minor), scaleOf(currency))
 
 /** `minor × factor`, rounded half away from zero to the minor unit. */
 export const timesMoney = (minor: number | bigint, factor: Numeric): bigint => {

@@ -10,19 +10,19 @@ export const shortage_mutants: ReadonlyArray<Mutant> = [
   moved(
     "an order's shortage flag stays unset when others take its goods",
     "concernedBy",
-    { find: "one.is_active || one.quantity > (left.get(placeOf(one)) ?? 0)", replace: "one.quantity > 1_000" },
+    { find: "quantity < 0 || one.unheld > quantity", replace: "one.unheld > 1_000" },
     follows
   ),
   moved(
     "a draft's shortage flag stays unset when others take its goods",
     "concernedBy",
-    { find: "one.is_active || one.quantity > (left.get(placeOf(one)) ?? 0)", replace: "one.is_active" },
+    { find: "quantity < 0 || one.unheld > quantity", replace: "quantity < 0" },
     follows
   ),
   moved(
     "an order's shortage flag stays set when others release its goods",
     "concernedBy",
-    { find: "less.length === 0", replace: "less.length >= 0" },
+    { find: "({ is_less }) => is_less", replace: "() => false" },
     follows
   ),
   fault("core/orders/opportunities/shortages/reactions.ts")(

@@ -43,6 +43,22 @@ const transactionOf = (statements: ReadonlyArray<string>, one: string, begin: st
   )
 }
 
+/** Creates an order with one line of as many single units, and other lines of bulk goods. */
+const orderOf = async ({ ask }: Serving, lines: number) => {
+  const made = async (path: string, json: object) => (await ask(`/api/v1/${path}`, { method: "POST", json })).body
+  const { product: bulk } = await made("products", { name: "PAR 64", stock_method: 1 })
+  const { product: serial } = await made("products", { name: "Moving head", stock_method: 2 })
+  const window = { starts_at: "2027-07-01T08:00:00Z", ends_at: "2027-07-06T18:00:00Z" }
+  const path = `opportunities/${(await made("opportunities", { subject: "Gala", store_id: 1, ...window })).opportunity.id}`
+  const added = { name: "PAR 64", item_id: bulk.id, unit_price: "1.00" }
+  const heads = { name: "Moving head", item_id: serial.id, quantity: lines, unit_price: "1.00" }
+  const [head] = (await made(`${path}/items`, heads)).opportunity.items
+  for (let at = 0; at < lines; at++) await made(`${path}/items`, added)
+  await made(`${path}/convert_to_quotation`, {})
+  await made(`${path}/convert_to_order`, {})
+  return { added, head: head.id, made, path, serial: serial.id }
+}
+
 describe("a request to a server on Postgres", () => {
   it("reads one row with one statement", async () => {
     const statements = await statementsOf(() => server.ask(`/api/v1/products/${id}`))
@@ -80,6 +96,15 @@ describe("a request to a server on Postgres", () => {
     const once = await countOf(1)
     expect(once).toBeGreaterThan(1)
     expect(await countOf(20)).toBe(once)
+  })
+  it("adds a line to an order of 70 with one read of its lines and one of the demands on the product", async () => {
+    const { added, made, path } = await orderOf(server, 70)
+    const sent = await sentBy(() => made(`${path}/items`, added))
+    const reads = sent.map(({ text }) => text).filter((text) => text.startsWith("select "))
+    const of = (table: string) => reads.filter((text) => text.includes(` from ${table} where`))
+    // Versions, rows, and versions again for the answer.
+    expect(of('"opportunity_items"').map((text) => text.includes("xmin"))).toEqual([true, false, true])
+    expect(of("claims")).toHaveLength(1)
   })
   it("changes one row in two round trips, those of BEGIN and COMMIT included", async () => {
     let count = 0
@@ -126,7 +151,8 @@ describe("a request to a server on SQLite", () => {
       await request()
       return all.mock.results.map(({ value }, at) => ({
         text: (all.mock.contexts[at] as StatementSync).sourceSQL,
-        rows: (value as ReadonlyArray<unknown>).length
+        rows: (value as ReadonlyArray<unknown>).length,
+        columns: (value as ReadonlyArray<ReadonlyArray<unknown>>)[0]?.length ?? 0
       }))
     } finally {
       all.mockRestore()
@@ -185,6 +211,43 @@ describe("a request to a server on SQLite", () => {
     }
     const few = await readsOfMove(0, 2, cases.slice(0, 2))
     expect(await readsOfMove(2, 200, cases.slice(2))).toEqual(few)
+  })
+  it("adds a line to an order of 70, and books out 70 units, with one read of each row", async () => {
+    const many = [...Array(70).keys()]
+    const { added, head, made, path, serial } = await orderOf(on_file, many.length)
+    const allocations: Array<object> = []
+    for (const at of many) {
+      const unit = { product_id: serial, store_id: 1, asset_number: `OUT-${at}` }
+      const { stock_level } = await made("stock_levels", unit)
+      allocations.push({ opportunity_item_id: head, stock_level_id: stock_level.id })
+    }
+    const { opportunity } = await made(`${path}/quick_allocate`, { allocations })
+    const asset_ids = opportunity.items[0].assets.map((one: { id: number }) => one.id)
+    /** Reads of 70 rows or more by table, with their rows and how wide they are. */
+    const longReads = async (request: () => Promise<unknown>) =>
+      (await readsOf(request))
+        .filter(({ rows }) => rows >= 70)
+        .map(({ text, columns, rows }) => [/ from "?(\w+)/.exec(text)?.[1], rows, columns])
+    // The answer's lines are those read before: only their ids are read again.
+    expect(await longReads(() => made(`${path}/items`, added))).toEqual([
+      ["asset_assignments", 70, 16],
+      ["opportunity_items", 71, 38],
+      ["stock_levels", 71, 17],
+      ["claims", 140, 19],
+      ["opportunity_items", 72, 1]
+    ])
+    expect(await longReads(() => made(`${path}/quick_book_out`, { asset_ids }))).toEqual([
+      ["asset_assignments", 70, 16],
+      ["asset_assignments", 70, 2],
+      ["asset_assignments", 70, 1],
+      ["opportunity_items", 72, 38],
+      ["claims", 141, 23],
+      ["stock_levels", 70, 30],
+      ["stock_levels", 71, 17],
+      ["claims", 70, 1],
+      ["opportunity_items", 72, 1],
+      ["asset_assignments", 70, 16]
+    ])
   })
   it("changes one row with six statements, BEGIN and COMMIT included", async () => {
     const { product_group } = (await on_file.ask("/api/v1/product_groups", { method: "POST", json: { name: "Sound" } }))

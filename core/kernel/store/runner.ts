@@ -2,8 +2,8 @@
 import { Context, Effect, type Fiber, References } from "effect"
 import type { SqlClient, SqlConnection, SqlError } from "effect/sql"
 import { sameJson } from "../fields/field.ts"
-import type { AnyRow, Key, RowChange, RowOf, Table } from "../tables/table.ts"
-import { type BoundSql, columnList, type Dialect } from "./statement.ts"
+import { type AnyRow, type Key, keyOf, type RowChange, type RowOf, type Table } from "../tables/table.ts"
+import { type BoundSql, columnList, type Dialect, quote } from "./statement.ts"
 
 /**
  * "short": may share a connection with statements of other fibers. "ahead", of an outermost transaction, without
@@ -84,6 +84,8 @@ interface KnownTable<Row> {
   readonly rows: Map<Key, Row>
   /** Rows by condition and order, until one is written. */
   readonly found: Map<string, ReadonlyArray<Row>>
+  /** On Postgres: rows of a read that is repeated, with their versions. */
+  versions?: ReadonlyMap<Key, { readonly row: Row; readonly xmin: unknown }>
 }
 const KnownRows = Context.Reference<KnownRows | undefined>("flightcase/core/KnownRows", {
   defaultValue: () => undefined
@@ -100,7 +102,9 @@ const knownRow = <T extends Table>(known: KnownRows | undefined, table: T, key: 
 /** Whether rows that were read may be kept. Rows outside the journal are written by `sql` templates, too. */
 const keepsReads = (table: Table, dialect: Dialect): boolean => dialect === "sqlite" && "deleted_at" in table.columns
 /** Rows of one read to keep at most. */
-const kept_max = 1_000
+const kept_max = 5_000
+/** From this many known rows on, a read asks for keys first. */
+const keyed_from = 64
 /** Forgets what a statement may change. */
 const forgetChanged = (known: KnownRows, text: string): void => {
   const written = tablesWrittenBy(text)
@@ -108,20 +112,105 @@ const forgetChanged = (known: KnownRows, text: string): void => {
   for (const name of written) for (const table of known.keys()) if (table.name === name) known.delete(table)
 }
 
+type Rows<A> = Effect.Effect<ReadonlyArray<A>, SqlError.SqlError>
+interface AnyCells {
+  readonly [column: string]: unknown
+}
+/** A read of whole rows by condition and order. */
+interface WholeRead<T extends Table> {
+  readonly rows: Rows<RowOf<T>>
+  /** The statement with other columns. */
+  readonly sql: (columns: string) => BoundSql
+  readonly decode: (rows: ReadonlyArray<AnyCells>) => ReadonlyArray<RowOf<T>>
+  readonly run: ReturnType<typeof runnerOf>["run"]
+  readonly readAll: ReturnType<typeof runnerOf>["readAll"]
+}
+const keysIn = <T extends Table>(table: T, { decode }: WholeRead<T>, rows: ReadonlyArray<AnyCells>) =>
+  decode(rows).map((row) => keyOf(table, row))
+
+/** Rows by key: from memory if all are known there, read otherwise. */
+const manyOrRead = <T extends Table>(
+  dialect: Dialect,
+  table: T,
+  keys: ReadonlyArray<Key>,
+  read: () => Rows<RowOf<T>>
+): Rows<RowOf<T>> =>
+  withKnownRows((known): ReturnType<typeof read> => {
+    if (known === undefined || !keepsReads(table, dialect)) return read()
+    const distinct = new Set(keys)
+    const numbers = [...distinct].filter((key) => typeof key === "number").sort((one, other) => one - other)
+    const rows = numbers.map((key) => knownRow(known, table, key)).filter((row) => row !== undefined)
+    if (rows.length > 0 && rows.length === distinct.size) return Effect.succeed(rows)
+    return Effect.map(read(), (found) => {
+      if (found.length <= kept_max) for (const row of found) knownTable(known, table).rows.set(keyOf(table, row), row)
+      return found
+    })
+  })
+
 /** Rows by condition and order: as found before, if none was written since, read otherwise. */
 const foundOrRead = <T extends Table>(
   table: T,
   name: string,
-  are_whole: boolean,
-  read: Effect.Effect<ReadonlyArray<RowOf<T>>, SqlError.SqlError>
+  read: Rows<RowOf<T>>,
+  whole: WholeRead<T> | undefined,
+  some: (keys: ReadonlyArray<Key>) => Rows<RowOf<T>>
 ) =>
   withKnownRows((known): typeof read => {
     if (known === undefined) return read
-    const before = known.has(table) ? knownTable(known, table).found.get(name) : undefined
+    const there = known.has(table) ? knownTable(known, table) : undefined
+    const before = there?.found.get(name)
     if (before !== undefined) return Effect.succeed(before)
-    return Effect.map(read, (rows) => {
-      if (are_whole && rows.length <= kept_max) knownTable(known, table).found.set(name, rows)
+    if (whole === undefined) return read
+    const remembered = (rows: ReadonlyArray<RowOf<T>>): typeof rows => {
+      if (rows.length > kept_max) return rows
+      const kept = knownTable(known, table)
+      kept.found.set(name, rows)
+      for (const row of rows) kept.rows.set(keyOf(table, row), row)
       return rows
+    }
+    const all = Effect.map(read, remembered)
+    if (there === undefined || there.rows.size < keyed_from) return all
+    const { text, values } = whole.sql(quote(table.key))
+    return Effect.flatMap(whole.run(text, values), (found) => {
+      const keys = keysIn(table, whole, found)
+      const missing = keys.filter((key) => !there.rows.has(key))
+      if (missing.length * 4 > keys.length) return all
+      return Effect.map(some(missing), (others) => {
+        for (const row of others) there.rows.set(keyOf(table, row), row)
+        return remembered(keys.map((key) => there.rows.get(key)).filter((row) => row !== undefined))
+      })
+    })
+  })
+
+/**
+ * On Postgres, where others may commit meanwhile: rows read `again` by this command that are still the same version,
+ * and those it wrote itself. Versions are read before the rows, so that none is taken for newer than it is.
+ */
+const newest = <T extends Table>(table: T, again: boolean, read: WholeRead<T>) =>
+  withKnownRows((known): typeof read.rows => {
+    if (known === undefined) return read.rows
+    const there = knownTable(known, table)
+    const before = there.versions
+    if (!again && before === undefined) return read.rows
+    // The transaction that wrote a row names its version.
+    const versions = read.sql(`${quote(table.key)}, xmin::text`)
+    if (again || before === undefined)
+      return Effect.map(read.readAll([versions, read.sql(columnList(table))]), ([listed = [], found = []]) => {
+        const rows = read.decode(found)
+        const keys = keysIn(table, read, listed)
+        const versionOf = new Map(keys.map((key, at) => [key, listed[at]?.["xmin"]]))
+        there.versions = new Map(
+          rows.map((row) => [keyOf(table, row), { row, xmin: versionOf.get(keyOf(table, row)) }])
+        )
+        return rows
+      })
+    return Effect.flatMap(read.run(versions.text, versions.values), (listed) => {
+      const rows = keysIn(table, read, listed).map((key, at) => {
+        const one = before.get(key)
+        return there.rows.get(key) ?? (one?.xmin === listed[at]?.["xmin"] ? one?.row : undefined)
+      })
+      const known_rows = rows.filter((row) => row !== undefined)
+      return known_rows.length < rows.length ? read.rows : Effect.succeed(known_rows)
     })
   })
 
@@ -161,5 +250,7 @@ export const knownRows = {
   keepsReads,
   kept_max,
   foundOrRead,
+  manyOrRead,
+  newest,
   forgetChanged
 }

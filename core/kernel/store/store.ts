@@ -16,6 +16,8 @@ interface FindOptions {
    * single writer).
    */
   readonly lock?: boolean
+  /** The command will read the rows once more, for its answer. */
+  readonly again?: boolean
   /** May return rows read less than a second ago, also within transactions: only for definitions and answers. */
   readonly cached?: boolean
 }
@@ -167,7 +169,7 @@ const perTable = <A>(make: (table: Table) => A): ((table: Table) => A) => {
 const nameOf = (values: ReadonlyArray<unknown>): string =>
   JSON.stringify(values.map((value) => (typeof value === "bigint" ? `${value}n` : value)))
 /** Reads one row, rows by key, and rows by condition. */
-const makeReads = (dialect: Dialect, run: Run) => {
+const makeReads = (dialect: Dialect, { readAll, run }: Pick<ReturnType<typeof runnerOf>, "readAll" | "run">) => {
   const decoderOf = perTable((table) => rowDecoder(table, dialect))
   const decode = <T extends Table>(table: T, row: { [column: string]: unknown }): RowOf<T> =>
     decoderOf(table)(row) as RowOf<T>
@@ -184,13 +186,17 @@ const makeReads = (dialect: Dialect, run: Run) => {
     const order = orderSql(table, options.order ?? [])
     const limit = options.limit === undefined ? "" : ` limit ${options.limit}`
     const lock = options.lock === true && dialect === "pg" ? " for key share" : ""
-    const rest = `where ${filter} order by ${order}${limit}${lock}`
-    const read = Effect.map(run(`select ${columns} from ${quote(table.name)} ${rest}`, bound.values), (rows) =>
-      rows.map((row) => decode(table, row))
-    )
-    return reuses && knownRows.keepsReads(table, dialect)
-      ? knownRows.foundOrRead(table, `${rest} ${nameOf(bound.values)}`, columns === columnList(table), read)
-      : read
+    const rest = `from ${quote(table.name)} where ${filter} order by ${order}${limit}${lock}`
+    const sql = (listed: string): BoundSql => ({ text: `select ${listed} ${rest}`, values: bound.values })
+    const decodeAll = (found: ReadonlyArray<{ [column: string]: unknown }>) => found.map((row) => decode(table, row))
+    const rows = Effect.map(run(sql(columns).text, bound.values), decodeAll)
+    if (!reuses || lock !== "") return rows
+    const read = { rows, sql, decode: decodeAll, readAll, run }
+    const whole = columns === columnList(table) ? read : undefined
+    if (dialect === "pg") return whole ? knownRows.newest(table, options.again === true, whole) : rows
+    if (!knownRows.keepsReads(table, dialect)) return rows
+    const name = `${rest} ${nameOf(bound.values)}`
+    return knownRows.foundOrRead(table, name, rows, whole, (keys) => selectMany(table, columns, keys))
   }
   const find: StoreShape["find"] = (table, where, options) => select(table, columnList(table), where, options, true)
   // Cached text, so that drivers find the prepared statement.
@@ -228,26 +234,6 @@ const makeReads = (dialect: Dialect, run: Run) => {
   }
   return { decode, select, find, get, selectMany }
 }
-
-/** Rows by key: from memory if all are known there, read otherwise. */
-const knownOrRead = <T extends Table>(
-  dialect: Dialect,
-  table: T,
-  keys: ReadonlyArray<Key>,
-  read: () => Sql<ReadonlyArray<RowOf<T>>>
-): Sql<ReadonlyArray<RowOf<T>>> =>
-  knownRows.with((known): ReturnType<typeof read> => {
-    if (known === undefined || !knownRows.keepsReads(table, dialect)) return read()
-    const distinct = new Set(keys)
-    const numbers = [...distinct].filter((key) => typeof key === "number").sort((one, other) => one - other)
-    const rows = numbers.map((key) => knownRows.row(known, table, key)).filter((row) => row !== undefined)
-    if (rows.length > 0 && rows.length === distinct.size) return Effect.succeed(rows)
-    return Effect.map(read(), (found) => {
-      if (found.length <= knownRows.kept_max)
-        for (const row of found) knownRows.of(known, table).rows.set(keyOf(table, row), row)
-      return found
-    })
-  })
 
 /** Applies row changes; rows written one at a time are kept for `get` (`rememberingRows`). */
 const makeWrites = (dialect: Dialect, run: Run, decode: StoreShape["decode"]) => {
@@ -299,10 +285,11 @@ export const make = (sql: Parameters<typeof runnerOf>[0], keeps_counts = false):
   const dialect: Dialect = sql.onDialectOrElse({ pg: () => "pg" as const, orElse: () => "sqlite" as const })
   let writes = 0
   const last_writes = new Map<string | undefined, number>()
-  const { readAll, run } = runnerOf(sql, (written) => {
+  const runner = runnerOf(sql, (written) => {
     for (const name of written ?? [undefined]) last_writes.set(name, ++writes)
   })
-  const { decode, find, get, select, selectMany } = makeReads(dialect, run)
+  const { readAll, run } = runner
+  const { decode, find, get, select, selectMany } = makeReads(dialect, runner)
   const apply = makeWrites(dialect, run, decode)
   // A savepoint begins with the rows known before it; what it reads and writes is kept only if it is not rolled back.
   const transaction: StoreShape["transaction"] = (effect) =>
@@ -334,7 +321,8 @@ export const make = (sql: Parameters<typeof runnerOf>[0], keeps_counts = false):
     get,
     find,
     pick: (table, columns, where, options) => select(table, columnsNamed(columns), where, options, true),
-    getMany: (table, keys) => knownOrRead(dialect, table, keys, () => selectMany(table, columnList(table), keys)),
+    getMany: (table, keys) =>
+      knownRows.manyOrRead(dialect, table, keys, () => selectMany(table, columnList(table), keys)),
     pickMany: (table, columns, keys) => selectMany(table, columnsNamed(columns), keys),
     getManyLocked: (table, keys) => selectMany(table, columnList(table), keys, { lock: true }),
     decode,

@@ -26,12 +26,12 @@ import { redactionFor } from "../../protocol/redaction.ts"
 import type { SnapshotPage } from "../../protocol/snapshot.ts"
 import { loadErasures, redactionOfOutbox } from "../outbox/redact-outbox.ts"
 import type { OutboxCommand } from "../outbox/rows.ts"
-import { beginFill, currentFill, dropFill, type StagedPage } from "./fill.ts"
+import type { StagedPage } from "./fill.ts"
 import { hasDueCommands, localRuntime, readReplicaPosition, redecide, relaxedDurability } from "./replica-parts.ts"
 import { runDue, unsettled } from "./replica-parts.ts"
 import type { LocalEffect, PlannedRequest, PulledEvents, QueryResult, Replica } from "./replica-parts.ts"
 import type { ReplicaOptions, ReplicaParts, Rerecording } from "./replica-parts.ts"
-import { type CallAfter, planSeries, recordCommand } from "./record-command.ts"
+import type { CallAfter } from "./record-command.ts"
 
 // Refuses reads that need events from before a fill.
 
@@ -132,8 +132,10 @@ const together = <A extends { readonly ok: boolean }>({ outbox }: ReplicaParts, 
     )
   )
 
-/** Loaded only when a device pulls: reads need none of it. */
+/** Loaded only when a device pulls, is filled, or changes something: reads need none of it. */
 const pulling = later(() => import("./pull.ts"))
+const staging = later(() => import("./fill.ts"))
+const recording = later(() => import("./record-command.ts"))
 
 /** Moves outcomes from the replica to the outbox; safe to repeat after a crash. */
 const moveOutcomesToOutbox = Effect.fnUntraced(function* (outbox: ReplicaParts["outbox"]) {
@@ -197,7 +199,10 @@ const ask = Effect.fnUntraced(function* (
     : is_read
       ? undefined
       : requestLimitRejection(request.body)
-  if (!is_read && refusal === undefined) return yield* recordCommand(parts, { ...found, request }, plan, again)
+  if (!is_read && refusal === undefined) {
+    const { recordCommand } = yield* recording
+    return yield* recordCommand(parts, { ...found, request }, plan, again)
+  }
   const viewer = yield* parts.viewer
   if (refusal !== undefined) return yield* refusal
   // After an interrupted pull, own writes wait to be decided again; reads must include them.
@@ -224,6 +229,7 @@ const plan = Effect.fnUntraced(function* (
       ? onlyTheServer(found.endpoint)
       : { ...found, request, viewer }
   })
+  const { planSeries } = yield* recording
   return yield* planSeries(parts, calls, ids)
 })
 
@@ -310,6 +316,7 @@ const fillPage = Effect.fnUntraced(function* (
 
 const restart = Effect.gen(function* () {
   const store = yield* Store
+  const { dropFill } = yield* staging
   yield* store.transaction(
     Effect.gen(function* () {
       yield* dropFill
@@ -333,10 +340,10 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
     apply: (pulled, is_repeatable = false) => apply(parts, pulled, is_repeatable),
     settle: (settled) => settle(parts, settled),
     fill: {
-      now: Effect.flatMap(Store, currentFill),
-      begin: (plan) => beginFill(options.catalogue, plan),
+      now: Effect.flatMap(staging, ({ currentFill }) => Effect.flatMap(Store, currentFill)),
+      begin: (plan) => Effect.flatMap(staging, ({ beginFill }) => beginFill(options.catalogue, plan)),
       lay: (requested, page) => fillPage(parts, requested, page),
-      drop: Effect.flatMap(Store, (store) => store.transaction(dropFill))
+      drop: Effect.flatMap(staging, ({ dropFill }) => Effect.flatMap(Store, (store) => store.transaction(dropFill)))
     },
     restart,
     rebase: rebase(parts),

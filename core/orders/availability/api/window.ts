@@ -149,10 +149,14 @@ export interface LineAtStore extends LineRequest {
   readonly store_id: number
 }
 
-/** Snapshots of all stores that the lines take from, over the span of all lines, in a fixed number of queries. */
+/**
+ * Snapshots of all stores that the lines take from, over the span of all lines, in a fixed number of queries. `read`:
+ * all demands of one opportunity, which are not read again.
+ */
 export const snapshotsForLines = Effect.fnUntraced(function* (
   lines: ReadonlyArray<LineAtStore>,
-  context: SnapshotContext
+  context: SnapshotContext,
+  read?: Parameters<typeof loadSnapshots>[0]["read"]
 ): Store.Reads<ReadonlyMap<number, AvailabilitySnapshot>> {
   if (lines.length === 0) return new Map()
   const windows = lines.map((line) => inOrder({ from: millisOf(line.starts_at), to: millisOf(line.ends_at) }))
@@ -163,7 +167,8 @@ export const snapshotsForLines = Effect.fnUntraced(function* (
       window: withMargin({
         from: windows.reduce((first, { from }) => Math.min(first, from), Number.POSITIVE_INFINITY),
         to: windows.reduce((last, { to }) => Math.max(last, to), Number.NEGATIVE_INFINITY)
-      })
+      }),
+      read
     },
     context
   )

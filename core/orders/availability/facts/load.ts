@@ -55,6 +55,10 @@ interface SnapshotRequest {
   readonly with_kits?: boolean
   /** The span to calculate, in milliseconds; demands outside it may be missing from the snapshots. */
   readonly window: Period
+  /** With `product_ids`: all stored demands of an opportunity, which are not read again. */
+  readonly read?:
+    | { readonly opportunity_id: number; readonly demands: ReadonlyArray<RowOf<typeof demands>> }
+    | undefined
 }
 export interface SnapshotContext {
   readonly settings: Settings
@@ -226,16 +230,17 @@ const textsOf = (
   { dialect }: Pick<StoreShape, "dialect">,
   store_ids: ReadonlyArray<number>,
   product_ids: ReadonlyArray<number> | undefined,
-  with_names: boolean
+  { except_one, with_names }: { readonly except_one: boolean; readonly with_names: boolean }
 ): Texts => {
-  const key = `${dialect} ${store_ids.length} ${product_ids?.length} ${with_names}`
+  const key = `${dialect} ${store_ids.length} ${product_ids?.length} ${with_names} ${except_one}`
   const known = texts.get(key)
   if (known !== undefined) return known
   const [of_products, of_stock, of_demands] = [bindings(dialect), bindings(dialect), bindings(dialect)]
   const where = (bound: Bindings): string => whereSql(bound, store_ids, product_ids)
-  const meeting =
+  const of_window =
     `select ${demandColumns} from ${demands.name} where ${where(of_demands)} ` +
-    `and reaches_to > ${of_demands.bind("")} and buffered_starts_at < ${of_demands.bind("")}`
+    `and reaches_to > ${of_demands.bind("")} and buffered_starts_at < ${of_demands.bind("")}` +
+    (except_one ? ` and (opportunity_id is null or opportunity_id <> ${of_demands.bind(0)})` : "")
   const made: Texts = [
     stockedProducts.textOf((product_ids ?? []).map(of_products.bind).join(", ")),
     "select id, product_id, store_id, stock_category, quantity_held, is_gone, starts_at, ends_at, item_name, " +
@@ -245,9 +250,9 @@ const textsOf = (
       "quantity, false, starts_at, ends_at, null, null, null, null, null, null, null, source_type, source_id " +
       `from ${supplies.name} where ${where(of_stock)}`,
     with_names
-      ? `select c.*, o.subject, o.number from (${meeting}) c ` +
+      ? `select c.*, o.subject, o.number from (${of_window}) c ` +
         "left join opportunities o on o.id = c.opportunity_id order by c.id"
-      : `${meeting} order by id`
+      : `${of_window} order by id`
   ]
   if (texts.size >= 100) texts.clear()
   texts.set(key, made)
@@ -261,17 +266,40 @@ const textsOf = (
 const statementsOf = (
   store: StoreShape,
   store_ids: ReadonlyArray<number>,
-  { window: { from, to }, with_names = false }: Pick<SnapshotRequest, "window" | "with_names">,
+  { read, window, with_names = false }: Pick<SnapshotRequest, "read" | "window" | "with_names">,
   product_ids?: ReadonlyArray<number>
 ) => {
-  const [products, stock, of_demands] = textsOf(store, store_ids, product_ids, with_names)
+  const what = { except_one: read !== undefined, with_names }
+  const [products, stock, of_demands] = textsOf(store, store_ids, product_ids, what)
   const named = product_ids ?? []
   const where = [...store_ids, ...named]
+  const except = read === undefined ? [] : [read.opportunity_id]
   return [
     { text: products, values: named },
     { text: stock, values: [...where, ...where] },
-    { text: of_demands, values: [...where, boundInstant(from), boundInstant(Math.max(to, from + 1))] }
+    { text: of_demands, values: [...where, ...boundsOf(window), ...except] }
   ]
+}
+/** Demands reach beyond the first instant and start before the second. */
+const boundsOf = ({ from, to }: Period): readonly [string, string] => [
+  boundInstant(from),
+  boundInstant(Math.max(to, from + 1))
+]
+/** Those of the demands read already that belong to the snapshots. */
+const meeting = (
+  { read, window }: Pick<SnapshotRequest, "read" | "window">,
+  store_ids: ReadonlyArray<number>,
+  product_ids: ReadonlySet<number>
+): ReadonlyArray<Demand> => {
+  const [from, to] = boundsOf(window)
+  return (read?.demands ?? []).filter(
+    (demand) =>
+      product_ids.has(demand.product_id) &&
+      store_ids.includes(demand.store_id) &&
+      demand.reaches_to !== null &&
+      demand.reaches_to > from &&
+      demand.buffered_starts_at < to
+  )
 }
 
 /** Products with their parts, stock and demands: all of the stores, or level by level, as most have no parts. */
@@ -300,7 +328,7 @@ const factsOf = Effect.fnUntraced(function* (
   const isWanted = ({ product_id }: Pick<Demand, "product_id">): boolean => products.has(product_id)
   const [stock = [], demands = []] = levels
     ? [levels[1].filter(isWanted), levels[2].filter(isWanted)]
-    : yield* store.readAll(statementsOf(store, store_ids, request).slice(1))
+    : yield* store.readAll(statementsOf(store, store_ids, { ...request, read: undefined }).slice(1))
   return {
     products,
     levels: stockOf(store, stock),
@@ -331,7 +359,8 @@ const readLevels = Effect.fnUntraced(function* (
     wanted = [...parts].filter((id) => !known.has(id))
     for (const id of wanted) known.add(id)
   }
-  return [products.toSorted((one, other) => one.id - other.id), stock, demands] as const
+  const own = meeting(request, store_ids, known)
+  return [products.toSorted((one, other) => one.id - other.id), stock, [...demands, ...own]] as const
 })
 
 /** The products that ever had demands or stock at the stores: one index look-up per pair. */

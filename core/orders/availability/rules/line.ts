@@ -3,7 +3,7 @@ import { dayOf, instantOf, millisOf } from "../../../values/time.ts"
 import { clipped, inOrder, openEndMillis, type Period } from "../../../values/period.ts"
 import { type AvailabilitySnapshot, compositionOf, isTracked, wholeUnits } from "./snapshot.ts"
 import { breakdownWithWaitingAt, freeUnits, timelineOf } from "./kits.ts"
-import { type Resolution, slotBounds, slotCeiling } from "./demand.ts"
+import { type ActiveDemand, type Resolution, slotBounds, slotCeiling } from "./demand.ts"
 
 // Availability over a span, slot by slot (rules/availability 6.2).
 
@@ -138,6 +138,42 @@ const withoutSource = (
       .filter(({ demand }) => demand.source_type !== source_type || demand.source_id !== source_id)
 })
 
+/** A product's demands by source id, and its availability over the last bounds requested. */
+interface ProductSums {
+  readonly by_source: ReadonlyMap<number, ReadonlyArray<ActiveDemand>>
+  last?: ReturnType<typeof freeBySlot>
+}
+const sums_of = new WeakMap<AvailabilitySnapshot, Map<number, ProductSums>>()
+const sumsOf = (snapshot: AvailabilitySnapshot, product_id: number): ProductSums => {
+  let of_products = sums_of.get(snapshot)
+  if (of_products === undefined) sums_of.set(snapshot, (of_products = new Map()))
+  let sums = of_products.get(product_id)
+  if (sums === undefined) {
+    const by_source = Map.groupBy(snapshot.demandsOf(product_id), ({ demand }) => demand.source_id)
+    of_products.set(product_id, (sums = { by_source }))
+  }
+  return sums
+}
+/**
+ * Availability in the window's slots without the line's own demands. Those of a plain product are added to what is
+ * free, so that many lines do not each sum up the demands of all.
+ */
+const freeWithout = (
+  snapshot: AvailabilitySnapshot,
+  source_type: string,
+  { id, product_id }: LineRequest,
+  window: Period
+): ReturnType<typeof freeBySlot> => {
+  if (compositionOf(snapshot.products.get(product_id)) !== "plain")
+    return freeBySlot(withoutSource(snapshot, source_type, id), product_id, window)
+  const sums = sumsOf(snapshot, product_id)
+  const bounds = slotsOf(snapshot, window)
+  const { free } = sums.last?.bounds === bounds ? sums.last : (sums.last = freeBySlot(snapshot, product_id, window))
+  const own = (sums.by_source.get(id) ?? []).filter(({ demand }) => demand.source_type === source_type)
+  const { total_demanded } = timelineOf({ ...snapshot, demandsOf: () => own, stockOf: () => [] }, product_id, bounds)
+  return { bounds, free: free.map((quantity, slot) => quantity + (total_demanded[slot] ?? 0)) }
+}
+
 /** One entry of `GET /opportunities/{id}/availability`. Untracked products are never short. */
 export const lineAvailability = (
   snapshot: AvailabilitySnapshot,
@@ -146,7 +182,7 @@ export const lineAvailability = (
 ): LineAvailability => {
   const window = inOrder({ from: millisOf(line.starts_at), to: millisOf(line.ends_at) })
   const requested_quantity = requestedUnits(line.quantity)
-  const available_for_item = lowestFree(withoutSource(snapshot, source_type, line.id), line.product_id, window)
+  const available_for_item = lowest(freeWithout(snapshot, source_type, line, window).free) ?? 0
   const shortage_quantity = isTracked(snapshot, line.product_id)
     ? Math.max(0, requested_quantity - available_for_item)
     : 0
@@ -236,7 +272,7 @@ const shortDays = (
   { from, requested_quantity, to }: LineAvailability
 ): Pick<LineShortage, "date" | "last_date"> => {
   const window = { from: millisOf(from), to: millisOf(to) }
-  const { bounds, free } = freeBySlot(withoutSource(snapshot, "opportunity_item", line.id), line.product_id, window)
+  const { bounds, free } = freeWithout(snapshot, "opportunity_item", line, window)
   const short = free.flatMap((quantity, slot) => (quantity < requested_quantity ? [bounds[slot] ?? window.from] : []))
   // A slot may begin before the hire, and an uncountable kit has no slots.
   const day = (at: number): string => dayOf(Math.max(at, window.from), snapshot.zone)
@@ -256,9 +292,12 @@ const freeBySlot = (
   product_id: number,
   window: Period
 ): { readonly bounds: ReadonlyArray<number>; readonly free: ReadonlyArray<number> } => {
-  const { from, to } = countable(snapshot, window)
-  const bounds = slotBounds(from, to, snapshot.resolution, snapshot.zone)
+  const bounds = slotsOf(snapshot, window)
   return { bounds, free: freeUnits(snapshot, product_id, bounds) ?? [] }
+}
+const slotsOf = (snapshot: AvailabilitySnapshot, window: Period): ReadonlyArray<number> => {
+  const { from, to } = countable(snapshot, window)
+  return slotBounds(from, to, snapshot.resolution, snapshot.zone)
 }
 
 const slotMillis: { readonly [R in Resolution]: number } = {

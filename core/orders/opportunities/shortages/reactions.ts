@@ -104,18 +104,18 @@ const at_once = 100
 
 interface Wanted {
   readonly id: number
-  readonly source: string
   readonly product_id: number
   readonly store_id: number
-  readonly is_active: boolean
-  readonly quantity: number
+  /** Quantity that holds no stock. */
+  readonly unheld: number
 }
+const own_named_max = 100
 /**
  * Demands on the changed products in that period by opportunities with this flag, except `own`: one row per line and
- * product. Without `held_too`, only those that hold no stock.
+ * product.
  */
 const wantedOf = Effect.fnUntraced(function* (
-  changes: ReadonlyArray<DemandChange & { readonly held_too: boolean }>,
+  changes: ReadonlyArray<DemandChange>,
   has_shortage: boolean,
   own: ReadonlySet<number>
 ): Store.Reads<ReadonlyArray<Wanted>> {
@@ -124,29 +124,27 @@ const wantedOf = Effect.fnUntraced(function* (
   for (const some of chunked(changes, at_once)) {
     const { bind, values } = bindings(store.dialect)
     const places = some.map(
-      ({ held_too, product_id, store_id, window }) =>
+      ({ product_id, store_id, window }) =>
         `(c.product_id = ${bind(product_id)} and c.store_id = ${bind(store_id)}` +
         ` and c.buffered_ends_at > ${bind(instantOf(Math.max(window.from - slot_max, earliest_millis)))}` +
-        ` and c.buffered_starts_at < ${bind(instantOf(window.to + slot_max))}` +
-        `${held_too ? "" : " and c.is_active = false"})`
+        ` and c.buffered_starts_at < ${bind(instantOf(window.to + slot_max))})`
     )
+    const except = own.size > own_named_max ? [] : [...own].map((id) => ` and c.opportunity_id <> ${bind(id)}`)
     const rows = yield* store.run<{ readonly [column: string]: unknown }>(
-      `select o.id, c.source_type, c.source_id, c.product_id, c.store_id, ` +
-        `max(case when c.is_active then 1 else 0 end) as active, ` +
-        `sum(c.quantity) as quantity from ${demands.name} c join ${opportunities.name} o on o.id = c.opportunity_id ` +
+      "select o.id, c.product_id, c.store_id, sum(case when c.is_active then 0 else c.quantity end) as unheld " +
+        `from ${demands.name} c join ${opportunities.name} o on o.id = c.opportunity_id ` +
         `where c.phase in ('draft', 'held', 'reserved', 'on_hire') and o.has_shortage = ${String(has_shortage)} ` +
-        `and (${places.join(" or ")}) group by o.id, c.source_type, c.source_id, c.product_id, c.store_id`,
+        `and (${places.join(" or ")})${except.join("")} ` +
+        "group by o.id, c.source_type, c.source_id, c.product_id, c.store_id",
       values
     )
     for (const row of rows)
       if (!own.has(Number(row["id"])))
         found.push({
           id: Number(row["id"]),
-          source: `${String(row["source_type"])}/${String(row["source_id"])}`,
           product_id: Number(row["product_id"]),
           store_id: Number(row["store_id"]),
-          is_active: Number(row["active"]) === 1,
-          quantity: Number(row["quantity"])
+          unheld: Number(row["unheld"])
         })
   }
   return found
@@ -211,14 +209,21 @@ const concernedBy = Effect.fnUntraced(function* (
   const changes = changesOf(moved, context.now)
   if (changes.length === 0) return []
   const own = new Set([...moved.before, ...moved.after].flatMap(({ opportunity_id }) => opportunity_id ?? []))
-  const less = changes.filter(({ is_less }) => is_less).map((one) => ({ ...one, held_too: true }))
+  const relieved = yield* wantedOf(
+    changes.filter(({ is_less }) => is_less),
+    true,
+    own
+  )
   const more = changes.filter(({ is_more }) => is_more)
-  const relieved = less.length === 0 ? [] : yield* wantedOf(less, true, own)
-  const left = more.length === 0 ? new Map<string, number>() : yield* fewestFree(more, moved, context)
+  const wanted = yield* wantedOf(more, false, own)
+  const places = new Set(wanted.map(placeOf))
+  const contested = more.filter((one) => places.has(placeOf(one)))
+  const left = contested.length === 0 ? new Map<string, number>() : yield* fewestFree(contested, moved, context)
   // Opportunities that hold stock have all they need unless something is overbooked.
-  const tight = more.map((one) => ({ ...one, held_too: (left.get(placeOf(one)) ?? 0) < 0 }))
-  const wanted = tight.length === 0 ? [] : yield* wantedOf(tight, false, own)
-  const pressed = wanted.filter((one) => one.is_active || one.quantity > (left.get(placeOf(one)) ?? 0))
+  const pressed = wanted.filter((one) => {
+    const quantity = left.get(placeOf(one)) ?? 0
+    return quantity < 0 || one.unheld > quantity
+  })
   return [...new Set([...relieved, ...pressed].map(({ id }) => id))]
 })
 

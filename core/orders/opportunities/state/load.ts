@@ -4,7 +4,8 @@ import { type LineAtStore, snapshotsForLines } from "../../availability/api/wind
 import { loadStockedProducts } from "../../availability/facts/load-products.ts"
 import type { StockedProduct } from "../../availability/rules/snapshot.ts"
 import { type DemandRow, demands, lockClaims } from "../../demands/schema.ts"
-import { baseCurrency, referredRows, Store, type Now } from "../../../kernel/index.ts"
+import { baseCurrency, bindings, columnList, referredRows, Store } from "../../../kernel/index.ts"
+import type { Bindings, Now, RowOf, Table } from "../../../kernel/index.ts"
 import { members } from "../../../people/members/schema.ts"
 import type { TaxTable } from "../../../pricing/pricing/line.ts"
 import { products } from "../../../products/products/schema.ts"
@@ -62,7 +63,7 @@ const loadOpportunity = Effect.fnUntraced(function* (
   const found = yield* Store.find(
     opportunity_items,
     { opportunity_id: header.id, ...(reads_all ? {} : { is_live: true }) },
-    { order: ["path", "id"] }
+    { order: ["path", "id"], again: true }
   )
   const there = new Set(found.map((line) => line.id))
   const others = reads_all
@@ -112,6 +113,13 @@ const idsToRead = (opportunity: Opportunity, options: LoadOptions) => {
   return { product_ids, touches, level_ids }
 }
 
+/** Stored demands of these lines of the opportunity; of all its lines if `touches` is undefined. */
+const loadOwnDemands = (opportunity_id: number, touches: ReadonlyArray<number> | undefined) =>
+  Store.find(
+    demands,
+    touches === undefined ? { opportunity_id } : { source_type: "opportunity_item", source_id: touches }
+  )
+
 /** Loads an opportunity with the facts for pricing, demands and rules. */
 export const loadDecisionState = Effect.fnUntraced(function* (
   header: OpportunityRow,
@@ -137,6 +145,8 @@ export const loadDecisionState = Effect.fnUntraced(function* (
       needed.map(({ product_id }) => product_id)
     )
   }
+  const own = yield* loadOwnDemands(header.id, touches)
+  const read = touches === undefined ? { opportunity_id: header.id, demands: own } : undefined
   return {
     opportunity,
     versions:
@@ -167,20 +177,25 @@ export const loadDecisionState = Effect.fnUntraced(function* (
         row
       ])
     ),
-    demands:
-      touches?.length === 0
-        ? []
-        : yield* store.find(
-            demands,
-            touches === undefined
-              ? { opportunity_id: header.id }
-              : { source_type: "opportunity_item", source_id: touches }
-          ),
+    demands: own,
     touched_line_ids: touches === undefined ? undefined : new Set(touches),
     unit_holds: yield* loadUnitHolds(header.id, level_ids),
     units_out_elsewhere: header.state === order ? yield* loadUnitsOutElsewhere(header.id, level_ids) : new Map(),
-    snapshots: needed === undefined ? undefined : yield* snapshotsForLines(needed, { now, settings })
+    snapshots: needed === undefined ? undefined : yield* snapshotsForLines(needed, { now, settings }, read)
   }
+})
+
+/** Rows by a condition on these units. */
+const unitRows = Effect.fnUntraced(function* <T extends Table>(
+  table: T,
+  level_ids: ReadonlyArray<number>,
+  where: (bind: Bindings["bind"], units: string) => string
+): Store.Reads<ReadonlyArray<RowOf<T>>> {
+  const store = yield* Store
+  const { bind, values } = bindings(store.dialect)
+  const condition = where(bind, level_ids.map(bind).join(", "))
+  const rows = yield* store.run(`select ${columnList(table)} from ${table.name} where ${condition} order by id`, values)
+  return rows.map((row) => store.decode(table, row))
 })
 
 /** Active demands on these units, except the opportunity's own, with the holders' names. Two queries. */
@@ -189,8 +204,12 @@ const loadUnitHolds = Effect.fnUntraced(function* (
   level_ids: ReadonlyArray<number>
 ): Store.Reads<ReadonlyArray<UnitHold>> {
   if (level_ids.length === 0) return []
-  const found = (yield* Store.find(demands, { asset_id: level_ids, is_active: true })).filter(
-    (demand) => demand.opportunity_id !== opportunity_id
+  const found = yield* unitRows(
+    demands,
+    level_ids,
+    (bind, units) =>
+      `asset_id in (${units}) and is_active = true ` +
+      `and (opportunity_id is null or opportunity_id <> ${bind(opportunity_id)})`
   )
   const holders = yield* referredRows(opportunities, found, "opportunity_id")
   return found.map((demand) => ({ demand, holder: holderName(demand, holders.get(demand.opportunity_id ?? 0)) }))
@@ -201,10 +220,13 @@ const loadUnitsOutElsewhere = Effect.fnUntraced(function* (
   level_ids: ReadonlyArray<number>
 ): Store.Reads<ReadonlyMap<number, string>> {
   if (level_ids.length === 0) return new Map()
-  const out = (yield* Store.find(asset_assignments, {
-    stock_level_id: level_ids,
-    status: [dispatched, on_hire]
-  })).filter((unit) => unit.opportunity_id !== opportunity_id)
+  const out = yield* unitRows(
+    asset_assignments,
+    level_ids,
+    (bind, units) =>
+      `stock_level_id in (${units}) and status in (${dispatched}, ${on_hire}) ` +
+      `and opportunity_id <> ${bind(opportunity_id)}`
+  )
   const others = yield* referredRows(opportunities, out, "opportunity_id")
   return new Map(
     out.map((unit) => [unit.stock_level_id, opportunityName(unit.opportunity_id, others.get(unit.opportunity_id))])

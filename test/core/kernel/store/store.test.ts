@@ -15,7 +15,7 @@ import {
   timestamp
 } from "../../../../core/kernel/fields/field.ts"
 import { createTable } from "../../../../core/kernel/store/statement.ts"
-import { rememberingRows, Store } from "../../../../core/kernel/store/store.ts"
+import { rememberingRows, Store, unremembered } from "../../../../core/kernel/store/store.ts"
 import {
   type AnyRow,
   insert,
@@ -297,6 +297,54 @@ describe.each(both_engines)("rows on %s", (engine) => {
       ["before", "before", "other"],
       [now, now, "other"]
     ])
+  })
+  it("read again for an answer equal the stored ones, after changes of this and other transactions", async () => {
+    const at = "2026-02-03T04:05:06.700Z"
+    const bulb = (id: number, price = "1.50"): RowChange =>
+      insert(bulbs, { id, name: `B${id % 7}`, price, created_at: at, updated_at: at, deleted_at: null })
+    await apply(...Array.from({ length: 200 }, (_, index) => bulb(index + 1)))
+    const reads = await withStore((store) =>
+      store.transaction(
+        rememberingRows(
+          Effect.gen(function* () {
+            const first = store.find(bulbs, {}, { order: ["name", "id"], again: true })
+            const answer = store.find(bulbs, { price: "1.50" }, { order: ["-name", "id"] })
+            const [{ length }] = [yield* first]
+            const others = (...changes: ReadonlyArray<RowChange>) =>
+              engine === "pg" ? [Effect.promise(() => apply(...changes))] : []
+            const changed: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
+              Effect.void,
+              store.apply([update(bulbs, 1, { name: "own" }), bulb(300)]),
+              ...others(update(bulbs, 2, { name: "other's" })),
+              ...others(bulb(301)),
+              ...others(remove(bulbs as unknown as Table, 3), update(bulbs, 4, { price: "2.00" })),
+              Effect.exit(
+                store.transaction(
+                  Effect.andThen(
+                    store.apply([update(bulbs, 5, { name: "not" })]),
+                    Effect.andThen(answer, Effect.fail(0))
+                  )
+                )
+              ),
+              store.transaction(Effect.andThen(store.apply([update(bulbs, 5, { name: "within" })]), answer)),
+              store.apply([update(bulbs, 6, { price: "2.00" })]),
+              Effect.andThen(store.run("update bulbs set name = 'by hand' where id = 7"), first),
+              store.apply([updateWhere(bulbs, { id: [8, 9] }, { name: "both" })]),
+              store.apply([remove(bulbs as unknown as Table, 10)])
+            ]
+            const found: Array<readonly [ReadonlyArray<AnyRow>, ReadonlyArray<AnyRow>]> = []
+            for (const change of changed) {
+              yield* change
+              found.push([yield* answer, yield* unremembered(answer)])
+            }
+            return { length, found }
+          })
+        )
+      )
+    )
+    expect(reads.length).toBe(200)
+    for (const [known, stored] of reads.found) expect(known).toEqual(stored)
+    expect(reads.found.at(-1)![1].length).toBe(engine === "pg" ? 198 : 199)
   })
   it("are returned once each for 12,000 keys, repeated keys among them", async () => {
     await apply(...Array.from({ length: 20 }, (_, at) => cell({ id: at + 1 })))

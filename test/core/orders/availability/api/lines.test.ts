@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest"
 import { availableAssets } from "../../../../../core/orders/availability/rules/days.ts"
 import { lineAvailability, lineShortage } from "../../../../../core/orders/availability/rules/line.ts"
-import { P, S, at, snapshot, bulk, demand, ms, pool, product, unit } from "./fixtures.ts"
+import { P, S, at, snapshot, bulk, demand, ms, pool, product, resolutions, unit } from "./fixtures.ts"
 
 const line = (quantity: number, from: string, to: string, more: { id?: number; product_id?: number } = {}) => ({
   id: 900,
@@ -29,6 +29,42 @@ describe("availability for a line", () => {
       from: at("08-01T09:00"),
       to: at("08-03T17:00")
     })
+  })
+
+  it.each(resolutions)("of each of many lines equals that without the line's demands, in %s slots", (resolution) => {
+    const day = (at: number): string => `07-${String((at % 27) + 1).padStart(2, "0")}`
+    const demands = Array.from({ length: 60 }, (_, at) =>
+      demand(at % 7, day(at * 5), at % 11 === 0 ? null : `08-${String((at % 9) + 1).padStart(2, "0")}`, {
+        source_id: 900 + (at % 20),
+        source_type: at % 13 === 0 ? "container" : "opportunity_item",
+        is_active: at % 6 !== 0,
+        out: at % 4 === 0
+      })
+    )
+    const given = { resolution, now: "07-20", stock: [bulk("40.5"), unit(1), bulk(9, { starts_at: at("07-09") })] }
+    const whole = snapshot({ ...given, demands })
+    for (let id = 900; id < 921; id++) {
+      const others = demands.filter((one) => one.source_id !== id || one.source_type !== "opportunity_item")
+      for (const [from, to] of [[day(id), "08-02"] as const, ["07-11", "07-13"] as const]) {
+        const asked = line(3, from, to, { id })
+        const alone = snapshot({ ...given, demands: others })
+        expect(lineAvailability(whole, asked)).toEqual(lineAvailability(alone, asked))
+        const order = { opportunity_id: 1, is_order: true }
+        expect(lineShortage(whole, asked, order)).toEqual(lineShortage(alone, asked, order))
+      }
+    }
+  })
+  it("sums up a product's demands once for all its lines", () => {
+    const given = snapshot({
+      stock: [bulk(5)],
+      demands: Array.from({ length: 50 }, (_, id) => demand(1, "07-01", "07-05", { source_id: id }))
+    })
+    let read = 0
+    const counting = { ...given, demandsOf: (product_id: number) => (read++, given.demandsOf(product_id)) }
+    const order = { opportunity_id: 1, is_order: true }
+    for (let id = 0; id < 50; id++)
+      expect(lineShortage(counting, line(1, "07-01", "07-05", { id }), order)?.available).toBe(5 - 49)
+    expect(read).toBe(2)
   })
 
   it("is reduced by another order's turnaround on the day after", () => {
