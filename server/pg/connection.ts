@@ -238,7 +238,8 @@ class LightQuery implements pg.Submittable {
   readonly text: string
   private readonly message: Buffer | undefined
   private readonly prepared: Prepared | undefined
-  private readonly answered: Answered
+  /** The driver wraps it if the URL has a `query_timeout`, which ends when it is called. */
+  callback: Answered
   private readonly rows: Array<object> = []
   private command = ""
   private failure: Error | undefined
@@ -247,7 +248,7 @@ class LightQuery implements pg.Submittable {
     this.text = query.text
     this.message = message
     this.prepared = prepared
-    this.answered = answered
+    this.callback = answered
   }
   submit(connection: pg.Connection): void {
     if (this.message === undefined) connection.query(this.text)
@@ -270,13 +271,13 @@ class LightQuery implements pg.Submittable {
     this.command = text
   }
   handleError(error: Error): void {
-    this.answered(error, [])
+    this.callback(error, [])
   }
   handleReadyForQuery(): void {
-    if (this.failure !== undefined) return this.answered(this.failure, [])
+    if (this.failure !== undefined) return this.callback(this.failure, [])
     const [command = "", ...counts] = this.command.split(" ")
     const fields = this.prepared?.fields ?? []
-    this.answered(null, { command, rowCount: Number(counts.at(-1) ?? 0), oid: 0, rows: this.rows, fields })
+    this.callback(null, { command, rowCount: Number(counts.at(-1) ?? 0), oid: 0, rows: this.rows, fields })
   }
 }
 

@@ -97,6 +97,13 @@ describe("a request to a server on Postgres", () => {
     expect(once).toBeGreaterThan(1)
     expect(await countOf(20)).toBe(once)
   })
+  it("answers a changed container template as it answers the template", async () => {
+    const made = await server.ask("/api/v1/products", { method: "POST", json: { name: "Case" } })
+    const path = `/api/v1/products/${made.body.product.id}/container_template`
+    const json = { slots: [{ quantity: 2, product_id: id }] }
+    const put = await server.ask(path, { method: "PUT", json })
+    expect([put.status, put.text]).toEqual([200, (await server.ask(path)).text])
+  })
   it("adds a line to an order of 70 with one read of its lines and one of the demands on the product", async () => {
     const { added, made, path } = await orderOf(server, 70)
     const sent = await sentBy(() => made(`${path}/items`, added))

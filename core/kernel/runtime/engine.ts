@@ -17,6 +17,7 @@ import { cascadeDeletions, lockReferencedRows } from "./reference-checks.ts"
 import { sayingIgnored } from "../endpoints/ignored.ts"
 import { invalidField, notFound, Rejection, type Viewer } from "../fields/rejection.ts"
 import { constraintRejection, isRetryable } from "../store/database-errors.ts"
+import { isDocument } from "../store/statement.ts"
 import { type Failure, rememberingRows, Store, unremembered } from "../store/store.ts"
 import { itemAt } from "../../values/text.ts"
 import { noSuchView } from "../lists/custom-view.ts"
@@ -191,7 +192,9 @@ const projected = Effect.fnUntraced(function* (
     const [name] =
       Object.entries(params).find(([param, one]) => one.table === table && rows[param]?.[table.key] === key) ?? []
     const before = name === undefined ? undefined : rows[name]
-    if (before !== undefined && !table.reference && Object.keys(set).length > 0)
+    // Postgres returns the keys of a document in an order of its own.
+    const are_plain = Object.keys(set).every((one) => table.columns[one] && !isDocument(table.columns[one]))
+    if (before !== undefined && !table.reference && are_plain && Object.keys(set).length > 0)
       return yield* store.updateAhead(change, before)
   }
   yield* project(changes)

@@ -281,3 +281,23 @@ describe("an update sent ahead of the next statement", () => {
     expect(first).toEqual(["BEGIN", 'update "boxes', "insert into n | COMMIT"])
   })
 })
+
+describe("a URL with a query_timeout", () => {
+  const at = (millis: number) =>
+    ManagedRuntime.make(Pg.layer({ url: `${database.url}&query_timeout=${millis}`, max: 1 }))
+  const backend = inTransaction((store) => store.run("select pg_backend_pid() as pid where 1 = $1", [1]))
+  it("keeps the connection of queries that ended in time", async () => {
+    const limited = at(2_000)
+    const first = await limited.runPromise(backend)
+    await new Promise((resolve) => setTimeout(resolve, 2_200))
+    expect(await limited.runPromise(backend)).toEqual(first)
+    await limited.dispose()
+  })
+  it("ends a query that takes longer", async () => {
+    const limited = at(300)
+    await limited.runPromise(backend)
+    const slow = inTransaction((store) => store.run("select pg_sleep(30) where 1 = $1", [1]))
+    expect(Exit.isFailure(await limited.runPromiseExit(slow))).toBe(true)
+    await limited.dispose()
+  })
+})
