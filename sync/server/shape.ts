@@ -106,9 +106,10 @@ const onceATurn = <A>() => {
     const asked = `${mark} ${what}`
     let reading = reads.get(asked)
     if (reading === undefined) {
-      if (reads.size === 0) queueMicrotask(() => reads.clear())
       // A fiber of its own: the first who asks may hang up, and the others still wait for it.
-      reads.set(asked, (reading = yield* Effect.forkDetach(read, { startImmediately: true })))
+      reading = yield* Effect.forkDetach(read, { startImmediately: true })
+      if (reads.size === 0) queueMicrotask(() => reads.clear())
+      reads.set(asked, reading)
     }
     return yield* Fiber.join(reading)
   })
@@ -119,7 +120,7 @@ export const makeJournalTail = (
   host: Partial<Pick<TailShape, "isCurrent" | "isStopping" | "ended">> = {}
 ): { readonly tail: TailShape; readonly wake: () => void } => {
   const waiting = new Set<() => void>()
-  const { isCurrent = () => true } = host
+  const { isCurrent = () => true, isStopping = () => false } = host
   const followers = new Map<number, Follower>()
   let wakes = 0
   const wake = (): void => {
@@ -129,9 +130,8 @@ export const makeJournalTail = (
   return {
     wake,
     tail: {
-      isStopping: () => false,
-      ...host,
       isCurrent,
+      isStopping,
       ended: () => {
         followers.clear()
         ;(host.ended ?? wake)()
@@ -149,7 +149,7 @@ export const makeJournalTail = (
       mark: Effect.sync(() => wakes),
       grown: (mark, timeout_millis) =>
         Effect.callback<void>((resume) => {
-          if (wakes !== mark) return resume(Effect.void)
+          if (wakes !== mark || isStopping()) return resume(Effect.void)
           const done = (): void => {
             clearTimeout(timer)
             waiting.delete(done)
@@ -270,8 +270,9 @@ const chunkOf = (
   const last = events.at(-1)
   const upToDate = turned < 0 && found.length < events_per_chunk
   const reached = upToDate ? Math.max(from, head, last?.position ?? 0) : lastOf(events).position
-  // Verdicts are for one device alone.
-  const of_device = events.some(({ type }) => type === commandDecided.type) ? replica_id : 0
+  // Verdicts are for one device alone; those who see none of these see the same.
+  const is_own = (event: StoredEvent): boolean => event.type === commandDecided.type && event.replica_id === replica_id
+  const of_device = events.some(is_own) ? replica_id : 0
   const key = [upToDate, reached, events.length, of_device, redaction.readers].join(" ")
   let sent = bodies.get(key)
   if (sent === undefined) {
@@ -301,12 +302,14 @@ const nextChunk = Effect.fnUntraced(function* (
     mark = read.mark
     const chunk = chunkOf(catalogue, page, reader, { events_per_chunk, from, head: cursor.head })
     const { last, reached } = chunk
-    if (last !== undefined || reached !== from)
-      at = last?.position === reached ? yield* offsetOf(store, reached, last) : undefined
-    if (tail !== undefined && chunk.upToDate && at !== undefined) tail.end = { mark, offset: at }
-    const is_current = tail === undefined || tail.isCurrent(viewer)
+    if (last !== undefined || reached !== from) at = yield* offsetOf(store, reached, last)
+    if (tail !== undefined && chunk.upToDate && at !== undefined && last !== undefined) tail.end = { mark, offset: at }
+    // Without a wait, the rights are those that this request was authenticated with.
+    const is_current = !waits || tail.isCurrent(viewer)
     const is_over = !waits || !chunk.upToDate || !chunk.is_empty || !is_current || tail.isStopping()
-    if (is_over || performance.now() >= due) return { ...chunk, at, is_current }
+    // Where a wait ends without events, the journal may have been restored, and lack the event of the offset.
+    if (is_over || performance.now() >= due || (last === undefined && !(yield* endOf(store, tail, at)).is_valid))
+      return { ...chunk, at, is_current }
     from = reached
   }
 })

@@ -227,7 +227,8 @@ const checkOf = (event: Pick<StoredEvent, "stream" | "version" | "type" | "comma
  * Offset after an event, with its checksum: `12_483920118`. In a journal restored from a backup the checksum differs.
  */
 export const offsetOf = Effect.fnUntraced(function* (store: StoreShape, position: number, known?: StoredEvent) {
-  const event = known ?? (position === 0 ? undefined : yield* store.get(journal, position))
+  const is_known = known?.position === position
+  const event = is_known ? known : position === 0 ? undefined : yield* store.get(journal, position)
   return `${position}_${event === undefined ? 0 : checkOf(event)}`
 })
 export const positionOf = (offset: string): number => Number(offset.split("_")[0])

@@ -505,8 +505,8 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     name: "a wake-up between checking and waiting is missed",
     file: "sync/server/shape.ts",
     within: "makeJournalTail",
-    find: "if (wakes !== mark) return resume(Effect.void)",
-    replace: "if (wakes < mark) return resume(Effect.void)",
+    find: "if (wakes !== mark || isStopping()) return resume(Effect.void)",
+    replace: "if (wakes < mark || isStopping()) return resume(Effect.void)",
     killed_by: [
       {
         file: "test/sync/server/tail.test.ts",
@@ -526,7 +526,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     name: "an answer is shared by devices that get other verdicts",
     file: "sync/server/shape.ts",
     within: "chunkOf",
-    find: "const of_device = events.some(({ type }) => type === commandDecided.type) ? replica_id : 0",
+    find: "const of_device = events.some(is_own) ? replica_id : 0",
     replace: "const of_device = events.length < 0 ? replica_id : 0",
     killed_by: [{ file: following_test, test: "see verdicts on their own commands alone", engine: "sqlite" }]
   },

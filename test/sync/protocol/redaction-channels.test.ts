@@ -155,22 +155,28 @@ describe("devices of users with few permissions", () => {
       )
     const first = await read([["offset", "-1"]], async () => {})
     const [offset, handle] = [first.headers!["electric-offset"]!, first.headers!["electric-handle"]!]
-    const live = [
-      ["offset", offset],
-      ["handle", handle],
-      ["live", "true"]
-    ] as const
-    const answer = await read(live, async () => {
+    const liveFrom = (at: string) =>
+      [
+        ["offset", at],
+        ["handle", handle],
+        ["live", "true"]
+      ] as const
+    const answer = await read(liveFrom(offset), async () => {
       await server.product({ name: "Before it", purchase_price: "1.11" })
       await grant(ann, ["products.view", "products.access"])
       await server.product({ name: "After it", purchase_price: "2.22" })
     })
     const told = JSON.stringify(answer.body)
     expect(["Before it", "After it", "up-to-date"].map((words) => told.includes(words))).toEqual([true, false, false])
-    // Once the server knows of the change, they must ask again.
-    is_current = false
-    const { body, headers } = await read(live, async () => {})
-    expect([body, headers!["electric-offset"], headers!["electric-up-to-date"]]).toEqual([[], offset, undefined])
+    const rest = await read(liveFrom(answer.headers!["electric-offset"]!), async () => {})
+    // Once the server learns of a change while they wait, they must ask again.
+    const end = rest.headers!["electric-offset"]!
+    const { body, headers } = await read(liveFrom(end), async () => {
+      is_current = false
+    })
+    expect([body, headers!["electric-offset"], headers!["electric-up-to-date"]]).toEqual([[], end, undefined])
+    // Without a wait, rights are those of the request.
+    expect(JSON.stringify((await read(liveFrom(offset), async () => {})).body)).toContain("Before it")
     const on = `offset=${answer.headers!["electric-offset"]!}&handle=${handle}`
     expect((await server.get(`/sync/shape?table=journal&${on}`, ann.secret)).status).toBe(409)
   })

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { update } from "../../../core/kernel/tables/table.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { replicas } from "../../../sync/server/tables.ts"
+import { ServerContext } from "../../../server/ports/server-context.ts"
 import { both_engines } from "../../app.ts"
 import { type Got, owner_token, serve, type Serving } from "../../server/serving.ts"
 import { sentBy } from "../../server/pg/sent.ts"
@@ -228,9 +229,28 @@ describe.each(both_engines)("devices that wait for events, on %s", (engine) => {
     expect(JSON.stringify(answer.body)).not.toContain("Mustermann")
   })
 
+  it("start over where the journal lost its end while they waited", async () => {
+    const device = await enrol(owner_token)
+    await made("products", { name: "Lost" })
+    await catchUp([device])
+    // As after a failover to a standby without the last commit.
+    const [first] = await wait([device], () =>
+      server.run(
+        Effect.gen(function* () {
+          yield* Store.run("delete from journal where position >= (select position from journal_head)")
+          yield* Store.run("update journal_head set position = position - 1")
+          ;(yield* ServerContext).journalReplaced()
+        })
+      )
+    )
+    expect([first!.status, valuesIn(first!)]).toEqual([200, []])
+    await made("products", { name: "New" })
+    expect((await live(device)).status).toBe(409)
+  })
+
   it("share the bytes of an answer, which a client that hangs up does not end for others", async () => {
     const devices = [await enrol(owner_token), await enrol(owner_token), await enrol(owner_token)]
-    const product = await made("products", { name: "Speaker" })
+    const pusher = await enrol(owner_token)
     await catchUp(devices)
     const stops: Array<() => void> = []
     const asked = devices.map(({ handle, id, offset, token }) =>
@@ -247,11 +267,16 @@ describe.each(both_engines)("devices that wait for events, on %s", (engine) => {
     )
     await pause(until_waiting_millis)
     asked[0]!.catch(() => {})
-    const renaming = rename(product.id, { name: "Renamed" })
+    // Another device's verdict is among the events.
+    const commands = [wireCommand(1, "a-command", "products.create", { name: "Pushed" })]
+    const pushing = server.ask("/api/v1/sync/commands", {
+      token: pusher.token,
+      json: { replica_id: pusher.id, commands }
+    })
     setImmediate(() => stops[0]!())
-    await renaming
+    await pushing
     const [one, other] = await Promise.all(asked.slice(1))
-    expect(String(one!.body)).toContain("Renamed")
+    expect(String(one!.body)).toContain("Pushed")
     expect([one!.shared === other!.shared, one!.shared === undefined]).toEqual([true, false])
   })
 })

@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Scheduler } from "effect"
 import { expect, it } from "vitest"
 import { makeJournalTail } from "../../../sync/server/shape.ts"
 
@@ -25,4 +25,30 @@ it("a read is shared in one turn, but not with those woken after it", async () =
   expect(reads).toBe(2)
   await asked(2)
   expect(reads).toBe(3)
+})
+
+it("a read is not kept for later turns where its reader yields before it begins", async () => {
+  for (let before = 0; before < 60; before++) {
+    const { tail } = makeJournalTail()
+    let reads = 0
+    const page = { events: [], bodies: new Map() }
+    const read = Effect.sync(() => {
+      reads++
+      return page
+    })
+    const asking = Effect.gen(function* () {
+      for (let at = 0; at < before; at++) yield* Effect.sync(() => at)
+      return yield* tail.pages(1, "5", read)
+    })
+    const asked = () => Effect.runPromise(Effect.provideService(asking, Scheduler.MaxOpsBeforeYield, 50))
+    await asked()
+    await new Promise((resolve) => setTimeout(resolve, 1))
+    await asked()
+    expect([before, reads]).toEqual([before, 2])
+  }
+})
+
+it("no request waits on once the server stops", () => {
+  const { tail } = makeJournalTail({ isStopping: () => true })
+  expect(Effect.runSync(tail.grown(Effect.runSync(tail.mark), 60_000))).toBeUndefined()
 })
