@@ -14,6 +14,7 @@ import {
   purchaseOrderCreated,
   purchaseOrderDeleted,
   purchaseOrderReceived,
+  purchaseOrderReturned,
   purchaseOrderUpdated
 } from "../schema.ts"
 import { lockIfFree } from "../../kernel/runtime/locks.ts"
@@ -105,7 +106,7 @@ interface OrderedRow {
 interface OnOrderFacts {
   /** Rows before the events: those of the affected orders, and those of others for the same lines. */
   readonly rows: ReadonlyArray<OrderedRow>
-  /** Orders of those rows that count: neither cancelled nor deleted. */
+  /** Orders of those rows that count: neither cancelled nor deleted, nor gone back. */
   readonly standing: ReadonlySet<number>
   readonly lines: ReadonlyArray<ItemRow>
 }
@@ -119,7 +120,8 @@ const ordersOf = (all: ReadonlyArray<NewEvent>): ReadonlyArray<number> => [
       ...dataOf(purchaseOrderUpdated, all),
       ...dataOf(purchaseOrderDeleted, all),
       ...dataOf(purchaseOrderCancelled, all),
-      ...dataOf(purchaseOrderReceived, all)
+      ...dataOf(purchaseOrderReceived, all),
+      ...dataOf(purchaseOrderReturned, all)
     ].map(({ id }) => id)
   )
 ]
@@ -164,7 +166,9 @@ const onOrderFacts = Effect.fnUntraced(function* (all: ReadonlyArray<NewEvent>):
   return {
     rows,
     standing: new Set(
-      orders.flatMap(({ deleted_at, id, status }) => (deleted_at === null && !given_up.includes(status) ? [id] : []))
+      orders.flatMap(({ deleted_at, id, returned_at, status }) =>
+        deleted_at === null && returned_at === null && !given_up.includes(status) ? [id] : []
+      )
     ),
     lines: yield* Store.getMany(opportunity_items, line_ids)
   }
@@ -178,6 +182,8 @@ const onOrderAfter = (
   const counting = new Set([...standing, ...dataOf(purchaseOrderCreated, all).map(({ id }) => id)])
   for (const { id } of [...dataOf(purchaseOrderDeleted, all), ...dataOf(purchaseOrderCancelled, all)])
     counting.delete(id)
+  for (const { id, set } of dataOf(purchaseOrderReturned, all))
+    if ((set.returned_at ?? null) !== null) counting.delete(id)
   const sums = new Map<number, ExactNumber>()
   for (const row of rowsAfter(rows, all)) {
     if (row.opportunity_item_id === null || !counting.has(row.purchase_order_id)) continue
@@ -188,7 +194,14 @@ const onOrderAfter = (
 }
 
 export const onOrderFollows = reaction({
-  on: [purchaseOrderCreated, purchaseOrderUpdated, purchaseOrderDeleted, purchaseOrderCancelled, purchaseOrderReceived],
+  on: [
+    purchaseOrderCreated,
+    purchaseOrderUpdated,
+    purchaseOrderDeleted,
+    purchaseOrderCancelled,
+    purchaseOrderReceived,
+    purchaseOrderReturned
+  ],
   facts: ({ all }) => onOrderFacts(all),
   decide: ({ all }, facts) => {
     const sums = onOrderAfter(facts, all)

@@ -145,7 +145,12 @@ const speakers: { readonly [subject_type: string]: Speaker } = {
     if (row === undefined) return undefined
     return {
       subject: called("purchase order", row.number, all.members.get(row.supplier_id)?.name, "from"),
-      about: row.received_at === null ? "Some of it is still to come." : "All of it is here.",
+      about:
+        row.returned_at !== null
+          ? "It went back."
+          : row.received_at === null
+            ? "Some of it is still to come."
+            : "All of it is here.",
       is_there: row.deleted_at === null
     }
   },

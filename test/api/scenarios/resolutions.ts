@@ -53,6 +53,24 @@ export const resolutionScenarios: ReadonlyArray<Scenario> = [
     await s.ask("DELETE", `${orders}/${again.body.purchase_order.id}`)
     expect(await flag(s, job.id)).toBe(true)
   }),
+  scenario(
+    "s10",
+    "counts nothing on order once a part of the goods came and went back at the hire's end",
+    async (s) => {
+      const product_id = await s.product()
+      const job = await s.job(product_id, 5)
+      const { body } = await resolve(s, job.id, { resolution: "sub_hire", supplier_id: await s.supplier() })
+      const { id, items } = body.purchase_order
+      const hire = { starts_at: "2026-06-15T00:00:00Z", ends_at: "2026-06-19T08:00:00Z" }
+      await s.ask("PUT", `${orders}/${id}`, hire)
+      await s.post(`${orders}/${id}/send`)
+      await s.receive(id, [{ item_id: items[0].id, quantity: "2" }], { received_at: "2026-06-15T08:00:00Z" })
+      expect(await short(s, job.id)).toMatchObject([{ on_order_quantity: 3 }])
+      expect((await s.giveBack(id)).body.purchase_order.status).toBe("received")
+      expect(await short(s, job.id)).toMatchObject([{ shortfall: 5, remaining_shortfall: 5, on_order_quantity: 0 }])
+      expect(await flag(s, job.id)).toBe(true)
+    }
+  ),
   scenario("s3", "sub-hires a named line in part at an agreed price, and no other line", async (s) => {
     const [cables, heads] = [await s.product(), await s.units()]
     const job = await s.job(cables, 4)
