@@ -143,6 +143,7 @@ interface ProductSums {
   readonly by_source: ReadonlyMap<number, ReadonlyArray<ActiveDemand>>
   last?: ReturnType<typeof freeBySlot>
 }
+/** Kept by snapshot, which therefore may not change. */
 const sums_of = new WeakMap<AvailabilitySnapshot, Map<number, ProductSums>>()
 const sumsOf = (snapshot: AvailabilitySnapshot, product_id: number): ProductSums => {
   let of_products = sums_of.get(snapshot)

@@ -127,11 +127,11 @@ const inQueue = (one: Queued, other: Queued): number =>
   order(one.row.starts_at, other.row.starts_at) ||
   one.row.id - other.row.id
 
-/** A snapshot to which lines' demands are added one by one. */
+/** A snapshot to which lines' demands are added one by one: `now` is a new one each time, as sums are kept for each. */
 const growing = (
   base: AvailabilitySnapshot,
   without: ReadonlySet<number>
-): { readonly snapshot: AvailabilitySnapshot; readonly add: (demands: ReadonlyArray<Demand>) => void } => {
+): { readonly now: () => AvailabilitySnapshot; readonly add: (demands: ReadonlyArray<Demand>) => void } => {
   const found = new Map<number, Array<ActiveDemand>>()
   const demandsOf = (product_id: number): Array<ActiveDemand> => {
     let demands = found.get(product_id)
@@ -144,7 +144,7 @@ const growing = (
     return demands
   }
   return {
-    snapshot: { ...base, demandsOf },
+    now: () => ({ ...base, demandsOf }),
     add: (demands) => {
       for (const demand of demands)
         if (demand.store_id === base.store_id) demandsOf(demand.product_id).push(activeDemand(demand, base.now))
@@ -155,12 +155,12 @@ const growing = (
 /** Evaluates a store's queues from the start; notified rows add their demands but are not in the result. */
 const looksAt = (snapshot: AvailabilitySnapshot, queue: ReadonlyArray<Queued>): ReadonlyArray<Looked> => {
   const lines = queue.flatMap(({ line }) => (line === undefined ? [] : [line.id]))
-  const now = growing(snapshot, new Set(lines))
+  const growth = growing(snapshot, new Set(lines))
   return queue.flatMap((queued) => {
     const { demands, line, row } = queued
     if (line === undefined) return []
-    const found = row.status === "waiting" ? lineAvailability(now.snapshot, line) : undefined
-    now.add(demands)
+    const found = row.status === "waiting" ? lineAvailability(growth.now(), line) : undefined
+    growth.add(demands)
     return found === undefined ? [] : [{ queued, found }]
   })
 }
