@@ -279,17 +279,10 @@ const explainSubtotal = ({ rate, request }: LineFacts, priced: PricedLine): Read
     const { method, price } = request.rate
     const start = request.starts_at ?? request.ends_at ?? ""
     const hire = { start, end: request.ends_at ?? start, quantity: Math.max(1, quantity) }
-    const none: Step = {
-      figure: "total",
-      rule: "quantity",
-      from: unit_price,
-      to: subtotal,
-      words: `0 × ${unit_price} is ${subtotal}.`
-    }
     return [
       ...whole,
       ...explainLineRate(rate, request.rate, currency),
-      ...(Number(request.quantity) === 0 ? [none] : explainCalculation({ ...method, price, currency, ...hire }))
+      ...explainCalculation({ ...method, price, currency, ...hire })
     ]
   }
   if (request.manual_total !== undefined && request.manual_total !== null) {

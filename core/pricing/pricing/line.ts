@@ -240,9 +240,7 @@ const lineSubtotal = (line: LineRequest): Result.Result<Subtotal, FieldErrors> =
   const calculated = calculateRateTotal(request)
   if (Result.isFailure(calculated)) return Result.fail(asLineErrors(calculated.failure))
   const { total, units } = calculated.success
-  // Less than half a piece is charged as one, and none as nothing.
-  const subtotal = Number(line.quantity) === 0 ? 0 : total
-  return Result.succeed({ source: "rate", unit_price: price, units, subtotal })
+  return Result.succeed({ source: "rate", unit_price: price, units, subtotal: total })
 }
 
 /** Rounded price of one unit of a line with this total; the quantity is rounded to whole units, at least one. */

@@ -1,7 +1,7 @@
 /** Explanations end at the price they explain. */
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
-import { noRateMethod, type PricedRate, type RateRequest } from "../../../../core/pricing/pricing/engine.ts"
+import type { PricedRate, RateRequest } from "../../../../core/pricing/pricing/engine.ts"
 import { explainCalculation, explainChoice } from "../../../../core/pricing/explain/explain.ts"
 import type { Step } from "../../../../core/pricing/explain/explain-step.ts"
 import { explainLine } from "../../../../core/pricing/explain/explain-totals.ts"
@@ -160,15 +160,6 @@ describe("the explanation of a line", () => {
       "discounted_total line_discount 52.45",
       "total tax_included 43.71"
     ])
-  })
-  it("shows that no goods cost nothing at a rate", () => {
-    const won = { product_rate_id: 1, rate_definition_id: 1, price: 1_000, method: noRateMethod }
-    const money = { currency: "GBP", base_currency: "GBP", exchange_rate: "1" }
-    const given: LineFacts = {
-      request: { ...line, quantity: "0.00", manual_unit_price: null, discount_percent: null, rate: won },
-      rate: { rates: [rate(1)], question, money }
-    }
-    expect(rules(explainLine(given, stored(given)))).toEqual(["product_rate_id only_rate 1", "total quantity 0.00"])
   })
   it("shows the days set on the opportunity, no days for a sale, and one day without dates", () => {
     const days = facts({ days: { use_chargeable_days: true, chargeable_days: "3.5" } })

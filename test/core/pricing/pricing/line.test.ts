@@ -50,7 +50,7 @@ describe("the price of a line over three days", () => {
     manual  rental       1.00         0  -         no          0        0
     rate    rental       2.00      1000  -         no       6000     6000
     rate    rental       0.40      1000  -         no       3000     3000
-    rate    rental       0.00      1000  -         no          0        0
+    rate    rental       0.00      1000  -         no       3000     3000
     rate    rental       1.50      1000  -         no       6000     6000
     rate    rental       3.00      1000  33.33     no       9000     6000
     rate    sale         2.00      1000  -         no       6000     6000
