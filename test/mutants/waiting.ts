@@ -8,7 +8,7 @@ const queue = faultsIn(
 const table = "lines that wait for stock"
 
 export const waiting_mutants: ReadonlyArray<Mutant> = [
-  queue("two lines are offered the same free unit", "looksAt", { find: "now.add(demands)", replace: "" }, table),
+  queue("two lines are offered the same free unit", "looksAt", { find: "growth.add(demands)", replace: "" }, table),
   queue("quotations go before orders", "rank", { find: "holds ? 0", replace: "holds ? 3" }, table),
   queue(
     "later waits in the queue block earlier ones",
