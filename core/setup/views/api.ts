@@ -89,8 +89,6 @@ const plainColumns = ({ table }: Resource): ReadonlyArray<string> =>
 
 interface Viewable {
   readonly columns: ReadonlySet<string>
-  /** Fields that its list can be filtered by; undefined for rows without a list of their own. */
-  readonly filters: ReadonlySet<string> | undefined
   /** The module whose custom fields can be columns as well. */
   readonly custom_module: string | undefined
 }
@@ -99,18 +97,7 @@ const viewableAs = (entity_type: string, catalogue: Catalogue): Viewable | undef
   const resource = catalogue.resources.find((one) => one.entity_type === entity_type)
   const written = Object.hasOwn(declared, entity_type) ? declared[entity_type] : undefined
   const columns = written === undefined ? resource && plainColumns(resource) : named(written).map((one) => one.name)
-  return (
-    columns && {
-      columns: new Set(columns),
-      filters: resource && filtersOf(resource),
-      custom_module: resource?.custom_module
-    }
-  )
-}
-const filtersOf = ({ aliases, columns, filters, flags, related }: Resource): ReadonlySet<string> => {
-  const own = new Set([filters, ...[aliases, flags, related].map(Object.keys)].flat())
-  const shown = Object.entries(columns).flatMap(([name, key]) => (typeof key === "string" && own.has(key) ? name : []))
-  return new Set([...own, ...shown])
+  return columns && { columns: new Set(columns), custom_module: resource?.custom_module }
 }
 
 // Rules for saved views: who may change which, and what they may contain (rules/conventions 6).
@@ -139,33 +126,19 @@ const mayDelete = (view: CustomViewRow, viewer: Viewer): Result.Result<void, Rej
       )
 
 /** `columns`: all available ones; undefined if no list has that entity type. */
-type ViewFacts = { readonly columns: undefined } | Omit<Viewable, "custom_module">
-
-/** Errors of the filters of a view, by field; `filterable` are the fields of its list, undefined if it takes all. */
-const filterErrors = (view: CustomViewRow, filterable: ReadonlySet<string> | undefined) => {
-  const errors: { [field: string]: ReadonlyArray<string> } = {}
-  const isBlank = (value: Json): boolean => value === null || (Array.isArray(value) && value.length === 0)
-  for (const [at, { field, predicate, value }] of view.filters.entries()) {
-    if (filterable?.has(field) === false)
-      errors[`filters.${at}.field`] = [
-        `${view.entity_type} cannot be filtered by ${field}, but by ${[...filterable].sort().join(", ")}.`
-      ]
-    if (!valueless.has(predicate) && isBlank(value))
-      errors[`filters.${at}.value`] = [`The predicate ${predicate} needs a value.`]
-  }
-  return errors
+interface ViewFacts {
+  readonly columns: ReadonlySet<string> | undefined
 }
 
 /** The stored columns of a valid body; `user_id` follows from `visibility`. */
 const saveView = (
   next: CustomViewRow,
   before: CustomViewRow | undefined,
-  facts: ViewFacts,
+  { columns }: ViewFacts,
   { values, viewer }: Pick<Input, "values" | "viewer">
 ): Result.Result<{ readonly set: Partial<CustomViewRow> }, Rejection> => {
   const given = (name: string): boolean => before === undefined || name in values
-  if (facts.columns === undefined) return reject("entity_type", `There is no list of ${next.entity_type}.`)
-  const { columns, filters } = facts
+  if (columns === undefined) return reject("entity_type", `There is no list of ${next.entity_type}.`)
   if (before?.visibility === "system" && given("visibility") && next.visibility !== "system") {
     return reject("visibility", "A system view stays everybody's; copy it to make it your own.")
   }
@@ -175,7 +148,11 @@ const saveView = (
   if (given("sort_column") && next.sort_column !== null && !columns.has(next.sort_column)) {
     errors["sort_column"] = [`${next.entity_type} have no column ${next.sort_column}.`]
   }
-  if (given("filters")) Object.assign(errors, filterErrors(next, filters))
+  const isBlank = (value: Json): boolean => value === null || (Array.isArray(value) && value.length === 0)
+  for (const [at, { predicate, value }] of given("filters") ? next.filters.entries() : []) {
+    if (!valueless.has(predicate) && isBlank(value))
+      errors[`filters.${at}.value`] = [`The predicate ${predicate} needs a value.`]
+  }
   if (Object.keys(errors).length > 0) return Result.fail(invalid(errors))
   const owner = before?.visibility === "personal" ? before.user_id : viewer.user_id
   return Result.succeed({ set: { user_id: next.visibility === "personal" ? owner : null } })
@@ -295,18 +272,12 @@ const noSuchView = notFound("No such custom view.")
 const maySee = (view: CustomViewRow, viewer: Viewer): boolean =>
   isVisible(view, viewer) || hasOnePermission(viewer, "settings.manage")
 
-/** Columns and filters of views of this entity type: those of its rows and, if it has a module, its custom fields. */
-const factsFor = Effect.fnUntraced(function* (entity_type: string): CommandRuntime.Reads<ViewFacts> {
+/** Columns available to views of this entity type: those of its rows and, if it has a module, its custom fields. */
+const factsFor = Effect.fnUntraced(function* (entity_type: string) {
   const viewable = viewableAs(entity_type, (yield* CommandRuntime).catalogue)
   if (viewable === undefined) return { columns: undefined }
   const custom = viewable.custom_module === undefined ? [] : yield* customFieldsFor(viewable.custom_module)
-  const [named, searchable] = [custom, custom.filter((one) => one.is_searchable)].map((some) =>
-    some.map(({ name }) => `cf.${name}`)
-  )
-  return {
-    columns: new Set([...viewable.columns, ...(named ?? [])]),
-    filters: viewable.filters && new Set([...viewable.filters, ...(searchable ?? [])])
-  }
+  return { columns: new Set([...viewable.columns, ...custom.map((one) => `cf.${one.name}`)]) }
 })
 
 const crud = crudResource({
