@@ -211,7 +211,7 @@ interface Cursor {
 const changesReader = ({ tables }: Catalogue, { type }: StoredEvent): boolean =>
   tables.some(({ changes_reader, entity }) => changes_reader && type.startsWith(`${entity}.`))
 
-/** Finds the handle of a device that follows; most requests find it remembered ({@link knownFollower}). */
+/** Finds the handle of a device that follows; most requests find it remembered (`TailShape.known`). */
 const followerOf = Effect.fnUntraced(function* (store: StoreShape, catalogue: Catalogue, reader: ShapeReader) {
   const { replica_id, viewer } = reader
   const redaction = redactionFor(catalogue, viewer, replica_id)

@@ -203,16 +203,11 @@ export const handleOf = Effect.fnUntraced(function* (
   return `${yield* epochOf(store)}-${viewer.user_id}-${replica_id}-${version}${token === "" ? "" : `-${token}`}`
 })
 /** A handle the reader has not had, as data read under the old one belongs to another history. */
-export const newHandle = Effect.fnUntraced(function* (
-  store: StoreShape,
-  viewer: Viewer,
-  replica_id: number,
-  fingerprint: string,
-  token = ""
-) {
-  yield* store.sql`update reader_grants set version = version + 1 where user_id = ${viewer.user_id}`
-  return yield* handleOf(store, viewer, replica_id, fingerprint, token)
-})
+export const newHandle = (...reader: Parameters<typeof handleOf>) => {
+  const [store, { user_id }] = reader
+  const next = store.sql`update reader_grants set version = version + 1 where user_id = ${user_id}`
+  return Effect.andThen(next, handleOf(...reader))
+}
 
 /** Checksum of an event's immutable columns, from 1 to 999,999,999 (FNV-1a). */
 const checkOf = (event: Pick<StoredEvent, "stream" | "version" | "type" | "command_id" | "recorded_at">): number => {

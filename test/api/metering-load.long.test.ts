@@ -2,6 +2,7 @@
  * Real servers under load: usage and logs agree with the requests sent, per route, token and status; also after a stop,
  * and after a kill except for the last moments.
  */
+import { setTimeout as pause } from "node:timers/promises"
 import { afterAll, describe, expect, it } from "vitest"
 import { engines, type Engine } from "../app.ts"
 import { freshDatabase } from "../postgres.ts"
@@ -12,7 +13,6 @@ import type { Body } from "../answers.ts"
 afterAll(cleanUp)
 
 const owner = "a-token-of-more-than-twenty-characters"
-const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
 
 interface Client {
   /** null: without a token. */

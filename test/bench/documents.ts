@@ -2,6 +2,7 @@
  * A batch of 100 quotations of 40 lines: its duration against rendering the same document tree alone in the same kind
  * of thread, the server's memory, and its response times meanwhile, against an idle server in the same run.
  */
+import { setTimeout as pause } from "node:timers/promises"
 import { readdirSync, readFileSync, statSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { pathToFileURL } from "node:url"
@@ -21,7 +22,6 @@ const megabytesOf = (pid: number): number => {
   const status = readFileSync(`/proc/${pid}/status`, "utf8")
   return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1_024)
 }
-const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
 
 /** Sends requests in sequence until stopped; returns their durations in milliseconds. */
 const asking = async (ask: Client, goes_on: () => boolean): Promise<ReadonlyArray<number>> => {

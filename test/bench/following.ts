@@ -3,6 +3,7 @@
  * server's processor time per device, in turns with a server without followers. The devices are the owner's and share
  * this process, whose time does not count.
  */
+import { setTimeout as pause } from "node:timers/promises"
 import { join } from "node:path"
 import { type Device, enrolDevice } from "../../sync/device/device.ts"
 import { waitForNews, watch } from "../../sync/device/exchange/watch.ts"
@@ -75,7 +76,6 @@ const followers = async (server: Running): Promise<Followers> => {
   }
 }
 
-const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
 let named = 0
 const side = (name: string, server: Running, one: (name: string) => Promise<void>): Side => ({
   name,

@@ -3,6 +3,7 @@
  * documents; after it was idle long enough for its rendering threads to end; and after a minute of the same on a
  * journal of a million events. Both engines run at once, as other load does not affect memory.
  */
+import { setTimeout as pause } from "node:timers/promises"
 import { readFileSync } from "node:fs"
 import { DatabaseSync } from "node:sqlite"
 import { join } from "node:path"
@@ -21,7 +22,6 @@ const goals = { fresh: 150, loaded: 300, long: 350 }
 
 const megabytesOf = (pid: number): number =>
   Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1_024)
-const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
 
 /** One round of a client: the work of a counter in a few minutes. */
 const round = async (ask: Client, products: ReadonlyArray<number>, at: number): Promise<void> => {

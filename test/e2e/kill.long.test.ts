@@ -1,4 +1,5 @@
 /** Kills real processes, thirty times each: what was acknowledged survives, and everything starts again. */
+import { setTimeout as pause } from "node:timers/promises"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -20,7 +21,6 @@ afterAll(async () => {
   await server.stop()
   rmSync(folder, { recursive: true, force: true })
 })
-const pause = (millis: number) => new Promise((resume) => setTimeout(resume, millis))
 const kills = shareOf(30)
 /** Kill times spread over a run of the measured length, from early to near its end. */
 const killTimes = (run_millis: number): ReadonlyArray<number> =>

@@ -1,4 +1,5 @@
 /** A thousand commands of users and of an offline device, a third of which the server must refuse. */
+import { setTimeout as pause } from "node:timers/promises"
 import { type Random, randomOf } from "../sim/random.ts"
 import { type CommandLine, token } from "./processes.ts"
 import type { Body } from "../answers.ts"
@@ -39,7 +40,6 @@ export const surely = async (ask: Ask, method: string, path: string, body?: obje
   }
   throw new Error(`${method} ${path}: nobody answers`)
 }
-export const pause = (millis: number): Promise<void> => new Promise((resume) => setTimeout(resume, millis))
 
 /** Results of the answered commands; names are unique in the run. */
 export interface Answers {

@@ -6,6 +6,7 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { setTimeout as pause } from "node:timers/promises"
 import { afterEach, expect, it, vi } from "vitest"
 import { freePort } from "../free-port.ts"
 import { freshDatabase } from "../postgres.ts"
@@ -23,7 +24,6 @@ import {
   type Ground,
   groundFor,
   noAnswers,
-  pause,
   queueMail,
   surely,
   workOffline

@@ -4,6 +4,7 @@
  * [--commands 500] [--seed 1]` runs the full length with the built programs on its own Postgres, and prints the
  * figures.
  */
+import { setTimeout as pause } from "node:timers/promises"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -78,7 +79,6 @@ const handOf = (name: string, folder: string, seed: number): Hand => {
     at: (progress) => commandLine(home, clockAhead((progress - 1) * hours * 3_600_000))
   }
 }
-const pause = (millis: number) => new Promise((resume) => setTimeout(resume, millis))
 
 /** Runs a command; with `killed`, kills it at some moment within its usual duration. */
 const ran = async (

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises"
 import { randomInt } from "node:crypto"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
@@ -13,7 +14,6 @@ afterAll(cleanUp)
 
 const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" }
 
-const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
 type Acknowledged = Map<number, string>
 
 /** Writes with four clients until stopped or the server is killed; records acknowledged and refused writes. */

@@ -2,6 +2,7 @@
  * Caches of several servers on one Postgres. Changes reach the others by notice; if it is lost, caches expire within a
  * second.
  */
+import { setTimeout as pause } from "node:timers/promises"
 import { Effect } from "effect"
 import pg from "pg"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -18,7 +19,6 @@ import { askOf, clockAt, owner_token, type Sent, serve, type Serving } from "./s
 import type { Answer } from "../rental-house.ts"
 
 const noon = Date.parse("2026-06-18T12:00:00.000Z")
-const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
 type Ask = (target: string, sent?: Sent) => Promise<Answer>
 
 /** Creates a user with a role and a token. */

@@ -80,22 +80,21 @@ export const reactionsTo = (
   fresh: ReadonlyArray<NewEvent>,
   all: ReadonlyArray<NewEvent>
 ): ReadonlyArray<DueReaction> => {
-  const [first, ...others] = new Set(fresh.flatMap(({ type }) => (types.has(type) ? [type] : [])))
+  const happened = [...new Set(fresh.flatMap(({ type }) => (types.has(type) ? [type] : [])))]
+  const [first] = happened
   if (first === undefined) return []
-  const due = others.length === 0 ? reactionsByType(reactions).get(first) : reactions
-  return (due ?? []).flatMap((one) =>
-    one.types.some((type) => type === first || others.includes(type)) ? (one.dueAfter(fresh, all) ?? []) : []
-  )
+  const due =
+    happened.length === 1
+      ? reactionsOf(reactions, first)
+      : reactions.filter((one) => one.types.some((type) => happened.includes(type)))
+  return due.flatMap((one) => one.dueAfter(fresh, all) ?? [])
 }
-const by_type = new WeakMap<ReadonlyArray<Reaction>, ReadonlyMap<string, ReadonlyArray<Reaction>>>()
-const reactionsByType = (reactions: ReadonlyArray<Reaction>): ReadonlyMap<string, ReadonlyArray<Reaction>> => {
-  let found = by_type.get(reactions)
-  if (found === undefined) {
-    const pairs = reactions.flatMap((one) => one.types.map((type) => [type, one] as const))
-    const grouped = Map.groupBy(pairs, ([type]) => type)
-    found = new Map([...grouped].map(([type, all]) => [type, [...new Set(all.map(([, one]) => one))]]))
-    by_type.set(reactions, found)
-  }
+const by_type = new WeakMap<ReadonlyArray<Reaction>, Map<string, ReadonlyArray<Reaction>>>()
+/** Reactions to one type, found once: most commands record events of one. */
+const reactionsOf = (reactions: ReadonlyArray<Reaction>, type: string): ReadonlyArray<Reaction> => {
+  const known = by_type.get(reactions) ?? new Map<string, ReadonlyArray<Reaction>>()
+  const found = known.get(type) ?? reactions.filter((one) => one.types.includes(type))
+  by_type.set(reactions, known.set(type, found))
   return found
 }
 

@@ -248,7 +248,6 @@ export const knownRows = {
   of: knownTable,
   row: knownRow,
   keepsReads,
-  kept_max,
   foundOrRead,
   manyOrRead,
   newest,

@@ -1,4 +1,5 @@
 /** Transactions whose last statement travels with COMMIT and an update, and whose first one with BEGIN and a lock. */
+import { setTimeout as pause } from "node:timers/promises"
 import { Effect, Exit, Fiber, ManagedRuntime } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import pg from "pg"
@@ -289,7 +290,7 @@ describe("a URL with a query_timeout", () => {
   it("keeps the connection of queries that ended in time", async () => {
     const limited = at(2_000)
     const first = await limited.runPromise(backend)
-    await new Promise((resolve) => setTimeout(resolve, 2_200))
+    await pause(2_200)
     expect(await limited.runPromise(backend)).toEqual(first)
     await limited.dispose()
   })

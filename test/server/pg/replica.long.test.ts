@@ -1,4 +1,5 @@
 /** Two servers on a Postgres with a streaming replica, which is paused, killed and started again. */
+import { setTimeout as pause } from "node:timers/promises"
 import pg from "pg"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Endpoint, Param } from "../../../core/kernel/endpoints/endpoint.ts"
@@ -7,8 +8,6 @@ import { checkConfiguration } from "../../../server/host/check.ts"
 import { freePort } from "../../free-port.ts"
 import { DURABLE, type PostgresServer, startPostgres, startReplica } from "../../postgres-server.ts"
 import { serve, type Serving, tests_key } from "../serving.ts"
-
-const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
 
 describe("reads of servers with a replica", () => {
   let primary: PostgresServer, replica: PostgresServer, one: Serving, other: Serving

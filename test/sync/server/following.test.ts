@@ -1,4 +1,5 @@
 /** Devices that wait at one offset: what they share, and what must end with their rights. */
+import { setTimeout as pause } from "node:timers/promises"
 import { StatementSync } from "node:sqlite"
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
@@ -12,7 +13,6 @@ import { sentBy } from "../../server/pg/sent.ts"
 import { wireCommand } from "../opening.ts"
 import type { Body } from "../../answers.ts"
 
-const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
 /** Long enough for a request to wait for events. */
 const until_waiting_millis = 150
 

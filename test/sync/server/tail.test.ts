@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises"
 import { Effect, Scheduler } from "effect"
 import { expect, it } from "vitest"
 import { makeJournalTail } from "../../../sync/server/shape.ts"
@@ -42,7 +43,7 @@ it("a read is not kept for later turns where its reader yields before it begins"
     })
     const asked = () => Effect.runPromise(Effect.provideService(asking, Scheduler.MaxOpsBeforeYield, 50))
     await asked()
-    await new Promise((resolve) => setTimeout(resolve, 1))
+    await pause(1)
     await asked()
     expect([before, reads]).toEqual([before, 2])
   }

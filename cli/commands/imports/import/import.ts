@@ -5,6 +5,7 @@ import { namedIn } from "../../../../core/imports/rows.ts"
 import type { Json } from "../../../../core/kernel/index.ts"
 import { plainJson, rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
+import { fetched } from "../../../context/writes.ts"
 import { withValues } from "../../../output/program.ts"
 import { exit_codes, usageError } from "../../../base/exit-codes.ts"
 import { homeFolder, privateFolder } from "../../../base/server-choice.ts"
@@ -69,7 +70,7 @@ const runImport: CommandAction = async (context, [given = "", file = ""], flags)
       const dry_run = isDry(context, flags)
       const { importFolder } = await import("./foreign-lists.ts")
       const counts = await importFolder(context, file, { system, dry_run, flags, importRows })
-      if (!dry_run && changed(counts)) await (await import("../../../context/writes.ts")).fetched(context)
+      if (!dry_run && changed(counts)) await fetched(context)
       return counts.rejected > 0 ? exit_codes.invalid : exit_codes.ok
     }
     return (await import("./import-all.ts")).importAll(context, file, isDry(context, flags))
@@ -107,7 +108,7 @@ const importFile = async (
   if (summary.rows === 0) context.note("The file has no rows, so there was nothing to import.")
   if (context.options.json === true) context.printJson({ import: summary, verdicts: plainJson(verdicts) })
   else context.print(recordText(summary, context.terminal))
-  if (!summary.dry_run && changed(summary)) await (await import("../../../context/writes.ts")).fetched(context)
+  if (!summary.dry_run && changed(summary)) await fetched(context)
   return summary.rejected > 0 ? exit_codes.invalid : exit_codes.ok
 }
 

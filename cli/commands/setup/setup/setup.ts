@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises"
 import { dirname, resolve } from "node:path"
 import type { Command } from "commander"
 import type { CommandContext } from "../../../context/context.ts"
+import { fetched } from "../../../context/writes.ts"
 import { shellWord } from "../../../../core/values/text.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
 import { standardInput } from "../../../base/input.ts"
@@ -98,7 +99,7 @@ const setUp = async (context: CommandContext, house: House, present: Present, as
     if (!(await confirm("Set it up like this?"))) return context.note(`Left as it is. ${keepAnswers(house)}`)
   }
   for (const [at, one] of due.entries()) await carriedOut(one, at, due)
-  if (due.length > 0) await (await import("../../../context/writes.ts")).fetched(context)
+  if (due.length > 0) await fetched(context)
   told(context, steps, "done", isNew(present))
   if (house.taxes !== undefined && house.assign_tax_classes !== true) offerClasses(context, present)
 }

@@ -172,11 +172,10 @@ const stockOf = ({ dialect }: Pick<StoreShape, "dialect">, rows: ReadonlyArray<S
   rows.map((row) => {
     const { source_id, source_type } = row
     return source_type === null || source_id === null
-      ? {
+      ? stockLevelOf({
           ...row,
-          quantity_held: String(decodeValue(stock_levels.columns.quantity_held, row.quantity_held, dialect)),
-          last_transaction_type: row.is_gone ? writtenOff : null
-        }
+          quantity_held: String(decodeValue(stock_levels.columns.quantity_held, row.quantity_held, dialect))
+        })
       : supplyAsStock({ ...row, id: -row.id, quantity: Number(row.quantity_held), source_id, source_type })
   })
 /** Converts a supply to the form of stock in snapshots. */
