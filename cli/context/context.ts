@@ -58,6 +58,8 @@ export interface CommandContext {
   readonly plan: (asked: ReadonlyArray<ApiRequest>) => Promise<ReadonlyArray<QueryResult>>
   /** Reads a path, and returns the response's body; error responses are thrown. */
   readonly read: (path: string, query?: Query) => Promise<JsonObject>
+  /** Asks on a terminal before something that cannot be undone; exit 2 if declined. Not with --yes or --plan. */
+  readonly agree: (question: string, flags: { readonly [name: string]: unknown }) => Promise<void>
   /** Makes further writes throw this error, as the user may have meant another row. */
   readonly refuseWrites: (refusal: CliError) => void
   /** Loads time zones for `terminal.zoneOf`; does nothing if the output is for programs. */
@@ -81,7 +83,7 @@ export interface CommandContext {
 }
 
 /** Flags and environment that decide which server or replica a command uses. */
-interface Place extends Pick<CommandContext, "options" | "env" | "offline" | "profile" | "folder"> {
+interface Place extends Pick<CommandContext, "options" | "env" | "offline" | "profile" | "folder" | "agree"> {
   readonly note: (text: string) => void
   /** The chosen server; reports ignored parts of the environment once. */
   readonly choice: () => ServerChoice
@@ -121,6 +123,7 @@ const placeOf = (options: Globals, env: Environment, is_quiet: boolean): Place =
     offline: options.offline === true || !["", "0", "false", undefined].includes(env["FLIGHTCASE_OFFLINE"]),
     profile,
     folder: () => profileFolder(profile(), env),
+    agree: agreementUnder(options),
     note
   }
 }
@@ -152,7 +155,7 @@ export const openContext = (options: Globals, env: Environment = process.env, is
     ...place,
     terminal,
     get interactive() {
-      return options.input !== false && terminals.err()?.isTTY === true && process.stdin.isTTY === true
+      return isInteractive(options)
     },
     print: printOut,
     printJson: (value) => printJsonOut(value, 2),
@@ -194,6 +197,16 @@ export const openContext = (options: Globals, env: Environment = process.env, is
     close: replica.close
   }
 }
+
+const isInteractive = ({ input }: Globals): boolean =>
+  input !== false && terminals.err()?.isTTY === true && process.stdin.isTTY === true
+const agreementUnder =
+  (options: Globals): CommandContext["agree"] =>
+  async (question, { yes }) => {
+    if (yes === true || options.plan === true || !isInteractive(options)) return
+    const { confirm } = await import("../output/prompt.ts")
+    if (!(await confirm(question))) throw usageError("Nothing was changed.")
+  }
 
 /** The profile's replica: opened when first needed; closing it starts a background sync if one is due. */
 interface Replica {

@@ -146,6 +146,6 @@ const fixedOptions = (endpoint: Endpoint): ReadonlyArray<Option> => {
     ...(endpoint.uploads ? [new Option("--file <path>", "file to send")] : []),
     new Option("-d, --data <json>"),
     new Option("--include <a,b>"),
-    ...(endpoint.method === "DELETE" ? [new Option("-y, --yes")] : [])
+    ...(endpoint.destructive ? [new Option("-y, --yes")] : [])
   ]
 }

@@ -126,7 +126,7 @@ export const runDerivedCommand = async (
     ).refuseUnknownParts(listFlag(given, "q").map(queryPart), resourceOf(endpoint), Object.keys(endpoint.fields))
   const { body, values } = await bodyOf(context, verb, flags, args, given)
   const files = await filesOf(endpoint, given)
-  if (endpoint.method === "DELETE" && given.yes !== true && !context.options.plan) await confirm(context, verb, args)
+  if (endpoint.destructive) await context.agree(`${verb.words.join(" ")} ${args.join(" ")}: sure?`, given)
   const query: Query = [
     ...(await filtersRead(context, endpoint, given)),
     ...(endpoint.method === "GET" ? queryOf(values) : []),
@@ -348,12 +348,6 @@ const zoneOf = async (
     if (store_id !== null && store_id !== undefined) return (await resolveStore(context, String(store_id))).zone
   }
   return (await resolveStore(context, undefined)).zone
-}
-
-const confirm = async (context: CommandContext, verb: Verb, args: ReadonlyArray<string>): Promise<void> => {
-  if (!context.interactive) return
-  const { confirm: agree } = await import("../output/prompt.ts")
-  if (!(await agree(`${verb.words.join(" ")} ${args.join(" ")}: sure?`))) throw usageError("Nothing was changed.")
 }
 
 const filesOf = async (

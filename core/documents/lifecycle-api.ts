@@ -320,6 +320,7 @@ const voided = command("POST", `${path}/{id}/void`, {
   answer: documentShown,
   name: "documents.void",
   summary: "Void a document; its public page and file become unavailable",
+  destructive: true,
   ability: write,
   permission: "documents.create",
   params: one,

@@ -215,6 +215,10 @@ const printCsv = (context: CommandContext, lines: Lines): void => {
 const close: CommandAction = async (context, [named], flags) => {
   const { id } = await takeOf(context, named, flags)
   const missing_as = textFlag(flags, "missing")
+  await context.agree(
+    `Close stocktake ${id}, and record what is missing as ${(missing_as ?? "lost").replace("-", " ")}: sure?`,
+    flags
+  )
   const answer = await context.post(
     `${path}/${id}/close`,
     missing_as === undefined ? {} : { missing_as: missing_as.replace("-", "_") }
@@ -231,6 +235,7 @@ const close: CommandAction = async (context, [named], flags) => {
 
 const cancel: CommandAction = async (context, [named], flags) => {
   const { id } = await takeOf(context, named, flags)
+  await context.agree(`Cancel stocktake ${id} with all its scans: sure?`, flags)
   const answer = await context.post(`${path}/${id}/cancel`)
   if (context.options.json === true || answer.events !== undefined) return printAnswer(context, answer)
   context.note(`Stocktake ${id} is cancelled: nothing of it is recorded in stock.`)
@@ -271,7 +276,13 @@ export const declare = (program: Command): void => {
     about: "Close the count and record missing units, found units and bulk differences",
     ...open,
     "--missing <how>": oneOf("how to record missing units (default: lost)", ["lost", "written-off"]),
+    "--yes": "skip the confirmation",
     run: close
   })
-  verb(count, "cancel", { about: "Cancel the count; stock stays as it is", ...open, run: cancel })
+  verb(count, "cancel", {
+    about: "Cancel the count; stock stays as it is",
+    ...open,
+    "--yes": "skip the confirmation",
+    run: cancel
+  })
 }

@@ -71,6 +71,7 @@ const step =
   (verb: "send" | "receive" | "cancel") =>
   async (context: CommandContext, [named, ...codes]: ReadonlyArray<string>, flags: Flags): Promise<void> => {
     const scanned = verb === "cancel" ? [] : await codesOf(codes, flags)
+    if (verb === "cancel") await context.agree(`Cancel transfer ${named}: sure?`, flags)
     const answer = await context.post(`${pathOf(named)}/${verb}`, scanned.length === 0 ? {} : { codes: [...scanned] })
     if (context.options.json === true || answer.events !== undefined) return printAnswer(context, answer)
     const transfer = rowIn(answer.body, "transfer")
@@ -167,6 +168,7 @@ export const declare = (program: Command): void => {
   verb(transfers, "cancel", {
     about: "Cancel a transfer; what was sent goes back to the sending store",
     ...one,
+    "--yes": "skip the confirmation",
     run: step("cancel")
   })
   verb(transfers, "show", {

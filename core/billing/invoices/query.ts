@@ -174,6 +174,7 @@ const voided = command("POST", `${path}/{id}/void`, {
   answer: invoiceShown,
   name: "invoices.void",
   summary: "Void an issued, unpaid invoice; it keeps its number",
+  destructive: true,
   ability: write,
   permission: "invoices.void",
   params: one,

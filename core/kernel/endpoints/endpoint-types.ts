@@ -168,6 +168,8 @@ export interface Common<P extends Params, B extends Fields> {
   readonly mode: "create" | "update"
   /** Never decided on a device: it needs the server's document numbers, mail or tokens. */
   readonly server_only: boolean
+  /** Ends or erases something for good, so that the command line confirms it; by default every DELETE. */
+  readonly destructive: boolean
   /** Callable without a token: health, signed links. The viewer is then user 0. */
   readonly public: boolean
   /** Query parameters read in addition to a body. */

@@ -56,7 +56,7 @@ type Derived = "method" | "path" | "answer" | "error_answers"
  * keys; spreading would not.
  */
 export type SharedDraft = Partial<Draft<Params, Fields, AnswerShown, ErrorAnswers>>
-const defaults: Omit<Common<Params, Fields>, Always | Derived | "params" | "fields" | "mode"> = {
+const defaults: Omit<Common<Params, Fields>, Always | Derived | "params" | "fields" | "mode" | "destructive"> = {
   metering_weight: 1,
   server_only: false,
   public: false,
@@ -87,6 +87,7 @@ const common = <P extends Params, B extends Fields>(
   params: {} as P,
   fields: {} as B,
   mode: method === "PUT" || method === "PATCH" ? "update" : "create",
+  destructive: method === "DELETE",
   ...draft,
   method,
   path,

@@ -254,6 +254,7 @@ const merge = command("POST", "/api/v1/members/{id}/merge", {
   answer: oneMember,
   name: "members.merge",
   summary: "Merge another member into this one",
+  destructive: true,
   ability: "members:write",
   permission: "members.delete",
   params: { id: { table: members } },

@@ -178,6 +178,7 @@ const anonymise = command("POST", "/api/v1/members/{id}/anonymise", {
   answer: { member: Shown.row(() => memberResource) },
   name: "members.anonymise",
   summary: "Erase a person's data permanently, from the journal too",
+  destructive: true,
   ability: "members:write",
   permission: "members.delete",
   params: { id: { table: members } },

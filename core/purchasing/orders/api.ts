@@ -266,6 +266,7 @@ const cancel = command("POST", `${path}/{id}/cancel`, {
   answer: purchaseOrderShown,
   name: "purchase_orders.cancel",
   summary: "Cancel a purchase order without deliveries; it keeps its number",
+  destructive: true,
   ability: write,
   permission: "purchase_orders.edit",
   params: one,

@@ -190,6 +190,7 @@ const dissolving = command("POST", `${one}/dissolve`, {
   answer: { ...containerShown, meta: Shown.keys({ warnings: list(text()) }) },
   name: "containers.dissolve",
   summary: "Dissolve a container; its contents return to stock or move on",
+  destructive: true,
   ...write_access("dissolve"),
   params: oneContainer,
   fields: {

@@ -21,6 +21,7 @@ const merge = command("POST", "/api/v1/products/{id}/merge", {
   answer: { product: Shown.row(() => productResource) },
   name: "products.merge",
   summary: "Merge another product into this one",
+  destructive: true,
   ability: "products:write",
   permission: "products.edit",
   params: { id: { table: products } },

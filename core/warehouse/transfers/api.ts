@@ -115,6 +115,7 @@ const step = <const F extends { readonly codes?: typeof codes; readonly items?: 
     answer,
     name: `transfers.${verb}`,
     summary,
+    destructive: verb === "cancel",
     ...access,
     success_status: 200,
     params: { id: { table: transfers } },

@@ -239,6 +239,7 @@ const rotate = command("POST", `${path}/{id}/rotate`, {
   answer: { board: Shown.keys(shown) },
   name: "boards.rotate",
   summary: "Give a board a new link; the earlier one stops working",
+  destructive: true,
   ability: "boards:write",
   params: { id: { table: boards } },
   success_status: 200,

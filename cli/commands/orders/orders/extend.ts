@@ -197,10 +197,7 @@ export const creditOrder: CommandAction = async (context, [named = ""], flags) =
     return context.note("Draft only; nothing was issued.")
   }
   if (context.options.json !== true) showDraft(context, draft)
-  if (draft.items.length > 0 && context.interactive && flags.yes !== true) {
-    const { confirm } = await import("../../../output/prompt.ts")
-    if (!(await confirm("Issue the credit?"))) throw usageError("Nothing was changed.")
-  }
+  if (draft.items.length > 0) await context.agree("Issue the credit?", flags)
   const answer = await context.post(`${path}/credit_notes`, present({ reason: textFlag(flags, "reason") }))
   if (context.options.json === true) return printAnswer(context, answer)
   for (const note of (answer.body as { readonly credit_notes: ReadonlyArray<Row<"credit_note">> }).credit_notes)

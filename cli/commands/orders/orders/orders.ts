@@ -228,11 +228,7 @@ const cancelOrder: CommandAction = async (context, [named = ""], flags) => {
     throw new CliError(exit_codes.invalid, `${header.subject} is no order, so that nothing is cancelled.`, {
       way_out: "orders change-status ORDER --to lost (or dead) closes a quotation; opportunities delete drops a draft."
     })
-  if (context.interactive && flags.yes !== true && context.options.plan !== true) {
-    const { confirm } = await import("../../../output/prompt.ts")
-    const question = `Cancel ${header.number ?? header.id} ${header.subject} (${labelOf(header)})?`
-    if (!(await confirm(question))) throw usageError("Nothing was changed.")
-  }
+  await context.agree(`Cancel ${header.number ?? header.id} ${header.subject} (${labelOf(header)})?`, flags)
   await move(context, path, stepTo("cancelled", header), textFlag(flags, "reason"))
 }
 

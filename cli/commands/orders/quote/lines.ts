@@ -95,10 +95,7 @@ export const removeLines: CommandAction = async (context, [named = "", ...codes]
     if (!lines.some(({ id }) => id === line.id)) lines.push(line)
   }
   const names = lines.map(({ name, quantity }) => `${quantity} × ${name}`).join(", ")
-  if (context.interactive && flags.yes !== true && context.options.plan !== true) {
-    const { confirm } = await import("../../../output/prompt.ts")
-    if (!(await confirm(`Remove ${names}?`))) throw usageError("Nothing was changed.")
-  }
+  await context.agree(`Remove ${names}?`, flags)
   const { ask, printPlan } = writesOf(context)
   let last
   for (const { id } of lines) last = await ask({ method: "DELETE", path: `${path}/items/${id}` })

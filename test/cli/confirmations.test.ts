@@ -1,0 +1,101 @@
+/** Commands that cannot be undone ask on a terminal, and nowhere else. */
+import { afterEach, expect, it, vi } from "vitest"
+import { catalogue } from "../../core/catalogue.ts"
+import { allEndpoints } from "../../cli/context/routing.ts"
+import { verbsOf } from "../../cli/derived/names.ts"
+import { typeHere } from "./command-line.ts"
+import { placeOfSuite } from "./place.ts"
+
+const confirm = vi.hoisted(() => vi.fn<(question: string) => Promise<boolean>>())
+vi.mock(import("../../cli/output/prompt.ts"), async (original) => ({ ...(await original()), confirm }))
+const place = placeOfSuite()
+const { done, json } = place
+
+/** Types a line as on a terminal. */
+const atTerminal = async (line: string) => {
+  const streams = [process.stdin, process.stderr].map(
+    (stream) => [stream, Object.getOwnPropertyDescriptor(stream, "isTTY")] as const
+  )
+  for (const [stream] of streams) Object.defineProperty(stream, "isTTY", { value: true, configurable: true })
+  try {
+    return await typeHere(line.split(" "), { env: place.env, folder: place.folder })
+  } finally {
+    for (const [stream, before] of streams)
+      if (before === undefined) Reflect.deleteProperty(stream, "isTTY")
+      else Object.defineProperty(stream, "isTTY", before)
+  }
+}
+afterEach(() => void confirm.mockReset())
+const questions = (): ReadonlyArray<string> => confirm.mock.calls.map(([question]) => question)
+
+it("every DELETE, and every POST that ends something for good, is declared destructive", async () => {
+  const all = verbsOf(await allEndpoints())
+  expect(all.filter(({ endpoint }) => endpoint.method === "DELETE" && !endpoint.destructive)).toEqual([])
+  const marked = all.filter(({ endpoint }) => endpoint.method !== "DELETE" && endpoint.destructive)
+  expect(marked.map(({ words }) => words.join(" ")).toSorted()).toEqual([
+    "boards rotate",
+    "containers dissolve",
+    "documents void",
+    "invoices void",
+    "members anonymise",
+    "members merge",
+    "products merge",
+    "purchase-orders cancel",
+    "stocktakes cancel",
+    "stocktakes close",
+    "transfers cancel"
+  ])
+  expect(catalogue.endpoints.filter(({ destructive, kind }) => destructive && kind !== "command")).toEqual([])
+})
+
+it("a destructive command asks on a terminal, changes nothing if declined, and takes --yes and -y", async () => {
+  for (const name of ["Acme", "Acme again", "Acme once more"])
+    await done(["members", "create", "--name", name, "--membership-type", "organisation"])
+  const { invoice } = await json([
+    ...["invoices", "create", "-d"],
+    JSON.stringify({ member_id: 2, items: [{ name: "Heads", quantity: "1", unit_price: "25.00" }] })
+  ])
+  await done(`invoices issue ${invoice.id}`)
+  confirm.mockResolvedValue(false)
+  const declined = await atTerminal(`invoices void ${invoice.id}`)
+  expect(declined).toMatchObject({ code: 2, err: expect.stringContaining("Nothing was changed.") })
+  expect((await json(`invoices show ${invoice.id}`)).invoice.status).toBe("issued")
+  expect((await atTerminal("members merge 2 --secondary-id 3")).code).toBe(2)
+  expect(questions()).toEqual([`invoices void ${invoice.id}: sure?`, "members merge 2: sure?"])
+
+  confirm.mockReset().mockResolvedValue(true)
+  const { out } = await atTerminal(`invoices void ${invoice.id} --json`)
+  expect(JSON.parse(out).invoice.status).toBe("voided")
+  expect(questions()).toHaveLength(1)
+  expect((await atTerminal("members merge 2 --secondary-id 3 -y")).code).toBe(0)
+  expect((await atTerminal("members merge 2 --secondary-id 4 --yes")).code).toBe(0)
+  expect(questions()).toHaveLength(1)
+})
+
+it("counts and transfers ask before they are cancelled, and a count before it is closed", async () => {
+  await done("stores create --name Leeds")
+  await done("products create --name Cable --sku CABLE")
+  await done("stock-levels update 1 --quantity-held 6")
+  await done("count start --store 1")
+  await done("transfers create --to Leeds CABLE*2")
+  confirm.mockResolvedValue(false)
+  for (const line of ["count close --missing written-off", "count close", "count cancel", "transfers cancel 1"])
+    expect(await atTerminal(line)).toMatchObject({ code: 2, err: expect.stringContaining("Nothing was changed.") })
+  expect(questions()).toEqual([
+    "Close stocktake 1, and record what is missing as written off: sure?",
+    "Close stocktake 1, and record what is missing as lost: sure?",
+    "Cancel stocktake 1 with all its scans: sure?",
+    "Cancel transfer 1: sure?"
+  ])
+  for (const line of ["count cancel --yes", "transfers cancel 1 --yes"]) expect((await atTerminal(line)).code).toBe(0)
+  expect(questions()).toHaveLength(4)
+})
+
+it("without a terminal, or with --no-input, no question comes", async () => {
+  await done("count start --store 1")
+  await done("count cancel")
+  await done("boards create --name Wall --store-id 1")
+  await done("boards rotate 1")
+  expect((await atTerminal("boards rotate 1 --no-input")).code).toBe(0)
+  expect(questions()).toEqual([])
+})
