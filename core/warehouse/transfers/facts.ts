@@ -234,12 +234,13 @@ const loadShared = Effect.fnUntraced(function* (
   const cases = yield* loadCases([...named, ...others])
   const inside = [...cases.values()].flatMap(({ units }) => units.map(({ level }) => level))
   const in_case = inside.map(({ id }) => id)
-  yield* lockClaims([...product_ids, ...inside.map(({ product_id }) => product_id)])
+  const all_ids = [...new Set([...product_ids, ...inside.map(({ product_id }) => product_id)])]
+  yield* lockClaims(all_ids)
   return {
     goods,
     from: yield* storeOf(place.from_store_id),
     to: yield* storeOf(place.to_store_id),
-    products: yield* Store.byId(products, product_ids),
+    products: yield* Store.byId(products, all_ids),
     bulk_from: yield* bulkLevels(place.from_store_id, product_ids),
     held: yield* loadHeld({ alone: unitsIn(goods), in_case, from: place.starts_at, transfer_id: place.id }, context),
     cases

@@ -238,6 +238,19 @@ describe.each(engines)("a transfer on %s", (engine) => {
     expect(body.meta.warnings).toEqual([expect.stringMatching(words)])
   })
 
+  it("judges the content of a case as promised goods, also where the case is all that is named", async () => {
+    const { from, product, to, units } = await shop(2, "block")
+    const { container } = await w.must("POST", "/containers", { name: "Heads", barcode: `C-${from}`, store_id: from })
+    for (const { id } of units) await w.must("POST", `/containers/${container.id}/pack`, { serialised_item_id: id })
+    const alone = await plan(from, to, { codes: [`C-${from}`] })
+    expect([alone.status, alone.body.meta]).toEqual([201, undefined])
+    await move(alone.body.transfer.id, "cancel")
+    await w.order(product, 1, { store_id: from, starts_at: at(13), ends_at: at(15) })
+    const { name } = await w.show(`/products/${product}`)
+    const [said] = (await refused(plan(from, to, { codes: [`C-${from}`] }), "items")).items
+    expect(said).toContain(`would be short of 1 × ${name}, promised to "Gig`)
+  })
+
   it("rejects allocated, quarantined, transferred, repeated and unknown units, and keeps its own from orders", async () => {
     const { codes, from, product, to, units } = await shop(4)
     const order = await w.order(product, 1, { store_id: from, starts_at: at(20), ends_at: at(22) })
