@@ -4,7 +4,7 @@ import { spokenNumber } from "../../core/values/text.ts"
 import { sale_line } from "../../core/orders/opportunities/tables/index.ts"
 import type { OrderLine, Row } from "../base/answers.ts"
 import { columnsOf } from "./columns.ts"
-import { blocksText, onClockOf } from "./table.ts"
+import { blocksText, type Column, onClockOf } from "./table.ts"
 import type { Terminal } from "./text.ts"
 
 const header = [
@@ -29,6 +29,13 @@ const withKind = (line: OrderLine): JsonObject => {
   const kind = type === "product" || type === "service" ? String(line.transaction_type_label).toLowerCase() : type
   const sold = type === "accessory" && line.transaction_type === sale_line ? ", sale" : ""
   return { ...line, item_type: `${kind}${sold}${line.is_optional ? ", optional" : ""}` }
+}
+
+/** Columns of lines; their dates are spare where all are those of the order. */
+const lineColumns = ({ ends_at, items = [], starts_at }: Row<"opportunity">): ReadonlyArray<Column> => {
+  const columns = columnsOf("items") ?? []
+  const is_same = items?.every((line) => line.starts_at === starts_at && line.ends_at === ends_at) === true
+  return is_same ? columns.map((one) => (one.title.endsWith(" AT") ? { ...one, spare: 1 } : one)) : columns
 }
 
 /** Includes needed to print an order. */
@@ -57,7 +64,7 @@ export const orderText = (terminal: Terminal, opportunity: Row<"opportunity">): 
   return blocksText(
     [
       { record: shown },
-      { columns: columnsOf("items") ?? [], rows: (opportunity.items ?? []).map(withKind) },
+      { columns: lineColumns(opportunity), rows: (opportunity.items ?? []).map(withKind) },
       { columns: columnsOf("costs") ?? [], rows: opportunity.costs ?? [] },
       { record: is_billed ? { ...totals, ...chosen(["billed_total", "left_to_bill_total"]) } : totals }
     ],

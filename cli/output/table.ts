@@ -9,6 +9,8 @@ export interface Column<in R = JsonObject> {
   readonly right?: boolean
   /** Whether values are ids of stores, displayed by name on a terminal. */
   readonly is_store?: boolean
+  /** Left out of a table that is too wide for the terminal; those with the highest number first. */
+  readonly spare?: number
 }
 /** Column with the value of a key; ids of stores (`store_id`) are displayed by name on a terminal. */
 export const column = (key: string, title: string = titleOf(key)): Column => ({
@@ -21,9 +23,14 @@ export const labelOf = (key: string): string => key.replace(/_id$/, "").replaceA
 const titleOf = (key: string): string => labelOf(key).toUpperCase()
 
 /**
- * Column by `key` or `key=TITLE`; dots are for nested keys (`member.name`), and `rows+key` sums a key of nested rows.
+ * Column by `key` or `key=TITLE`; dots are for nested keys (`member.name`), and `rows+key` sums a key of nested rows. A
+ * number after `?` makes it spare: `location?2`.
  */
-const columnOf = (spec: string): Column => {
+const columnOf = (text: string): Column => {
+  const [spec = "", spare] = text.split("?")
+  return spare === undefined ? wholeColumn(spec) : { ...wholeColumn(spec), spare: Number(spare) }
+}
+const wholeColumn = (spec: string): Column => {
   const [key = "", title = key.replace(/^.*[+#]/, "").toUpperCase()] = spec.split("=")
   const [, rows = "", summed = ""] = /^(\w+)\+(\w+)$/.exec(key) ?? []
   if (summed !== "") return { title, right: true, of: (row) => sumOf(row[rows], (one) => Number(one[summed] ?? 0)) }
@@ -71,13 +78,18 @@ export const tableText = <R extends JsonObject>(
     const zone = terminal.zoneOf?.(rows[at] ?? {})
     return row.map((text) => minuteText(text, zone))
   })
-  const layout = columns.map(({ right, title }, at) => {
-    const texts = shown.map((row) => row[at] ?? "")
-    const is_numeric = texts.length > 0 && texts.every((text) => text === "" || numeric.test(text))
-    const is_time = texts.some((text) => text !== "") && texts.every((text) => text === "" || day_or_minute.test(text))
-    const width = Math.max(widthOf(title), ...texts.map(widthOf))
-    return { width, right: right ?? is_numeric, gives: !whole_titles.has(title) && !is_numeric && !is_time }
-  })
+  const layout = withoutSpare(
+    columns.map(({ right, spare, title }, at): LaidOut => {
+      const texts = shown.map((row) => row[at] ?? "")
+      const is_filled = texts.some((text) => text !== "")
+      const is_numeric = texts.length > 0 && texts.every((text) => text === "" || numeric.test(text))
+      const is_time = is_filled && texts.every((text) => text === "" || day_or_minute.test(text))
+      const width = Math.max(widthOf(title), ...texts.map(widthOf))
+      const gives = !whole_titles.has(title) && !is_numeric && !is_time
+      return { at, width, right: right ?? is_numeric, gives, spare: is_filled ? (spare ?? 0) : Infinity }
+    }),
+    terminal.columns
+  )
   const widths = narrowed(
     layout.map(({ width }) => width),
     layout.map(({ gives }) => gives),
@@ -85,8 +97,8 @@ export const tableText = <R extends JsonObject>(
   )
   const line = (row: ReadonlyArray<string>): string =>
     layout
-      .map(({ right }, at) => {
-        const width = widths[at] ?? 0
+      .map(({ at, right }, place) => {
+        const width = widths[place] ?? 0
         return padded(truncateToWidth(row[at] ?? "", width), width, right)
       })
       .join(gap)
@@ -96,6 +108,8 @@ export const tableText = <R extends JsonObject>(
 }
 
 const narrowest = 8
+/** Width to which columns are cut before spare ones are left out. */
+const readable = 16
 const whole_titles: ReadonlySet<string> = new Set(["ID", "NUMBER"])
 /**
  * Widths of columns that fit the terminal: the widest shrinks first, to eight at least. Ids, numbers and dates are
@@ -114,6 +128,27 @@ const narrowed = (
     result[result.findIndex((width, at) => width === most && may_give[at])] = most - 1
   }
   return result
+}
+
+interface LaidOut {
+  /** Position among the table's columns. */
+  readonly at: number
+  readonly width: number
+  readonly right: boolean
+  readonly gives: boolean
+  /** 0: always shown; Infinity: without any value. */
+  readonly spare: number
+}
+/** The columns without spare ones, until the others fit the terminal once they are cut. */
+const withoutSpare = (layout: ReadonlyArray<LaidOut>, room: number): ReadonlyArray<LaidOut> => {
+  const least = layout.reduce((sum, { gives, width }) => sum + (gives ? Math.min(width, readable) : width), 0)
+  const most = Math.max(0, ...layout.map(({ spare }) => spare))
+  if (most === 0 || layout.every(({ spare }) => spare === most) || least + gap.length * (layout.length - 1) <= room)
+    return layout
+  return withoutSpare(
+    layout.filter(({ spare }) => spare !== most),
+    room
+  )
 }
 
 /** Terminal settings for parts of a record, which are in the zone of its store unless they name their own. */

@@ -2,7 +2,8 @@
 import { expect, it } from "vitest"
 import { bodyText } from "../../../cli/context/print.ts"
 import type { Terminal } from "../../../cli/output/text.ts"
-import { columnsSeen, tableText } from "../../../cli/output/table.ts"
+import { orderText } from "../../../cli/output/order.ts"
+import { columnsNamed, columnsSeen, tableText } from "../../../cli/output/table.ts"
 
 const terminal: Terminal = { is_tty: true, progress: false, colour: false, columns: 80 }
 const job = {
@@ -20,7 +21,7 @@ const job = {
 it("a table never truncates ids, as they are there to be copied, but truncates other columns", () => {
   const { text } = bodyText({ jobs: [job] }, terminal)
   expect(text).toContain(job.id)
-  expect(text).toMatch(/^ID +STATUS +ATTEMPTS +NEXT +MEANING +ERROR\n/)
+  expect(text).toMatch(/^ID +STATUS +ATTEMPTS +MEANING +ERROR\n/)
   expect(text).toContain("…")
 })
 it("a table never truncates document numbers, and says whether sums in lists include tax", async () => {
@@ -42,7 +43,7 @@ it("a table never truncates document numbers, and says whether sums in lists inc
   expect(row).toMatch(/Acme Ev….*Partial…/)
   expect(titles).toMatch(/GROSS +OUTSTANDING/)
   const order = { id: 1, number: "0000000001", subject: "Gala", charge_total: "10.00" }
-  expect(bodyText({ opportunities: [order] }, terminal, inWords).text).toMatch(/ NET +CUR/)
+  expect(bodyText({ opportunities: [order] }, { ...terminal, columns: 200 }, inWords).text).toMatch(/ NET +CUR/)
 })
 it("a table never truncates dates, and prints order numbers without leading zeros", async () => {
   const { inWords } = await import("../../../cli/output/labels.ts")
@@ -79,6 +80,45 @@ it("a table shows the quantity of a product under STOCK, and its tracking in wor
   const [titles = "", row = ""] = text.split("\n")
   expect(row.slice(0, titles.indexOf("STOCK") + 5)).toMatch(/ 6$/)
   expect(row.slice(titles.indexOf("METHOD"))).toMatch(/^Seriali/)
+})
+it("a table that is too wide leaves out columns without values first, then spare ones, before it cuts the others", () => {
+  const rows = [
+    { id: 1, name: "Moving head with zoom", place: "", state: "in quarantine", reason: "Lens cracked", store: "Leeds" },
+    { id: 2, name: "PAR 64", place: "", state: "in repair", reason: "", store: "Main Warehouse" }
+  ]
+  const columns = columnsNamed("id, name, place?9, state, reason, store?1")
+  const titlesAt = (width: number) =>
+    tableText(columns, rows, { ...terminal, columns: width })
+      .split("\n")[0]
+      ?.split(/ +/)
+  expect(titlesAt(90)).toEqual(["ID", "NAME", "PLACE", "STATE", "REASON", "STORE"])
+  expect(titlesAt(70)).toEqual(["ID", "NAME", "STATE", "REASON", "STORE"])
+  expect(titlesAt(60)).toEqual(["ID", "NAME", "STATE", "REASON"])
+  expect(tableText(columns, rows, { ...terminal, columns: 40 })).not.toMatch(/^.{41}/m)
+  expect(tableText(columns, rows, { ...terminal, is_tty: false, columns: 40 })).toContain("Lens cracked\tLeeds")
+  expect(tableText(columnsNamed("place"), rows, { ...terminal, columns: 3 })).toMatch(/^PLACE\n/)
+})
+it("lists of orders and the lines of one fit 80 columns", async () => {
+  const { inWords } = await import("../../../cli/output/labels.ts")
+  const dates = { starts_at: "2027-07-01T08:00:00.000Z", ends_at: "2027-07-04T17:00:00.000Z" }
+  const line = {
+    ...{ id: 1, item_type: "product", transaction_type: 0, transaction_type_label: "Rental", name: "Moving head" },
+    ...{ quantity: "12.00", unit_price: "45.00", charged_periods: 4, discount_percent: null, total: "2160.00" },
+    ...dates
+  }
+  const order = {
+    ...{ id: 12, number: "Q-0012", subject: "Summer Gala of the harbour", member: { name: "Acme Events of Bristol" } },
+    ...{ state_label: "Quotation", status_label: "Provisional", charge_total: "2160.00", currency_code: "GBP" },
+    ...{ pieces: { packed: 0, out: 0, back: 0 }, ...dates }
+  }
+  const list = bodyText({ opportunities: [order] }, terminal, inWords).text
+  expect(list).toMatch(/^ID +NUMBER +SUBJECT +CUSTOMER +STATUS +STARTS AT +NET\n/)
+  expect(list).not.toMatch(/^.{81}/m)
+  const shown = orderText(terminal, { ...order, items: [line], costs: [] } as unknown as Parameters<
+    typeof orderText
+  >[1])
+  expect(shown).toContain("Moving head")
+  expect(shown).not.toMatch(/^.{81}/m)
 })
 it("a table has different headings for an event and its id", () => {
   const rows = [{ id: 1, event: "member.created", event_id: "msg_1", source_id: 3 }]
