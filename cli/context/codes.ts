@@ -4,7 +4,7 @@ import { serialised } from "../../core/products/products/schema.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
 import { type Row, rowIn, rowsIn } from "../base/answers.ts"
 import type { ApiRequest, CommandContext } from "./context.ts"
-import { CliError, exit_codes } from "../base/exit-codes.ts"
+import { CliError, exit_codes, usageError } from "../base/exit-codes.ts"
 import { unitIdIn } from "../../core/warehouse/scanning/read-code.ts"
 import { codesSaidBy, looksLikeId } from "./resolve-id.ts"
 import { linesOf } from "../base/input.ts"
@@ -207,15 +207,21 @@ class ScanRun {
  * Handles codes line by line, and counts them on a terminal. Rejected codes ring the bell and are reported, and the run
  * continues; exit 6 if there were any. An unreachable server or a missing permission ends it, after the summary.
  */
-export const scanAll = async (
-  context: CommandContext,
-  file: string | undefined | AsyncIterable<string>,
-  verb: string,
-  scan: ScanAction
-): Promise<number> => {
+export const scanAll = (context: CommandContext, given: Given, verb: string, scan: ScanAction): Promise<number> =>
+  runOf(context, codesIn(given), verb, scan)
+/** Codes given as arguments, else read line by line from a file or standard input. */
+interface Given {
+  readonly codes: ReadonlyArray<string>
+  readonly file: string | undefined
+}
+type Codes = AsyncIterable<string> | ReadonlyArray<string>
+const codesIn = ({ codes, file }: Given): Codes => {
+  if (codes.length > 0 && file !== undefined) throw usageError("Give the codes here or in a file, not both.")
+  return codes.length > 0 ? codes : linesOf(file)
+}
+const runOf = async (context: CommandContext, codes: Codes, verb: string, scan: ScanAction): Promise<number> => {
   const run = new ScanRun(context, verb, scan)
   try {
-    const codes = file === undefined || typeof file === "string" ? linesOf(file) : file
     for await (const code of codes) await run.take(code)
     run.end()
   } finally {
@@ -235,14 +241,14 @@ interface CodeRequests {
  */
 export const scanCodes = async (
   context: CommandContext,
-  given: AsyncIterable<string>,
+  given: Given,
   verb: string,
   { asking, planned, scan }: CodeRequests
 ): Promise<number> => {
   if (context.options.plan !== true)
     return scanAll(context, given, verb, async (code) => scan(await asking(code), code))
   const codes: Array<string> = []
-  for await (const code of given) codes.push(code)
+  for await (const code of codesIn(given)) codes.push(code)
   // Unknown codes are rejected when it is their turn.
   const asked = await Promise.all(
     codes.map(async (code) => {
@@ -257,7 +263,7 @@ export const scanCodes = async (
   const requests = asked.flatMap((one) => (one instanceof CliError ? [] : [one]))
   const answers = requests.length === 0 ? [] : await context.plan(requests)
   let at = 0
-  return scanAll(context, eachOf(codes), verb, async () => {
+  return runOf(context, codes, verb, async () => {
     const request = asked[at++]
     if (request instanceof CliError) throw request
     const answer = request === undefined ? undefined : answers[requests.indexOf(request)]

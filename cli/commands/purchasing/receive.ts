@@ -115,7 +115,7 @@ class Dock {
   }
 }
 
-const receiveGoods: CommandAction = async (context, [named = ""], flags) => {
+const receiveGoods: CommandAction = async (context, [named = "", ...codes], flags) => {
   const path = `/api/v1/purchase_orders/${await resolveId(context, "purchase_orders", named)}`
   const reference = textFlag(flags, "reference")
   const dock = new Dock(context, path, reference === undefined ? {} : { reference })
@@ -126,7 +126,7 @@ const receiveGoods: CommandAction = async (context, [named = ""], flags) => {
       `the order is ${order.status_name.toLowerCase()}, so nothing can be received for it`,
       order.status === "draft" ? { way_out: `Send it first: flightcase purchase-orders send ${named}` } : {}
     )
-  const code = await scanAll(context, textFlag(flags, "file"), "received", dock.take)
+  const code = await scanAll(context, { codes, file: textFlag(flags, "file") }, "received", dock.take)
   await dock.tell()
   return code
 }
@@ -137,6 +137,7 @@ export const declare = (program: Command): void => {
       "Receive goods of a purchase order by SKU or barcode, several as CODE*5; serial numbers follow the code of " +
       "their product; offline too",
     "<purchase-order>": "purchase order, by id or number",
+    "[code...]": "codes (default: one a line from standard input)",
     "--file <file>": "read codes from this file",
     "--reference <text>": "reference of the supplier's delivery note",
     run: receiveGoods

@@ -3,10 +3,9 @@ import type { Command } from "commander"
 import type { QueryResult } from "../../../sync/device/device.ts"
 import { containerIdIn, unitCode } from "../../../core/warehouse/scanning/read-code.ts"
 import { type Row, rowIn } from "../../base/answers.ts"
-import { eachOf, findAsset, requireAsset, scanCodes, type ScanResult } from "../../context/codes.ts"
+import { findAsset, requireAsset, scanCodes, type ScanResult } from "../../context/codes.ts"
 import type { ApiRequest, CommandContext } from "../../context/context.ts"
-import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
-import { linesOf } from "../../base/input.ts"
+import { CliError, exit_codes } from "../../base/exit-codes.ts"
 import { findIdByName, resolveId } from "../../context/resolve-id.ts"
 import { textFlag, verb } from "../../context/program.ts"
 
@@ -27,7 +26,6 @@ export const declare = (program: Command): void => {
     "--out": "unpack instead",
     run: async (context, [named = "", ...codes], flags) => {
       const file = textFlag(flags, "file")
-      if (codes.length > 0 && file !== undefined) throw usageError("Give the codes here or in a file, not both.")
       const container = await resolveId(context, "containers", named)
       const out = flags.out === true
       // Names of units, as responses lack them.
@@ -36,7 +34,7 @@ export const declare = (program: Command): void => {
         if (answer.status >= 400) throw (await import("../../base/response-errors.ts")).responseError(answer)
         return labels.get(asked) ?? { done: "" }
       }
-      return scanCodes(context, codes.length > 0 ? eachOf(codes) : linesOf(file), out ? "unpacked" : "packed", {
+      return scanCodes(context, { codes, file }, out ? "unpacked" : "packed", {
         asking: async (code) => {
           const box = (await findAsset(context, code)) === undefined ? await boxNamed(context, code) : undefined
           if (box !== undefined && box.serialised_item_id === null) {

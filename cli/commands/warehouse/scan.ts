@@ -9,7 +9,6 @@ import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
 import { attachPhotos } from "../documents/attach.ts"
 import { type Flags, listFlag, repeatable, textFlag, verb } from "../../context/program.ts"
 import { type Command, Option } from "commander"
-import { linesOf } from "../../base/input.ts"
 import { opportunityPath } from "../orders/shared/show.ts"
 
 // Requests of scans, and their results as text.
@@ -137,18 +136,21 @@ const withPhotos = async (
   return { ...result, done: `${result.done}, ${photos.length} ${photos.length === 1 ? "photo" : "photos"}` }
 }
 
+const given_codes = "codes (default: one a line from standard input)"
+
 export const declare = (program: Command): void => {
   const scan = program.command("scan").description("Book out and check in by code")
   verb(scan, "out", {
     about: "Book out units, sealed cases and kit components to an order; bulk products as CODE*5",
     "<order>": "order, by id or number",
+    "[code...]": given_codes,
     "--file <file>": "read codes from this file",
     "--break-seal": "take units out of sealed cases without asking",
     "--yes": "same as --break-seal",
-    run: async (context, [order = ""], flags) => {
+    run: async (context, [order = "", ...codes], flags) => {
       const path = await opportunityPath(context, order)
       const more = flags.breakSeal === true || flags.yes === true ? { break_seal: true } : {}
-      return scanCodes(context, linesOf(textFlag(flags, "file")), "booked_out", {
+      return scanCodes(context, { codes, file: textFlag(flags, "file") }, "booked_out", {
         asking: (code) => scanRequest(path, "out", code, more),
         scan: (asked) => scanOne(context, asked),
         planned: (asked, answer) => scanned(context, asked, answer)
@@ -158,6 +160,7 @@ export const declare = (program: Command): void => {
   verb(scan, "in", {
     about: "Check in units and cases; for bulk products, name the order",
     "[order]": "order, by id or number (default: the order that each item is out on)",
+    "[code...]": given_codes,
     "--file <file>": "read codes from this file",
     "--finalise": "finalise at once, as checked and in good condition",
     "--damaged": (typed) =>
@@ -166,7 +169,7 @@ export const declare = (program: Command): void => {
       new Option(typed, "record as not returned; each unit is recorded as lost").conflicts(["finalise", "damaged"]),
     "--note <text>": "description of the damage, with --damaged or --missing",
     "--photo <file>": repeatable("photo of the damage, attached to each unit checked in; repeatable"),
-    run: async (context, [order], flags) => {
+    run: async (context, [order, ...codes], flags) => {
       const unfit = unfitOf(flags)
       const path = order === undefined ? undefined : await opportunityPath(context, order)
       const photos = listFlag(flags, "photo")
@@ -174,7 +177,7 @@ export const declare = (program: Command): void => {
       // Unreadable files are reported before the first check-in.
       for (const photo of photos) await localFile(photo)
       const more = { finalise: flags.finalise === true, ...unfit }
-      return scanCodes(context, linesOf(textFlag(flags, "file")), "checked_in", {
+      return scanCodes(context, { codes, file: textFlag(flags, "file") }, "checked_in", {
         asking: (code) => scanRequest(path, "in", code, more),
         scan: async (asked, code) => {
           await requirePhotographed(context, code, photos)
