@@ -17,7 +17,7 @@ import { kitDepthIn } from "../../../products/kits/schema.ts"
 import { demandDateSourceIn, releasePointIn } from "../../availability/facts/load.ts"
 import { reject, type Rejection, type Settings } from "../../../kernel/index.ts"
 import { inOrder, meets } from "../../../values/period.ts"
-import { millisOf } from "../../../values/time.ts"
+import { millisOf, openEnd } from "../../../values/time.ts"
 import type { DecisionState, Opportunity, UnitHold } from "./aggregate.ts"
 import { liveLines, stockedProductOf, unitsByLine } from "./aggregate.ts"
 import { checked_in, order, type ItemRow, type OpportunityRow } from "../tables/index.ts"
@@ -121,7 +121,9 @@ export const conflictingHold = (
     .sort((one, other) => (one.demand.starts_at < other.demand.starts_at ? -1 : 1))[0]
 
 export const unitHeldText = (unit: string, { demand, holder }: UnitHold): string =>
-  `${unit} is held by ${holder} from ${demand.starts_at} to ${demand.ends_at}.`
+  demand.ends_at === openEnd
+    ? `${unit} is held by ${holder} from ${demand.starts_at} on.`
+    : `${unit} is held by ${holder} from ${demand.starts_at} to ${demand.ends_at}.`
 
 /** The snapshot with the opportunity's demands `own` instead of the stored ones. Cached per product. */
 const withOpportunity = (

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { type LineAtStore, snapshotsForLines } from "../../availability/api/window.ts"
 import { loadStockedProducts } from "../../availability/facts/load-products.ts"
 import type { StockedProduct } from "../../availability/rules/snapshot.ts"
-import { type DemandRow, demands, lockClaims } from "../../demands/schema.ts"
+import { type DemandRow, demands, lockClaims, transfer_source } from "../../demands/schema.ts"
 import { baseCurrency, bindings, columnList, referredRows, Store } from "../../../kernel/index.ts"
 import type { Bindings, Now, RowOf, Table } from "../../../kernel/index.ts"
 import { members } from "../../../people/members/schema.ts"
@@ -237,4 +237,4 @@ const holderName = (demand: DemandRow, opportunity: OpportunityRow | undefined):
     ? opportunityName(opportunity.id, opportunity)
     : demand.source_type === "container"
       ? `container ${demand.container_id ?? demand.source_id}`
-      : `${demand.source_type} ${demand.source_id}`
+      : `${demand.source_type === transfer_source ? "transfer" : demand.source_type} ${demand.source_id}`
