@@ -33,11 +33,14 @@ const columnOf = (text: string): Column => {
 const wholeColumn = (spec: string): Column => {
   const [key = "", title = key.replace(/^.*[+#]/, "").toUpperCase()] = spec.split("=")
   const [, rows = "", summed = ""] = /^(\w+)\+(\w+)$/.exec(key) ?? []
-  if (summed !== "") return { title, right: true, of: (row) => sumOf(row[rows], (one) => Number(one[summed] ?? 0)) }
+  if (summed !== "") return { title, right: true, of: (row) => sumOf(row[rows], summed) }
   return plainColumn(spec)
 }
-const sumOf = (rows: Json | undefined, of: (row: JsonObject) => number): number | undefined =>
-  Array.isArray(rows) ? rows.filter(isJsonObject).reduce((sum, row) => sum + of(row), 0) : undefined
+/** Sum of a key; sub-hired stock that was given back counts no more. */
+const sumOf = (rows: Json | undefined, key: string): number | undefined =>
+  Array.isArray(rows)
+    ? rows.filter(isJsonObject).reduce((sum, row) => sum + (row.given_back_at == null ? Number(row[key] ?? 0) : 0), 0)
+    : undefined
 
 const plainColumn = (spec: string): Column => {
   const [key = "", title] = spec.split("=")

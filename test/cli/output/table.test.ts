@@ -71,7 +71,8 @@ it("a table never truncates dates, and prints order numbers without leading zero
 })
 it("a table shows the quantity of a product under STOCK, and its tracking in words", async () => {
   const { inWords } = await import("../../../cli/output/labels.ts")
-  const held = [{ quantity_held: "4.00" }, { quantity_held: "2.00" }]
+  const back = { quantity_held: "18.00", given_back_at: "2026-07-01T08:00:00.000Z" }
+  const held = [{ quantity_held: "4.00" }, { quantity_held: "2.00", given_back_at: null }, back]
   const { text } = bodyText(
     { products: [{ id: 1, name: "Lamp", stock_method: 2, stock_levels: held }] },
     terminal,
