@@ -44,14 +44,14 @@ export const usageError = (message: string, way_out?: string): CliError =>
   new CliError(exit_codes.usage, message, { way_out })
 /** Error of --plan where this device cannot decide the command: exit 2. `names_server`: by flag or environment. */
 export const noPlan = (names_server: boolean, has_replica: boolean): CliError =>
-  names_server
-    ? usageError(
+  has_replica && !names_server
+    ? usageError("Only the server decides this, so that there is no plan of it here.", "Leave out --plan to do it.")
+    : usageError(
         "--plan needs a replica that can decide this here.",
-        "Leave out --remote and --url, and unset FLIGHTCASE_URL where it names another server."
+        has_replica
+          ? "Leave out --remote and --url, and unset FLIGHTCASE_URL where it names another server."
+          : "Log in first: flightcase login URL --token T."
       )
-    : has_replica
-      ? usageError("Only the server decides this, so that there is no plan of it here.", "Leave out --plan to do it.")
-      : usageError("--plan needs a replica that can decide this here.", "Log in first: flightcase login URL --token T.")
 export const notLoggedIn = (profile: string): CliError =>
   usageError(
     `Nobody has logged in${profile === "default" ? "" : ` under the profile ${profile}`}.`,

@@ -28,7 +28,7 @@ export const printBrief = (context: CommandContext, answer: Parameters<typeof no
   if (next !== undefined) context.note(next)
 }
 
-const nextStep = ({ id, items, po_type, status }: Row<"purchase_order">): string | undefined => {
+const nextStep = ({ id, items, po_type, returned_at, status }: Row<"purchase_order">): string | undefined => {
   switch (status) {
     case "draft":
       return items?.length === 0
@@ -38,7 +38,9 @@ const nextStep = ({ id, items, po_type, status }: Row<"purchase_order">): string
     case "partially_received":
       return `receive ${id} takes codes at the dock.`
     case "received":
-      return po_type === "sub_hire" ? `purchase-orders return ${id} gives back what is here.` : undefined
+      return po_type === "sub_hire" && returned_at === null
+        ? `purchase-orders return ${id} gives back what is here.`
+        : undefined
     default:
       return undefined
   }

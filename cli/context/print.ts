@@ -57,6 +57,8 @@ const pageNote = (count: number, meta: Json | undefined): string | undefined => 
   const { total, page, per_page } = meta
   if (typeof total !== "number" || typeof page !== "number" || typeof per_page !== "number") return undefined
   if (total === 0) return "Nothing found."
+  if (count === 0)
+    return `Page ${page} is past the end: there are ${total}; --page ${Math.ceil(total / per_page)} is the last.`
   return total > count
     ? `${(page - 1) * per_page + 1} to ${(page - 1) * per_page + count} of ${total}; --page ${page + 1} goes on, --all shows all.`
     : undefined
@@ -184,7 +186,8 @@ export const warningsIn = (body: Json | undefined): ReadonlyArray<string> => {
 /** Notes that a command was recorded on this device, and is provisional until the server decides it. */
 export const notePending = (context: CommandContext, answer: QueryResult): void => {
   if (answer.command === undefined) return
-  context.note(recordedText(context.toldPending()))
+  const recorded = context.toldPending()
+  context.note(recordedText(recorded.length === 0 ? [answer.command.n] : recorded))
 }
 
 /** Prints the plan of a write, and the record after it; events are only for programs. */

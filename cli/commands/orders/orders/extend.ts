@@ -102,7 +102,8 @@ const showExtension = (context: CommandContext, answer: QueryResult, order: Row<
   ].filter((row) => row.before !== "" || row.after !== "")
   printTable(context, "what=, before, after", compared)
   const names = new Map((order.items ?? []).map(({ id, name }) => [id, name]))
-  const told = (ids: ReadonlyArray<number>): string => ids.map((id) => names.get(id) ?? String(id)).join(", ") || "none"
+  const told = (ids: ReadonlyArray<number>): string =>
+    ids.map((id) => names.get(id) ?? "the new line").join(", ") || "none"
   context.note(
     `Lines that go along: ${told(extension.lines_followed)}. ` +
       `Lines with other dates: ${told(extension.lines_kept)}.`

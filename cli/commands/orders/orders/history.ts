@@ -70,7 +70,8 @@ const changesOf = (entry: RowOfList<"activity">, say: (key: string, value: Json)
 
 const labelIn = (labels: { readonly [code: number]: string }, code: number): string => labels[code] ?? String(code)
 
-const amounts = new Set(["charge_total", "deal_total", "unit_price", "total", "amount"])
+/** Keys of amounts, which events hold in minor units. */
+const amounts = /(^|_)(total|price|amount)$/
 const codes: { readonly [key: string]: { readonly [code: number]: string } } = {
   state: states,
   transaction_type: transaction_type_labels,
@@ -125,6 +126,6 @@ const wordsFor =
     if (typeof value === "string" && /^\d{4}-\d{2}-\d{2}T.*Z$/.test(value)) return formatIn(value, zone)
     if (typeof value === "object") return JSON.stringify(value)
     if (typeof value !== "number" || !Number.isSafeInteger(value)) return cellText(value)
-    if (amounts.has(key)) return formatMoney(value, opportunity.currency_code)
+    if (amounts.test(key)) return formatMoney(value, opportunity.currency_code)
     return key === "status" ? statusWords(opportunity, entries, at, value) : (codes[key]?.[value] ?? cellText(value))
   }
