@@ -47,6 +47,8 @@ const inviteUser: CommandAction = async (context, [email = ""], flags) => {
     send_invitation: send !== false
   }
   const answer = await context.askServer({ method: "POST", path: "/api/v1/users", body })
+  if (answer.events === undefined && answer.command === undefined)
+    await (await import("../../context/writes.ts")).fetched(context)
   if (context.options.json === true || answer.events !== undefined) return printAnswer(context, answer)
   const { invitation_code: code, invitation_sent, user } = decodeAnswer(invited, answer.body)
   context.print(`${user.id}\n`)
