@@ -204,7 +204,7 @@ const upgrade = async ({ DATABASE_URL: url }: Values, folder: string): Promise<s
   const { serverSlices } = await import("./slices.ts")
   const whole = catalogueOf([...catalogue.slices, ...serverSlices(() => whole)])
   const at = sqlLayer(url === undefined ? { kind: "sqlite", path } : { kind: "pg", url, connections_max: 1 })
-  const { events, migrations, projects_again } = await Effect.runPromise(
+  const pending = await Effect.runPromise(
     pendingUpgrade(whole).pipe(
       Effect.provideServiceEffect(
         Store,
@@ -213,6 +213,8 @@ const upgrade = async ({ DATABASE_URL: url }: Values, folder: string): Promise<s
       Effect.provide(at)
     )
   )
+  if (pending === undefined) return "the tables are to be made"
+  const { events, migrations, projects_again } = pending
   const parts = [
     ...(migrations.length === 0 ? [] : [`migrations: ${migrations.join(", ")}`]),
     ...(projects_again ? [`tables are projected again from ${events.toLocaleString("en")} events`] : [])

@@ -55,6 +55,7 @@ describe("serve --check", () => {
     const { url } = await freshDatabase()
     const found = await checked({ DATABASE_URL: url, FLIGHTCASE_KEY: key })
     expect(found).toMatchObject({ key: "set", database: expect.stringMatching(/^\S+ on Postgres \d+$/) })
+    expect(found.upgrade).toBe("the tables are to be made")
   })
   it("reports a database whose encoding is not UTF8", async () => {
     const url = new URL((await freshDatabase()).url)

@@ -201,12 +201,13 @@ export const ensureSchema = Effect.fnUntraced(function* (
   )
 })
 
-/** The effect of `ensureSchema` on a server: pending migrations, and whether all events are projected again. */
+/** The effect of `ensureSchema` on a server: pending migrations and projection; undefined for an empty database. */
 export const pendingUpgrade = Effect.fnUntraced(function* (catalogue: Catalogue) {
   const store = yield* Store
   const migrations = migrationsOf(catalogue)
   yield* refuseNewer(store, migrations)
   const { id } = yield* lastMigration(store)
+  if (!(yield* tablesIn(store)).has("journal_head")) return undefined
   return {
     migrations: migrations.filter((one) => one.id > id).map(({ name }) => name),
     projects_again: !(yield* tablesAreCurrent(catalogue)),
