@@ -39,6 +39,8 @@ export interface Hooks {
   readonly limit?: number
   /** Fills from rows above this number of events; 0: always from rows, infinity: from events. */
   readonly snapshot_beyond?: number
+  /** Digest of the tables, as the built program has it. */
+  readonly tables?: string
   /** Called before each page request; throws like the network. */
   before_page?: (asked: { readonly after: string; readonly offset: string }) => void | Promise<void>
   /** Called before commands are sent; may throw like the network. */
@@ -105,6 +107,7 @@ export const inspectedDevice = async (
       replica_id: id,
       commandId: () => `${name}-${Date.now()}-${++made}`,
       at: (step) => hooks.at?.(step),
+      tables: hooks.tables,
       viewer
     })
     const database = Layer.provide(Store.layer, sqliteLayer({ path: join(folder, "replica.sqlite") }))

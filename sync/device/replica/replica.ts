@@ -173,14 +173,28 @@ const redactOutbox = ({ catalogue, outbox, replica_id, viewer }: ReplicaParts) =
     Effect.catch((failure) => (failure instanceof Rejection ? Effect.succeed(true) : Effect.fail(failure)))
   )
 
+/**
+ * Mark of tables that were compared with those of this release: SQLite's version of the schema changes whenever one of
+ * them does. Undefined where the build has worked out no digest.
+ */
+const tablesMark = Effect.fnUntraced(function* ({ tables }: ReplicaParts) {
+  if (tables === undefined) return undefined
+  const [schema] = yield* Store.run<{ schema_version: number }>("pragma schema_version")
+  return `${tables} ${schema?.schema_version}`
+})
+/** Returns the mark of its tables, if it is not stored yet. */
 const open = Effect.fnUntraced(function* (parts: ReplicaParts) {
   const { catalogue, outbox } = parts
   yield* ensureLocalTables
-  if (!(yield* tablesAreCurrent(catalogue, parts.tables))) yield* (yield* pulling).migrateTables(catalogue)
+  const mark = yield* tablesMark(parts)
+  const is_marked = mark !== undefined && (yield* readMeta(yield* Store, "tables")) === mark
+  const is_current = is_marked || (yield* tablesAreCurrent(catalogue, parts.tables))
+  if (!is_current) yield* (yield* pulling).migrateTables(catalogue)
   yield* settleOutbox(parts)
   yield* purge(redactOutbox(parts))
   yield* rebase(parts)
   if (yield* hasDueCommands(outbox)) yield* relaxedDurability(Store.transaction(runDue(parts)))
+  return is_current && !is_marked ? mark : undefined
 })
 
 const ask = Effect.fnUntraced(function* (
@@ -233,11 +247,17 @@ const plan = Effect.fnUntraced(function* (
   return yield* planSeries(parts, calls, ids)
 })
 
-const apply = Effect.fnUntraced(function* (parts: ReplicaParts, pulled: PulledEvents, is_repeatable: boolean) {
+const apply = Effect.fnUntraced(function* (
+  parts: ReplicaParts,
+  pulled: PulledEvents,
+  is_repeatable: boolean,
+  mark: string | undefined
+) {
   const store = yield* Store
   const { applyHere, applyStaged } = yield* pulling
   const applied = store.transaction(
     Effect.gen(function* () {
+      if (mark !== undefined) yield* writeMeta(store, "tables", mark)
       const is_staged = (yield* readMeta(store, "anew")) === "yes"
       return is_staged ? yield* applyStaged(parts, pulled) : yield* applyHere(parts, pulled)
     })
@@ -331,13 +351,23 @@ const restart = Effect.gen(function* () {
 export const makeReplica = (options: ReplicaOptions): Replica => {
   const { runtime, decide, images } = localRuntime(options)
   const parts: ReplicaParts = { ...options, at: options.at ?? (() => {}), decide, images }
+  let unmarked: string | undefined
   return {
     runtime,
-    open: open(parts),
+    open: Effect.map(open(parts), (mark) => {
+      unmarked = mark
+    }),
     ask: (request, plan, again) => ask(parts, request, plan, again),
     together: (work) => together(parts, work),
     plan: (requests, ids = []) => plan(parts, requests, ids),
-    apply: (pulled, is_repeatable = false) => apply(parts, pulled, is_repeatable),
+    // Stored here, as a read that opens waits for no lock.
+    apply: (pulled, is_repeatable = false) =>
+      Effect.suspend(() =>
+        Effect.map(apply(parts, pulled, is_repeatable, unmarked), (applied) => {
+          unmarked = undefined
+          return applied
+        })
+      ),
     settle: (settled) => settle(parts, settled),
     fill: {
       now: Effect.flatMap(staging, ({ currentFill }) => Effect.flatMap(Store, currentFill)),

@@ -1,5 +1,10 @@
 /** Commands decided by what other processes, a sync or a rolled back command have changed since the last one. */
+import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
+import { catalogue } from "../../../../core/catalogue.ts"
+import { tablesOfDevices } from "../../../../core/kernel/runtime/schema.ts"
+import { Store } from "../../../../core/kernel/store/store.ts"
+import { sql } from "../../inspected-device.ts"
 import { serverOfEachTest } from "../../opening.ts"
 
 describe("a command on a device", () => {
@@ -53,6 +58,32 @@ describe("a command on a device", () => {
     })
     expect((await device.ask(never)).command).toBeDefined()
     expect(await device.sync()).toMatchObject({ rejected: 0, pending: 0 })
+    await server.sameOn(device)
+  })
+})
+
+describe("the tables of a replica", () => {
+  const server = serverOfEachTest()
+
+  it("are compared with the release's until a sync has marked them, and again once any table has changed", async () => {
+    const device = await server.filled({ tables: Effect.runSync(tablesOfDevices(catalogue)) })
+    const declared = () =>
+      device.run(Store.run<{ value: string }>("select value from flightcase_meta where key = 'tables'"))
+    const before = await declared()
+    /** Opens the replica after another release has declared its tables; returns whether they were compared. */
+    const isCompared = async (...more: ReadonlyArray<string>) => {
+      await device.run(sql("update flightcase_meta set value = 'of another release' where key = 'tables'", ...more))
+      await device.restart()
+      return (await declared())[0]!.value === before[0]!.value
+    }
+    expect(await isCompared()).toBe(true)
+    await device.sync()
+    await device.restart()
+    await server.product({ name: "Lamp" })
+    await device.sync()
+    expect(await isCompared()).toBe(false)
+    expect(await isCompared("create table of_another_release (id integer)")).toBe(true)
+    await device.sync()
     await server.sameOn(device)
   })
 })
