@@ -79,7 +79,7 @@ export interface CommandContext {
   readonly toldPending: () => ReadonlyArray<number>
   readonly profile: () => string
   readonly folder: () => string
-  readonly close: () => Promise<void>
+  readonly close: Device["close"]
 }
 
 /** Flags and environment that decide which server or replica a command uses. */
@@ -216,7 +216,7 @@ interface Replica {
   readonly wasUsed: () => void
   /** Refreshes an old replica once before the first read, if the server is reachable. */
   readonly refreshed: () => Promise<void>
-  readonly close: () => Promise<void>
+  readonly close: Device["close"]
 }
 const replicaOf = (place: Place): Replica => {
   let opened: Promise<Device> | undefined
@@ -233,7 +233,7 @@ const replicaOf = (place: Place): Replica => {
     wasUsed: () => {
       was_used = true
     },
-    close: async () => {
+    close: async (process_ends) => {
       const device = await opened?.catch(() => undefined)
       opened = undefined
       await tellWritten(place, device)
@@ -241,7 +241,7 @@ const replicaOf = (place: Place): Replica => {
       try {
         if (was_used && !place.is_quiet) await afterAnswering(device, place, (await refreshing) === true)
       } finally {
-        await device.close()
+        await device.close(process_ends)
       }
     }
   }

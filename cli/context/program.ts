@@ -55,7 +55,8 @@ export const withAction = (command: Command, act: CommandAction): Command =>
     } finally {
       process.removeListener("SIGINT", interrupted)
       process.removeListener("SIGTERM", ended_by_others)
-      await context.close()
+      // The built program ends with its command; tests run several in one process.
+      await context.close(import.meta.ran !== undefined)
     }
   })
 /** Words of a command, without the program's name. */

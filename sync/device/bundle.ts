@@ -357,5 +357,6 @@ export interface Device {
   readonly missing: () => Promise<MissingCommands | undefined>
   /** Continues without the missing commands and returns them. */
   readonly acceptLoss: () => Promise<MissingCommands | undefined>
-  readonly close: () => Promise<void>
+  /** `process_ends`: no other command of this process follows, so that a short log of the replica may stay. */
+  readonly close: (process_ends?: boolean) => Promise<void>
 }

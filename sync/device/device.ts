@@ -3,7 +3,7 @@
  * SQLite's lock serialises writers, and one sync runs at a time.
  */
 import { createHash } from "node:crypto"
-import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync } from "node:fs"
+import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { Context, Effect, Layer, ManagedRuntime, References } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
@@ -169,6 +169,8 @@ interface DeviceParts extends SessionParts {
 }
 /** Default time to wait while another process syncs this profile. */
 const lock_patience_millis = 30_000
+/** Size up to which opening reads the replica's log faster than closing moves it to the file and waits for the disk. */
+const log_bytes_max = 256 * 1024
 /** Written by the build; not there when this runs from its sources. */
 const built_tables = new URL("../tables.txt", import.meta.url)
 
@@ -200,18 +202,16 @@ const exchangeOver = (
       }),
     bundleOut: async (content_bytes_max) => {
       await requireComplete(parts)
-      const { exportBundle } = await import("./bundle.ts")
       // Bundled commands count as sent, so the lock keeps other processes from withdrawing commands meanwhile.
       const bundled = { ...syncParts(), contentOf: (sha256: string) => contentOf(folder, sha256) }
-      return whileLocked(folder, lock_patience_millis, () =>
-        exportBundle(bundled, new Date().toISOString(), content_bytes_max)
+      return whileLocked(folder, lock_patience_millis, async () =>
+        (await import("./bundle.ts")).exportBundle(bundled, new Date().toISOString(), content_bytes_max)
       )
     },
     bundleIn: async (text) => {
       await requireComplete(parts)
-      const { importBundle } = await import("./bundle.ts")
       return whileLocked(folder, lock_patience_millis, async () => {
-        const imported = await importBundle(syncParts(), text)
+        const imported = await (await import("./bundle.ts")).importBundle(syncParts(), text)
         files.prune()
         return imported
       })
@@ -278,8 +278,9 @@ const deviceOver = (parts: DeviceParts): Device => {
       await run(replica.open)
       return lost
     },
-    close: async () => {
-      await dispose()
+    close: async (process_ends = false) => {
+      const log = statSync(`${replicaPath(folder)}-wal`, { throwIfNoEntry: false })
+      if (!process_ends || (log?.size ?? 0) > log_bytes_max) await dispose()
       outbox.close()
     }
   }

@@ -94,10 +94,12 @@ export const openTestServer = async (
     enrolments = 0
   const opened = new Set<() => Promise<void>>()
   /** Closes it with the server, unless a test has closed it. */
-  const keep = <D extends { readonly close: () => Promise<void> }>(device: D): D => {
+  const keep = <D extends Pick<Device, "close">>(device: D): D => {
     const { close } = device
     opened.add(close)
-    return Object.assign(device, { close: async () => void (opened.delete(close) && (await close())) })
+    return Object.assign(device, {
+      close: async (process_ends?: boolean) => void (opened.delete(close) && (await close(process_ends)))
+    })
   }
   const start = async (): Promise<void> => {
     app = described(

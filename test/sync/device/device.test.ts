@@ -1,5 +1,5 @@
 /** Devices over real HTTP: enrolment, offline work, sync. */
-import { rmSync } from "node:fs"
+import { existsSync, rmSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { describe, expect, it } from "vitest"
@@ -45,6 +45,22 @@ describe.each(engines)("a device, server on %s", (engine) => {
     expect(amended.status).toBe(201)
     expect(await device.sync()).toMatchObject({ accepted: 1, rejected: 0, conflicts: 0 })
     await server.sameOn(device)
+  })
+  it("leaves a short log of its replica when its process ends, and moves a long one into the file", async () => {
+    const [short, long] = [await server.enrol("short"), await server.enrol("long")]
+    const logOf = (device: typeof short) => join(device.folder, "replica.sqlite-wal")
+    for (const device of [short, long]) await device.close()
+    const [one, other] = [await server.reopen("short"), await server.reopen("long")]
+    const { id } = await one.create("/products", { name: "Left" })
+    const moved = await other.create("/products", { name: "Moved" })
+    for (let at = 0; statSync(logOf(other)).size <= 256 * 1024; at++)
+      await other.update(`/products/${moved.id}`, { name: `Moved ${at}` })
+    for (const device of [one, other]) await device.close(true)
+    expect([one, other].map((device) => existsSync(logOf(device)))).toEqual([true, false])
+    const again = await server.reopen("short")
+    expect(await again.show(`/products/${id}`)).toMatchObject({ name: "Left" })
+    expect(await again.sync()).toMatchObject({ accepted: 1, pending: 0 })
+    await server.sameOn(again)
   })
   it("takes the events of the answer that ends its wait for news, unless it has moved since", async () => {
     const product = `/products/${await server.serialised()}`
