@@ -77,12 +77,15 @@ export const widthOf = (text: string): number => {
   let width = 0
   for (const { segment } of segmentsOf(text)) {
     if (/^\p{Mn}+$/u.test(segment)) continue
-    width += wide.test(segment) ? 2 : 1
+    width += isWide(segment) ? 2 : 1
   }
   return width
 }
-const wide =
-  /^(\p{Extended_Pictographic}(?![\u00a9\u00ae])|[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6])/u
+/** Made where it is used, as Unicode properties take long to read. */
+const isWide = (segment: string): boolean =>
+  /^(\p{Extended_Pictographic}(?![\u00a9\u00ae])|[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6])/u.test(
+    segment
+  )
 
 /** Cuts a text to a width, with an ellipsis if shortened. */
 export const truncateToWidth = (text: string, width: number): string => {

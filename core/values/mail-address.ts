@@ -7,8 +7,12 @@ import { Result } from "effect"
 const bytes_max = 254
 const local_bytes_max = 64
 const domain_max = 253
-/** Words of these characters, joined by single dots. Quoted local parts are refused. */
-const local_part = /^[\p{L}\p{N}\p{M}!#$%&'*+/=?^_`{|}~-]+(\.[\p{L}\p{N}\p{M}!#$%&'*+/=?^_`{|}~-]+)*$/u
+/**
+ * Words of these characters, joined by single dots. Quoted local parts are refused. Made where it is used, as Unicode
+ * properties take long to read and most commands need none.
+ */
+const isLocalPart = (text: string): boolean =>
+  /^[\p{L}\p{N}\p{M}!#$%&'*+/=?^_`{|}~-]+(\.[\p{L}\p{N}\p{M}!#$%&'*+/=?^_`{|}~-]+)*$/u.test(text)
 const label = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 const ipv4_literal = /^\[(25[0-5]|2[0-4]\d|1?\d?\d)(\.(25[0-5]|2[0-4]\d|1?\d?\d)){3}\]$/
 
@@ -17,7 +21,7 @@ export const parseMailAddress = (given: string): Result.Result<string, string> =
   const text = given.trim()
   const at = text.lastIndexOf("@")
   const local = text.slice(0, at)
-  if (at < 1 || !local_part.test(local) || bytesOf(local) > local_bytes_max) return Result.fail(no_address)
+  if (at < 1 || !isLocalPart(local) || bytesOf(local) > local_bytes_max) return Result.fail(no_address)
   const domain = domainOf(text.slice(at + 1))
   if (domain === undefined || bytesOf(local) + 1 + domain.length > bytes_max) return Result.fail(no_address)
   return Result.succeed(`${local}@${domain}`)

@@ -250,18 +250,24 @@ export const plainTable = <F extends Fields>(
   return { ...defaults, entity, named_by, word: entity.replaceAll("_", " "), ...options, name, key, columns }
 }
 
+/** The fields that are columns. Mostly all: their object is used as it is, as every process declares every table. */
+const storedFields = <F extends Fields>(fields: F): F => {
+  const entries = Object.entries(fields)
+  if (entries.every(([column, field]) => !field.input_only && searchableDocument(column, field) === field))
+    return fields
+  const stored = entries.filter(([, field]) => !field.input_only)
+  return Object.fromEntries(stored.map(([column, field]) => [column, searchableDocument(column, field)])) as F
+}
+
 /** A table of an entity: `id`, the stored fields, and stamps of creation, change and deletion. */
 export const table = <F extends Fields>(
   name: string,
   fields: F,
   options: Partial<TableTraits> = {}
 ): Table<F & Stamped> => {
-  const stored = Object.entries(fields)
-    .filter(([, field]) => !field.input_only)
-    .map(([column, field]) => [column, searchableDocument(column, field)])
   const columns = {
     id: idField(),
-    ...(Object.fromEntries(stored) as F),
+    ...storedFields(fields),
     ...stamps,
     deleted_at: timestamp({ computed: true, nullable: true })
   }
