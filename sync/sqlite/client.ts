@@ -288,13 +288,14 @@ const directOver =
   (
     sql: string,
     params: ReadonlyArray<unknown>,
-    { context }: { readonly context: Context.Context<never> }
+    { context }: { readonly context: Context.Context<never> },
+    kind?: string
   ): ReturnType<Connection["execute"]> | undefined => {
     const isInside = Context.getOrUndefined(context, transactionService) !== undefined
     if (!isInside && db.isTransaction) return undefined
     try {
       before(sql)
-      return Effect.succeed(statements.rows(sql, params))
+      return Effect.succeed(kind === "bound" ? statements.write(sql, params) : statements.rows(sql, params))
     } catch (cause) {
       return !isInside && isBusy(cause) ? undefined : Effect.fail(sqliteError(cause, "execute"))
     }

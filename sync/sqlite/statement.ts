@@ -12,6 +12,8 @@ export interface RawResult {
 interface Statements {
   readonly rows: (sql: string, params: ReadonlyArray<unknown>) => Array<Row>
   readonly values: (sql: string, params: ReadonlyArray<unknown>) => Array<Values>
+  /** Runs a statement that returns no rows, with values that the driver binds as they are. */
+  readonly write: (sql: string, params: ReadonlyArray<unknown>) => Array<Row>
   /** Accepts several statements in one text, if they have no parameters; rows are then not counted. */
   readonly raw: (sql: string, params: ReadonlyArray<unknown>) => RawResult
 }
@@ -64,6 +66,11 @@ export const makeStatements = (db: DatabaseSync): Statements => {
   return {
     rows: (sql, params) => run(sql, (prepared) => runForRows(prepared, params)),
     values: (sql, params) => run(sql, (prepared) => runForValues(prepared, params)),
+    write: (sql, params) =>
+      run(sql, ({ statement }) => {
+        Reflect.apply(statement.run, statement, params)
+        return []
+      }),
     raw: (sql, params) => {
       if (params.length === 0 && hasMore(sql, db.prepare(sql))) return runScript(sql)
       return run(sql, (prepared) => {

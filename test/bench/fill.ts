@@ -6,7 +6,7 @@
 import { copyFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync, type SQLInputValue } from "node:sqlite"
-import { Effect, Layer, ManagedRuntime } from "effect"
+import { Context, Effect, Layer, ManagedRuntime, References } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
 import type { StoredEvent } from "../../core/kernel/events/event-type.ts"
 import { journal } from "../../core/kernel/events/journal.ts"
@@ -37,7 +37,14 @@ const openReplica = async (path: string) => {
     commandId: () => "",
     viewer: Effect.succeed(owner)
   })
-  const runtime = ManagedRuntime.make(Layer.merge(Layer.provide(Store.layer, Sqlite.layer({ path })), replica.runtime))
+  const runtime = ManagedRuntime.make(
+    Layer.mergeAll(
+      Layer.provide(Store.layer, Sqlite.layer({ path })),
+      replica.runtime,
+      // As devices do.
+      Layer.succeedContext(Context.make(References.TracerEnabled, false))
+    )
+  )
   await runtime.runPromise(replica.open)
   return { replica, runtime }
 }
@@ -228,7 +235,7 @@ const fromRows = async ({ filling, folder, rowsAfter, written }: Bench, events: 
   ]
   const taken = await (events > usual ? inTurns(sides, long_rounds, 0) : inTurns(sides, rounds))
   const [journal_length, rows] = [pages.plan.position, count].map((size) => size.toLocaleString("en"))
-  const title = `fill from rows: a journal of ${journal_length} events, ${rows} rows, ${pages.pages.length} durable pages`
+  const title = `fill from rows: a journal of ${journal_length} events, ${rows} rows, ${pages.pages.length} pages`
   print(`${title}, SQLite file`, taken, { unit: "rows", as: "rate" })
   console.log(
     `  the server's part: ${pages.seconds.toFixed(2)} s for ${(pages.bytes / 1e6).toFixed(0)} MB of JSON, once`

@@ -70,6 +70,23 @@ it("the replica commits synchronously when commands are settled, but not when on
   expect(seen).toMatchObject({ "in the outbox": normal, applied: full })
 })
 
+it("a fill waits for the disk when its rows are taken over, but not for each page", async () => {
+  const executed = vi.spyOn(DatabaseSync.prototype, "exec")
+  const hooks: Hooks = { limit: 100 }
+  const device = await server.inspected(hooks)
+  const file = (executed.mock.contexts as ReadonlyArray<DatabaseSync>).find(
+    (db) => db.isOpen && db.location() === join(device.folder, "replica.sqlite")
+  )!
+  const seen: Array<unknown> = []
+  hooks.at = (step) => {
+    if (step === "page laid down" || step === "rows taken over")
+      seen.push(file.prepare("pragma synchronous").get()!["synchronous"])
+  }
+  await device.sync()
+  expect(seen.length).toBeGreaterThan(3)
+  expect(seen).toEqual([...seen.slice(2).map(() => normal), full, full])
+})
+
 /** Number of statements of a command that a device records, which waits for the disk once. */
 const statementsOf = async (command: () => Promise<unknown>): Promise<number> => {
   const executed = vi.spyOn(DatabaseSync.prototype, "exec")

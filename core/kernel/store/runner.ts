@@ -8,9 +8,10 @@ import { type BoundSql, columnList, type Dialect, quote } from "./statement.ts"
 /**
  * "short": may share a connection with statements of other fibers. "ahead", of an outermost transaction, without
  * parameters: travels with the next one. "held": the same with parameters; its rows are added once they are there.
- * "last": COMMIT of the outermost transaction travels with it.
+ * "last": COMMIT of the outermost transaction travels with it. "bound": returns no rows, and its values are as SQLite's
+ * driver binds them.
  */
-type StatementKind = "short" | "ahead" | "held" | "last"
+type StatementKind = "short" | "ahead" | "held" | "last" | "bound"
 /** A client that runs statements without spans and templates, in a fraction of the time. */
 interface DirectClient {
   /** Rows of a statement, run in the fiber's transaction if there is one; undefined if it has to wait for others. */

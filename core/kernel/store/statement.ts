@@ -250,72 +250,82 @@ export interface BoundSql {
   readonly text: string
   readonly values: ReadonlyArray<unknown>
 }
-/** Statements that insert rows of one table, in order. Missing columns get their default. */
-type Inserter = (rows: ReadonlyArray<AnyRow>) => ReadonlyArray<BoundSql>
-
 /** Rows per statement on SQLite: below its 32,766 bound values for the widest table. */
 const rows_bound_max = 128
 /** Rows per statement on Postgres, which are one parameter: a few megabytes at most. */
 const rows_sent_max = 2_000
 
-export const makeInserter = (table: Table, dialect: Dialect): Inserter => {
-  const fields = Object.entries(table.columns).map(([name, field]) => ({
-    name,
-    field,
-    otherwise: field.default ?? null,
-    is_plain: !isDocument(field) && (dialect === "pg" || field.type.kind !== "decimal"),
-    twin: isSearchable(field) ? caseFoldedName(name) : undefined
-  }))
-  const columns = fields.flatMap(({ name, twin: duplicate }) => (duplicate === undefined ? [name] : [name, duplicate]))
-  const named = columns.map(quote).join(", ")
-  const tail = table.on_conflict_ignore ? " on conflict do nothing" : ""
-  const head = `insert into ${quote(table.name)} (${named})`
-  const valueOf = (row: AnyRow, { name, field, otherwise }: (typeof fields)[number]): unknown => {
-    const given = row[name]
-    return given === undefined || (given === null && !field.nullable) ? otherwise : given
+/** Makes what SQLite's driver binds for a column's value. The column's type makes whole numbers integers again. */
+const cellOf = (field: Field): ((value: unknown) => unknown) => {
+  const { kind } = field.type
+  if (kind === "boolean") return (value) => (typeof value === "boolean" ? Number(value) : value)
+  if (kind === "decimal" || isDocument(field)) return (value) => encodeValue(field, value, "sqlite")
+  const is_text = columnType(field, "sqlite") === "text"
+  return (value) => {
+    if (typeof value !== "number") return value
+    if (!Number.isFinite(value)) throw new TypeError(`SQLite cannot bind ${value}`)
+    return is_text ? String(value) : value
   }
+}
+
+/** Returns a row's value of a column, the nth of its table. */
+type ValueIn<Row> = (row: Row, column: string, nth: number) => unknown
+/** Statements that insert rows of one table, in order. Missing columns get their default. */
+type Inserter = <Row>(rows: ReadonlyArray<Row>, valueIn: ValueIn<Row>) => ReadonlyArray<BoundSql>
+
+export const makeInserter = (table: Table, dialect: Dialect): Inserter => {
+  const fields = Object.entries(table.columns).map(([name, field], nth) => {
+    const otherwise = field.default ?? null
+    return {
+      ...{ name, field, nth },
+      cell: dialect === "sqlite" ? cellOf(field) : (value: unknown) => encodeValue(field, value, "pg"),
+      twin: isSearchable(field) ? caseFoldedName(name) : undefined,
+      stored: (given: unknown) => (given === undefined || (given === null && !field.nullable) ? otherwise : given)
+    }
+  })
+  const columns = fields.flatMap(({ name, twin }) => (twin === undefined ? [name] : [name, twin]))
+  const tail = table.on_conflict_ignore ? " on conflict do nothing" : ""
+  const head = `insert into ${quote(table.name)} (${columns.map(quote).join(", ")})`
 
   const texts = new Map<number, string>()
-  const boundText = (rows: number): string => {
-    let text = texts.get(rows)
-    if (text === undefined) {
-      const { bind } = bindings(dialect)
-      texts.set(
-        rows,
-        (text = `${head} values ${Array.from({ length: rows }, () => `(${columns.map(bind).join(", ")})`).join(", ")}${tail}`)
-      )
-    }
-    return text
-  }
-  const bound = (rows: ReadonlyArray<AnyRow>): BoundSql => {
+  const boundText = (rows: number, { bind } = bindings(dialect)): string =>
+    `${head} values ${Array.from({ length: rows }, () => `(${columns.map(bind).join(", ")})`).join(", ")}${tail}`
+  const bound = <Row>(rows: ReadonlyArray<Row>, valueIn: ValueIn<Row>): BoundSql => {
     // Made at its length: growing to thousands of values copies them several times.
     const values = Array<unknown>(rows.length * columns.length)
     let at = 0
     for (const row of rows) {
-      for (const one of fields) {
-        const value = valueOf(row, one)
-        values[at++] = one.is_plain ? value : encodeValue(one.field, value, dialect)
-        if (one.twin !== undefined)
-          values[at++] = value === null ? null : encodeValue(one.field, caseFoldedValue(one.field, value), dialect)
+      for (const { cell, field, name, nth, stored, twin } of fields) {
+        const value = stored(valueIn(row, name, nth))
+        values[at++] = cell(value)
+        if (twin !== undefined)
+          values[at++] = value === null ? null : encodeValue(field, caseFoldedValue(field, value), dialect)
       }
     }
-    return { text: boundText(rows.length), values }
+    const text = texts.get(rows.length) ?? boundText(rows.length)
+    texts.set(rows.length, text)
+    return { text, values }
   }
 
   const sent_texts = new Map<string, string>()
-  const sent = (rows: ReadonlyArray<AnyRow>): BoundSql => {
+  const sent = <Row>(rows: ReadonlyArray<Row>, valueIn: ValueIn<Row>): BoundSql => {
     const { forms, from, value, values } = givenRows(
-      fields.map((one) => ({ name: one.name, field: one.field, values: rows.map((row) => valueOf(row, one)) })),
+      fields.map(({ field, name, nth, stored }) => ({
+        ...{ name, field },
+        values: rows.map((row) => stored(valueIn(row, name, nth)))
+      })),
       (asked) => rows.length >= alike_from && (sent_texts.has(asked) || sent_texts.size < alike_texts_max)
     )
-    const text =
-      sent_texts.get(forms) ?? `${head} select ${columns.map((name) => value(name)).join(", ")} from ${from()}${tail}`
+    const text = sent_texts.get(forms) ?? `${head} select ${columns.map(value).join(", ")} from ${from()}${tail}`
     sent_texts.set(forms, text)
     return { text, values }
   }
-  return dialect === "sqlite"
-    ? (rows) => inPowersOfTwo(rows, rows_bound_max).map(bound)
-    : (rows) => (rows.length === 1 ? [bound(rows)] : chunked(rows, rows_sent_max).map(sent))
+  return (rows, valueIn) =>
+    dialect === "sqlite"
+      ? inPowersOfTwo(rows, rows_bound_max).map((some) => bound(some, valueIn))
+      : rows.length === 1
+        ? [bound(rows, valueIn)]
+        : chunked(rows, rows_sent_max).map((some) => sent(some, valueIn))
 }
 
 interface GivenColumn {

@@ -24,6 +24,7 @@ interface FindOptions {
 type Kept = Pick<FindOptions, "cached">
 export type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
+type Values = ReadonlyArray<unknown>
 export interface StoreShape {
   readonly sql: SqlClient.SqlClient
   readonly dialect: Dialect
@@ -32,7 +33,7 @@ export interface StoreShape {
   /** Runs any statement, with placeholders of the dialect and bound values. */
   readonly run: <Row extends object = { [column: string]: unknown }>(
     text: string,
-    values?: ReadonlyArray<unknown>
+    values?: Values
   ) => Sql<ReadonlyArray<Row>>
   /** Runs a transaction's last statement, after which nothing may fail; on Postgres, COMMIT travels with it. */
   readonly runLast: StoreShape["run"]
@@ -64,6 +65,8 @@ export interface StoreShape {
   readonly decode: <T extends Table>(table: T, row: { [column: string]: unknown }) => RowOf<T>
   /** Applies row changes in order; runs of inserts into one table share statements. */
   readonly apply: (changes: ReadonlyArray<RowChange>) => Sql<void>
+  /** Inserts rows given as values of these columns; those that the table does not have are ignored. */
+  readonly insertValues: (table: Table, columns: ReadonlyArray<string>, rows: ReadonlyArray<Values>) => Sql<void>
   /**
    * Changes a row that was read before. On Postgres, the statement travels with the transaction's next one, and reads
    * by key find the row as it should become. Returns whether it became that, known once a later statement has ended.
@@ -105,10 +108,8 @@ export class Store extends Context.Service<Store, StoreShape>()("flightcase/core
 
   // Shortcuts to the store of the running effect.
 
-  static readonly run = <Row extends object = { [column: string]: unknown }>(
-    text: string,
-    values?: ReadonlyArray<unknown>
-  ) => Store.use((store) => store.run<Row>(text, values))
+  static readonly run = <Row extends object = { [column: string]: unknown }>(text: string, values?: Values) =>
+    Store.use((store) => store.run<Row>(text, values))
   static readonly get = <T extends Table>(table: T, key: Key) => Store.use((store) => store.get(table, key))
   static readonly getMany = <T extends Table>(table: T, keys: ReadonlyArray<Key>, how?: Kept) =>
     Store.use((store) => store.getMany(table, keys, how))
@@ -261,16 +262,26 @@ const makeWrites = (dialect: Dialect, run: Run, decode: StoreShape["decode"]) =>
             else there.rows.set(key, decode(table, row))
           })
     )
-  const sendMany = (table: Table, { text, values }: BoundSql): Sql<void> =>
+  const sendMany = (table: Table, { text, values }: BoundSql, kind?: Parameters<Run>[2]): Sql<void> =>
     knownRows.with((known) => {
       known?.delete(table)
-      return Effect.asVoid(run(text, values))
+      return Effect.asVoid(run(text, values, kind))
+    })
+  const insertMany = (table: Table, statements: ReadonlyArray<BoundSql>): Sql<void> =>
+    Effect.forEach(statements, (one) => sendMany(table, one, dialect === "sqlite" ? "bound" : undefined), {
+      discard: true
     })
   const insertRows = (table: Table, rows: ReadonlyArray<AnyRow>): Sql<void> => {
     const [row] = rows
+    const statements = inserterOf(table)(rows, (one, column) => one[column])
     return row !== undefined && rows.length === 1
-      ? Effect.forEach(inserterOf(table)(rows), (one) => sendOne(table, keyOf(table, row), one), { discard: true })
-      : Effect.forEach(inserterOf(table)(rows), (one) => sendMany(table, one), { discard: true })
+      ? Effect.forEach(statements, (one) => sendOne(table, keyOf(table, row), one), { discard: true })
+      : insertMany(table, statements)
+  }
+  const insertValues: StoreShape["insertValues"] = (table, columns, rows) => {
+    const places = Object.keys(table.columns).map((name) => columns.indexOf(name))
+    const statements = inserterOf(table)(rows, (row, _, nth) => row[places[nth] ?? -1])
+    return insertMany(table, statements)
   }
   const change = (one: Exclude<RowChange, { op: "insert" }>): Sql<void> => {
     if (one.op === "update") return sendOne(one.table, one.key, updateOne(one.table, one, dialect))
@@ -289,7 +300,7 @@ const makeWrites = (dialect: Dialect, run: Run, decode: StoreShape["decode"]) =>
     const verb = set === "" ? `delete from ${quote(one.table.name)}` : `update ${quote(one.table.name)} set ${set}`
     return sendMany(one.table, { text: `${verb} where ${where}`, values: bound.values })
   }
-  return makeBatchWriter({ dialect, insertRows, sendOne, sendMany, change })
+  return { apply: makeBatchWriter({ dialect, insertRows, sendOne, sendMany, change }), insertValues }
 }
 
 export const make = (sql: Parameters<typeof runnerOf>[0], keeps_counts = false): StoreShape => {
@@ -301,7 +312,7 @@ export const make = (sql: Parameters<typeof runnerOf>[0], keeps_counts = false):
   })
   const { readAll, run } = runner
   const { decode, find, get, select, selectMany } = makeReads(dialect, runner)
-  const apply = makeWrites(dialect, run, decode)
+  const writer = makeWrites(dialect, run, decode)
   // A savepoint begins with the rows known before it; what it reads and writes is kept only if it is not rolled back.
   const transaction: StoreShape["transaction"] = (effect) =>
     knownRows.with((known) => {
@@ -337,7 +348,7 @@ export const make = (sql: Parameters<typeof runnerOf>[0], keeps_counts = false):
     pickMany: (table, columns, keys) => selectMany(table, columnsNamed(columns), keys),
     getManyLocked: (table, keys) => selectMany(table, columnList(table), keys, { lock: true }),
     decode,
-    apply,
+    ...writer,
     updateAhead: (change, before) =>
       knownRows.updateAhead(run, change, before, updateOne(change.table, change, dialect), decode),
     imagesBefore: imagesBeforeBy({ find, get }),

@@ -6,7 +6,7 @@
 import { itemAt } from "../../../core/values/text.ts"
 import { createTable, foldStored, insert, isWithheldIn, journal, keyOf, quote } from "../../../core/kernel/index.ts"
 import { scrubEarlierEvents, Store } from "../../../core/kernel/index.ts"
-import type { AnyRow, Catalogue, Json, Key, RowChange, StoreShape, Table } from "../../../core/kernel/index.ts"
+import type { Catalogue, Key, StoreShape, Table } from "../../../core/kernel/index.ts"
 import { Effect } from "effect"
 import { dropDeletedTexts, searchIndexAnew } from "../../../core/kernel/store/search-index.ts"
 import { merge } from "../../protocol/merge.ts"
@@ -47,16 +47,43 @@ export const dropFill = Effect.gen(function* () {
   yield* Store.run("delete from replica_meta where key = 'filling'")
 })
 
-/** Creates the staging tables and stores the fill's starting point, with the verdicts recorded before it. */
-export const beginFill = Effect.fnUntraced(function* (catalogue: Catalogue, plan: SnapshotPlan) {
+const createStatement = /^create (table|(?:unique )?index) "([^"]+)"/
+/**
+ * A fill's staging tables. Each is created when its first rows come, and its indexes after its last ones, which takes
+ * less than keeping them meanwhile.
+ */
+const stagedTables = Effect.fnUntraced(function* (catalogue: Catalogue, generation: number) {
+  const store = yield* Store
+  const there = yield* store.run<{ name: string }>(
+    `select name from sqlite_master where name glob 'fill${generation}_*' and type in ('table', 'index')`
+  )
+  const names = new Set(there.map(({ name }) => name))
+  const create = Effect.fnUntraced(function* (staged: Table, isWhole: boolean) {
+    for (const statement of createTable(staged, "sqlite")) {
+      const [, kind, name = ""] = createStatement.exec(statement) ?? []
+      if (names.has(name) || (kind !== "table" && !isWhole)) continue
+      yield* store.run(statement)
+      names.add(name)
+    }
+  })
+  return {
+    aside: asideOf(catalogue, generation),
+    has: (staged: Table): boolean => names.has(staged.name),
+    create: (staged: Table) => create(staged, false),
+    /** Creates the indexes, and the table if it is missing. */
+    complete: (staged: Table) => create(staged, true)
+  }
+})
+type StagedTables = Effect.Success<ReturnType<typeof stagedTables>>
+
+/** Stores the fill's starting point, with the verdicts recorded before it. */
+export const beginFill = Effect.fnUntraced(function* (plan: SnapshotPlan) {
   const store = yield* Store
   yield* store.transaction(
     Effect.gen(function* () {
       yield* dropFill
       const generation = 1 + Number((yield* readMeta(store, "fill_generation")) ?? 0)
       yield* writeMeta(store, "fill_generation", String(generation))
-      for (const table of asideOf(catalogue, generation).values())
-        for (const statement of createTable(table, "sqlite")) yield* store.run(statement)
       yield* keep(store, {
         generation,
         handle: plan.handle,
@@ -83,8 +110,8 @@ export interface StagedPage {
   readonly page: SnapshotPage
 }
 /**
- * Stages a page in the caller's transaction: applies its events to the rows staged so far, then adds its rows. Inserts
- * of rows on later pages are skipped. Undefined if another process restarted the fill or staged this page.
+ * Stages a page in the caller's transaction: applies its events to the rows staged so far, then adds its rows.
+ * Undefined if another process restarted the fill or staged this page.
  */
 export const stagePage = Effect.fnUntraced(function* (
   catalogue: Catalogue,
@@ -99,31 +126,10 @@ export const stagePage = Effect.fnUntraced(function* (
     filling.after !== requested.after
   )
     return undefined
-  const aside = asideOf(catalogue, filling.generation)
+  const tables = yield* stagedTables(catalogue, filling.generation)
   const events = page.events.filter((event) => event.position > filling.position)
-  yield* store.apply([
-    ...events
-      .flatMap((event) => foldStored(catalogue, event, event))
-      .flatMap((change): ReadonlyArray<RowChange> =>
-        change.op === "insert" && !isThere(filling, change.table, keyOf(change.table, change.row))
-          ? []
-          : [{ ...change, table: aside.get(change.table)! }]
-      ),
-    ...events.map((event) => insert(aside.get(journal)!, { ...event }))
-  ])
-  let rows = filling.rows
-  const done = [...filling.done]
-  for (const section of page.sections) {
-    const table = catalogue.tables.find((one) => one.name === section.table)
-    // A server of a later release may have tables that this one does not know.
-    if (table !== undefined) {
-      const columns = section.columns.map((name) => (table.columns[name] === undefined ? undefined : name))
-      const rowOf = rowsOf(columns)
-      yield* store.apply(section.rows.map((values) => insert(aside.get(table)!, rowOf(values))))
-    }
-    rows += section.rows.length
-    if (section.done) done.push(section.table)
-  }
+  yield* stageEvents(catalogue, tables, filling, events)
+  for (const section of page.sections) yield* stageRows(catalogue, tables, section)
   const verdict = merge(
     { replica_id, position: filling.position, provisional: false, pending },
     { events, up_to_date: false }
@@ -132,12 +138,13 @@ export const stagePage = Effect.fnUntraced(function* (
     verdict.kind === "advance"
       ? [...filling.settled.filter((one) => !verdict.settled.some(({ n }) => n === one.n)), ...verdict.settled]
       : filling.settled
+  const rows = page.sections.reduce((sum, section) => sum + section.rows.length, filling.rows)
   const next: FillState = {
     ...filling,
     position: page.position,
     offset: page.offset,
     after: page.next ?? "",
-    done,
+    done: filling.done.concat(page.sections.filter(({ done }) => done).map(({ table }) => table)),
     rows,
     rows_total: Math.max(rows, filling.rows_total),
     settled
@@ -145,16 +152,41 @@ export const stagePage = Effect.fnUntraced(function* (
   yield* keep(store, next)
   return next
 })
-/** Makes rows from the values of these columns: a copy that has all keys is filled faster than an empty object. */
-const rowsOf = (columns: ReadonlyArray<string | undefined>): ((values: ReadonlyArray<Json>) => AnyRow) => {
-  const known = columns.flatMap((name, at) => (name === undefined ? [] : [{ name, at }]))
-  const empty: AnyRow = Object.fromEntries(known.map(({ name }) => [name, null]))
-  return (values) => {
-    const row: { [column: string]: Json } = { ...empty }
-    for (const { at, name } of known) row[name] = values[at] ?? null
-    return row
+/** Applies events to the rows staged so far. Inserts of rows on later pages are skipped. */
+const stageEvents = Effect.fnUntraced(function* (
+  catalogue: Catalogue,
+  { aside, complete, create }: StagedTables,
+  filling: FillState,
+  events: SnapshotPage["events"]
+) {
+  const changes = events
+    .flatMap((event) => foldStored(catalogue, event, event))
+    .filter((change) => change.op !== "insert" || isThere(filling, change.table, keyOf(change.table, change.row)))
+    .concat(events.map((event) => insert(journal, { ...event })))
+    .map((change) => ({ ...change, table: aside.get(change.table)! }))
+  for (const table of new Set(changes.map((change) => change.table))) yield* create(table)
+  // Rows are looked for by other columns than the key.
+  for (const table of new Set(changes.flatMap((change) => ("where" in change ? [change.table] : []))))
+    yield* complete(table)
+  yield* Store.apply(changes)
+})
+/** Adds rows of a page, and the indexes after the last ones of a table that will not be copied. */
+const stageRows = Effect.fnUntraced(function* (
+  catalogue: Catalogue,
+  { aside, complete, create, has }: StagedTables,
+  { columns, done, rows, table: name }: SnapshotPage["sections"][number]
+) {
+  const store = yield* Store
+  const table = catalogue.tables.find((one) => one.name === name)
+  const staged = table === undefined ? undefined : aside.get(table)
+  // A server of a later release may have tables that this one does not know.
+  if (staged === undefined) return
+  if (rows.length > 0) {
+    yield* create(staged)
+    yield* store.insertValues(staged, columns, rows)
   }
-}
+  if (done && has(staged) && (yield* countRows(store, [staged]))(staged) > copied_rows_max) yield* complete(staged)
+})
 /** Whether the pages so far include the position of this key. */
 const isThere = ({ done, after }: FillState, table: Table, key: Key): boolean => {
   if (done.includes(table.name)) return true
@@ -171,13 +203,14 @@ const compareBytes = (a: string, b: string): number => Buffer.compare(Buffer.fro
 /** Maximum number of rows to copy. Renaming is slow even for empty tables, as SQLite parses the whole schema again. */
 const copied_rows_max = 2_000
 
-const isAtMost = (store: StoreShape, table: Table, rows_max: number) =>
-  Effect.map(
-    store.run<{ rows: number }>(
-      `select count(*) as rows from (select 1 from ${quote(table.name)} limit ${rows_max + 1})`
-    ),
-    (counted) => itemAt(counted, 0).rows <= rows_max
+/** Numbers of rows by table, counted up to one more than are copied. */
+const countRows = Effect.fnUntraced(function* (store: StoreShape, tables: ReadonlyArray<Table>) {
+  const counts = tables.map(
+    ({ name }) => `(select count(*) from (select 1 from ${quote(name)} limit ${copied_rows_max + 1})) as ${quote(name)}`
   )
+  const [row] = counts.length === 0 ? [] : yield* store.run<Record<string, number>>(`select ${counts.join(", ")}`)
+  return ({ name }: Table): number => row?.[name] ?? 0
+})
 /** SQL definition of each table from its name on, by table name. */
 const tableDefinitions = (store: StoreShape) =>
   Effect.map(
@@ -185,11 +218,13 @@ const tableDefinitions = (store: StoreShape) =>
     (rows) => new Map(rows.map(({ name, sql }) => [name, sql.slice("create table ".length)]))
   )
 
-/** Replaces the rows in use by the staged ones. Triggers update the search index. */
-const copyStagedRows = Effect.fnUntraced(function* (store: StoreShape, table: Table, staged: Table) {
+/** Replaces the rows in use by the staged ones, if there are any. Triggers update the search index. */
+const copyStagedRows = Effect.fnUntraced(function* (store: StoreShape, table: Table, staged: Table | undefined) {
   yield* store.run(`delete from ${quote(table.name)}`)
-  yield* store.run(`insert into ${quote(table.name)} select * from ${quote(staged.name)}`)
-  yield* store.run(`drop table ${quote(staged.name)}`)
+  if (staged !== undefined) {
+    yield* store.run(`insert into ${quote(table.name)} select * from ${quote(staged.name)}`)
+    yield* store.run(`drop table ${quote(staged.name)}`)
+  }
   for (const statement of dropDeletedTexts(table)) yield* store.run(statement)
 })
 type Staged = readonly [table: Table, staged: Table]
@@ -215,16 +250,20 @@ const renameStagedTables = Effect.fnUntraced(function* (store: StoreShape, renam
 export const swapTables = Effect.fnUntraced(function* (catalogue: Catalogue, filling: FillState) {
   const store = yield* Store
   const definitions = yield* tableDefinitions(store)
+  const tables = yield* stagedTables(catalogue, filling.generation)
+  const isCurrent = (table: Table): boolean =>
+    definitions.get(table.name) === itemAt(createTable(table, "sqlite"), 0).slice("create table ".length)
+  const counted = yield* countRows(
+    store,
+    [...tables.aside].flatMap(([table, staged]) => [table].filter(isCurrent).concat([staged].filter(tables.has)))
+  )
   const renamed: Array<Staged> = []
-  for (const [table, staged] of asideOf(catalogue, filling.generation)) {
-    const create = itemAt(createTable(table, "sqlite"), 0)
-    const isCopied =
-      definitions.get(table.name) === create.slice("create table ".length) &&
-      (yield* isAtMost(store, staged, copied_rows_max)) &&
-      (yield* isAtMost(store, table, copied_rows_max))
-    if (isCopied) yield* copyStagedRows(store, table, staged)
+  for (const [table, staged] of tables.aside) {
+    if (isCurrent(table) && counted(table) <= copied_rows_max && counted(staged) <= copied_rows_max)
+      yield* copyStagedRows(store, table, tables.has(staged) ? staged : undefined)
     else renamed.push([table, staged])
   }
+  for (const [, staged] of renamed) yield* tables.complete(staged)
   yield* renameStagedTables(store, renamed)
   for (const local of ["undo", "stalled", "incoming"]) yield* store.run(`delete from ${local}`)
   yield* store.run("delete from replica_meta where key = 'filling'")

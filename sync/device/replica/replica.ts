@@ -326,7 +326,9 @@ const fillPage = Effect.fnUntraced(function* (
   page: SnapshotPage
 ): CommandRuntime.Reads<FillState | undefined> {
   const { applyPage } = yield* pulling
-  const filling = yield* Store.transaction(applyPage(parts, requested, page))
+  const applied = Store.transaction(applyPage(parts, requested, page))
+  // Staged rows that a power cut loses are pulled again: their cursor is lost with them.
+  const filling = yield* page.next === null ? applied : relaxedDurability(applied)
   parts.at("committed")
   if (filling !== undefined) return filling
   yield* settleOutbox(parts)
@@ -371,7 +373,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
     settle: (settled) => settle(parts, settled),
     fill: {
       now: Effect.flatMap(staging, ({ currentFill }) => Effect.flatMap(Store, currentFill)),
-      begin: (plan) => Effect.flatMap(staging, ({ beginFill }) => beginFill(options.catalogue, plan)),
+      begin: (plan) => Effect.flatMap(staging, ({ beginFill }) => beginFill(plan)),
       lay: (requested, page) => fillPage(parts, requested, page),
       drop: Effect.flatMap(staging, ({ dropFill }) => Effect.flatMap(Store, (store) => store.transaction(dropFill)))
     },

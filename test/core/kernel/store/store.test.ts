@@ -110,6 +110,32 @@ describe.each(both_engines)("rows on %s", (engine) => {
     await apply(cell({ id: Number.MAX_SAFE_INTEGER }), cell({ id: 1 }))
     expect((await found()).map((row) => row["id"])).toEqual([1, Number.MAX_SAFE_INTEGER])
   })
+  it("are stored alike if inserted alone, together or as values of some columns", async () => {
+    const row = { text: "Ä", code: 2, flag: true, amount: -7, fine: "0.500000", whole: "3", any: [1.5, "x"], day: null }
+    const values = [...Object.values(row), "of a column that is not there"]
+    const stored = await withStore((store) =>
+      Effect.gen(function* () {
+        yield* store.apply([cell({ id: 1, ...row })])
+        yield* store.apply([cell({ id: 2, ...row }), cell({ id: 3, ...row })])
+        yield* store.insertValues(
+          cells as unknown as Table,
+          [...Object.keys(row), "other", "id"],
+          [
+            [...values, 4],
+            [...values, 5]
+          ]
+        )
+        const typed = Object.keys(row).map((name) =>
+          store.dialect === "pg" ? `"${name}"::text as "${name}"` : `typeof("${name}") || "${name}" as "${name}"`
+        )
+        return yield* store.run(`select text_folded, tags, ${typed.join(", ")} from cells order by id`)
+      })
+    )
+    expect(stored).toHaveLength(5)
+    expect(stored).toEqual(stored.map(() => stored[0]))
+    const [first] = await found()
+    expect(first).toMatchObject({ ...row, tags: [] })
+  })
   it("get the column's default or null for absent values", async () => {
     await apply(cell({ id: 1 }))
     expect(await found()).toEqual([

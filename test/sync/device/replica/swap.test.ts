@@ -33,7 +33,7 @@ describe("the rows of a fill", () => {
       Effect.gen(function* () {
         const store = yield* Store
         const plan = { handle: "h", position: 1, offset: "0", rows: names.length, last_n: 0, decided: [], leases: [] }
-        yield* beginFill(catalogue, plan)
+        yield* beginFill(plan)
         const requested = (yield* currentFill(store))!
         const rows = names.map((address, index) => Object.values({ id: index + 1, address, ...row }))
         const page = {
