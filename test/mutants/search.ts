@@ -51,9 +51,24 @@ export const search_mutants: ReadonlyArray<Mutant> = [
   ),
   faultsIn("core/kernel/store/search-index.ts", "test/core/kernel/store/search-index.test.ts")(
     "the search index keeps text that an erasure removed",
-    "searchTableStatements",
-    { find: "table.searched?.never_erased === true", replace: "true" },
+    "indexesLater",
+    { find: "searched?.never_erased === true", replace: "searched !== undefined" },
     "keeps nothing of a changed text in its pages, except for tables that are never erased"
+  ),
+  faultsIn("core/kernel/store/search-index.ts", "test/core/kernel/store/search-index.test.ts")(
+    "rows whose new text does not match displace others",
+    "matchSql",
+    { find: "`rowid not in (${changed})`", replace: "`true`" },
+    "finds changed rows by their new texts alone, before and after these are indexed"
+  ),
+  faultsIn("core/kernel/store/search-index.ts", "test/core/kernel/store/search-index.test.ts")(
+    "a deleted row stays in the search index by its former text",
+    "searchTableStatements",
+    {
+      find: "is_later ? `coalesce((select words from ${changed} where id = old.${key}), ${old})` : old",
+      replace: "old"
+    },
+    "finds a changed row no longer once it is deleted, and a row made again by its new text"
   ),
   within("rows")(
     "short words find nothing",

@@ -14,7 +14,7 @@ import { append, eventsAfter, journal, journal_tables, lastPosition } from "../e
 import { plainTable, type Table } from "../tables/table.ts"
 import { Rejection } from "../fields/rejection.ts"
 import { Store, type StoreShape } from "../store/store.ts"
-import { searchTable } from "../store/search-index.ts"
+import { searchTables } from "../store/search-index.ts"
 import type { SqlError } from "effect/sql"
 import { type Json, type JsonObject, text } from "../fields/field.ts"
 import { type MigrationFailed, migrations_table, migrationsOf, type TableMigration } from "../store/table-migration.ts"
@@ -315,7 +315,7 @@ const dropTables = Effect.fnUntraced(function* (store: StoreShape, catalogue: Ca
   const names = new Set([...before.matchAll(/create (?:virtual )?table "([^"]+)"/g)].flatMap((found) => found[1] ?? []))
   for (const table of catalogue.tables) names.add(table.name)
   // After their tables, as in Postgres these are indexes that are dropped with the table.
-  for (const table of catalogue.tables) if (table.searched !== undefined) names.add(searchTable(table))
+  for (const name of catalogue.tables.flatMap(searchTables)) names.add(name)
   for (const name of names) yield* store.run(`drop table if exists "${name}"`)
 })
 

@@ -64,7 +64,15 @@ export const searchedTextOf = (
   return [...columns.map(textOf), ...compact.map((name) => compacted(textOf(name)))].map(foldForSearch).join(separator)
 }
 
-export const searchTable = ({ name }: Table): string => `${name}_search`
+const searchTable = ({ name }: Table): string => `${name}_search`
+/** Rows whose texts changed since they were indexed, with the texts that the index has. SQLite. */
+const changedTable = (table: Table): string => `${searchTable(table)}_changed`
+/** Erased texts must leave the index at once; others may wait until several have changed. */
+const indexesLater = ({ searched }: Table): boolean => searched?.never_erased === true
+const changed_max = 64
+/** Tables of a table's search index (SQLite); on Postgres the first is an index. */
+export const searchTables = (table: Table): ReadonlyArray<string> =>
+  table.searched === undefined ? [] : [searchTable(table), ...(indexesLater(table) ? [changedTable(table)] : [])]
 
 const sourceOf = (table: Table, name: string, dialect: Dialect, prefix: string): string => {
   const field = table.columns[name]
@@ -113,36 +121,61 @@ const trigramIndex = (table: Table): ReadonlyArray<string> => [
 
 const searchTableStatements = (table: Table): ReadonlyArray<string> => {
   const search = quote(searchTable(table))
+  const changed = quote(changedTable(table))
   const key = quote(table.key)
   const columns = [...(table.searched?.columns ?? []), ...(table.searched?.compact ?? [])]
+  const is_later = indexesLater(table)
   const trigger = (verb: string): string => `create trigger ${quote(`${searchTable(table)}_${verb}`)} after ${verb}`
+  const old = sqliteSql(table, "old.")
   const add = `insert into ${search} (rowid, words) values (new.${key}, ${sqliteSql(table, "new.")})`
-  const take =
-    `insert into ${search} (${search}, rowid, words) ` + `values ('delete', old.${key}, ${sqliteSql(table, "old.")})`
+  const indexed = is_later ? `coalesce((select words from ${changed} where id = old.${key}), ${old})` : old
+  const take = `insert into ${search} (${search}, rowid, words) values ('delete', old.${key}, ${indexed})`
+  const forget = is_later ? `; delete from ${changed} where id = old.${key}` : ""
+  const note =
+    `insert into ${changed} (id, words) select old.${key}, ${old} ` +
+    `where not exists (select 1 from ${changed} where id = old.${key})`
   const on = `on ${quote(table.name)}`
   return [
     `create virtual table ${search} using fts5 (words, content='', tokenize='trigram remove_diacritics 1')`,
-    // Removes deleted text from the index's pages at once, not at the next merge: erasures rely on it. It makes a
-    // change of a text five times as expensive.
-    ...(table.searched?.never_erased === true
-      ? []
-      : [`insert into ${search} (${search}, rank) values ('secure-delete', 1)`]),
+    ...(is_later
+      ? [
+          `create table ${changed} (id integer primary key, words text not null)`,
+          `create trigger ${quote(`${changedTable(table)}_many`)} after insert on ${changed} ` +
+            `when (select count(*) from ${changed}) >= ${changed_max} begin ${indexChanged(table).join("; ")}; end`
+        ]
+      : // Removes deleted text from the index's pages at once, not at the next merge: erasures rely on it. It makes a
+        // change of a text five times as expensive.
+        [`insert into ${search} (${search}, rank) values ('secure-delete', 1)`]),
     `insert into ${search} (rowid, words) select ${key}, ${sqliteSql(table)} from ${quote(table.name)}`,
     `${trigger("insert")} ${on} begin ${add}; end`,
-    `${trigger("delete")} ${on} begin ${take}; end`,
-    `${trigger("update")} of ${[...new Set(columns)].map(quote).join(", ")} ${on} begin ${take}; ${add}; end`
+    `${trigger("delete")} ${on} begin ${take}${forget}; end`,
+    `${trigger("update")} of ${[...new Set(columns)].map(quote).join(", ")} ${on} ` +
+      `begin ${is_later ? note : `${take}; ${add}`}; end`
+  ]
+}
+/** Indexes the changed texts. By ascending rows, as the index is written whenever a lower one follows. */
+const indexChanged = (table: Table): ReadonlyArray<string> => {
+  const search = quote(searchTable(table))
+  const changed = quote(changedTable(table))
+  const key = quote(table.key)
+  return [
+    `insert into ${search} (${search}, rowid, words) select verb, id, words from (` +
+      `select 'delete' as verb, id, words from ${changed} union all ` +
+      `select null, ${key}, ${sqliteSql(table)} from ${quote(table.name)} where ${key} in (select id from ${changed})` +
+      `) order by id, verb is null`,
+    `delete from ${changed}`
   ]
 }
 /** Merges an index in which deleted texts may stay: for rows that somebody may no longer see. SQLite. */
 export const dropDeletedTexts = (table: Table): ReadonlyArray<string> => {
   const search = quote(searchTable(table))
-  return table.searched?.never_erased === true ? [`insert into ${search} (${search}) values ('optimize')`] : []
+  return indexesLater(table) ? [...indexChanged(table), `insert into ${search} (${search}) values ('optimize')`] : []
 }
 /** Drops an existing index first: for a table that replaced another. SQLite. */
-export const searchIndexAnew = (table: Table): ReadonlyArray<string> =>
-  table.searched === undefined
-    ? []
-    : [`drop table if exists ${quote(searchTable(table))}`, ...searchIndex(table, "sqlite")]
+export const searchIndexAnew = (table: Table): ReadonlyArray<string> => [
+  ...searchTables(table).map((name) => `drop table if exists ${quote(name)}`),
+  ...searchIndex(table, "sqlite")
+]
 
 const wordsIn = (text: string): ReadonlyArray<string> => text.split(/\s+/).filter((word) => word !== "")
 /** The words of a search text, folded. */
@@ -161,19 +194,28 @@ interface MatchOptions {
   /** Accented words that the index keeps, from {@link keptWords}. */
   readonly kept?: ReadonlyMap<string, string>
 }
+/** A search by words. */
+interface Matching {
+  /** Condition on the key: the newest rows that match, and on SQLite those whose changed texts are not indexed. */
+  readonly sql: string
+  readonly rows_max: number
+  /** Whether a row contains the words, if the condition does not decide it. */
+  readonly holds: (row: { readonly [column: string]: unknown }) => boolean
+}
 /**
- * SQL condition on the key: the newest `limit` rows that contain every word of three characters or more and are not
- * deleted. Undefined if there is no such word.
+ * Finds the newest `limit` rows that contain every word of three characters or more and are not deleted. Undefined if
+ * there is no such word.
  */
 export const matchSql = (
   table: Table,
   dialect: Dialect,
   words: ReadonlyArray<string>,
   { limit, bind, kept }: MatchOptions
-): string | undefined => {
+): Matching | undefined => {
   const long = words.filter((word) => [...word].length >= indexed_word_min)
   if (long.length === 0) return undefined
   const key = quote(table.key)
+  const isDecided = { rows_max: limit, holds: () => true }
   if (dialect === "sqlite") {
     const search = quote(searchTable(table))
     const either = (word: string): string => [word, kept?.get(word) ?? []].flat().map(quote).join(" OR ")
@@ -181,9 +223,22 @@ export const matchSql = (
     const own = `select 1 from ${quote(table.name)} own where own.${key} = ${search}.rowid and own.deleted_at is null`
     const there = table.soft_delete ? ` and exists (${own})` : ""
     const found = `select rowid from ${search} where ${search} match ${bind(match)}${there}`
-    return `${key} in (${found} order by rowid desc limit ${limit})`
+    const newest = `order by rowid desc limit ${limit}`
+    const { searched } = table
+    if (searched === undefined || !indexesLater(table)) return { sql: `${key} in (${found} ${newest})`, ...isDecided }
+    const changed = `select id from ${quote(changedTable(table))}`
+    const is_unchanged = `rowid not in (${changed})`
+    return {
+      sql: `${key} in (select * from (${found} and ${is_unchanged} ${newest}) union all ${changed})`,
+      rows_max: limit + changed_max,
+      holds: (row) => {
+        const text = searchedTextOf(searched, row)
+        return long.every((word) => text.includes(word))
+      }
+    }
   }
   const like = long.map((word) => `${foldedSql(table)} like ${bind(`%${word.replace(/[\\%_]/g, "\\$&")}%`)}`)
   const condition = [...like, ...(table.soft_delete ? ["deleted_at is null"] : [])].join(" and ")
-  return `${key} in (select ${key} from ${quote(table.name)} where ${condition} order by ${key} desc limit ${limit})`
+  const found = `select ${key} from ${quote(table.name)} where ${condition} order by ${key} desc limit ${limit}`
+  return { sql: `${key} in (${found})`, ...isDecided }
 }

@@ -179,13 +179,14 @@ const rowsWhere = (
   store: StoreShape,
   rules: SearchKindRules,
   condition: string,
-  { values }: Bindings
+  { values }: Bindings,
+  rows_max = candidates_max
 ): StoreRead<ReadonlyArray<AnyRow>> => {
   const { table } = rules
   return Effect.map(
     store.run(
       `select ${columnsLookedAt(rules)} from ${quote(table.name)} where (${condition})${notDeleted(table)} ` +
-        `order by ${quote(table.key)} desc limit ${candidates_max}`,
+        `order by ${quote(table.key)} desc limit ${rows_max}`,
       values
     ),
     (rows) => rows.map((row): AnyRow => store.decode(table, row))
@@ -229,10 +230,11 @@ const candidatesOf = Effect.fnUntraced(function* (rules: SearchKindRules, sought
   const coded = bindings(store.dialect)
   const by_code = rules.codes.length === 0 ? [] : yield* rowsWhere(store, rules, byCode(rules, sought, coded), coded)
   const worded = bindings(store.dialect)
-  const condition =
-    matchSql(table, store.dialect, sought.words, { limit: candidates_max, bind: worded.bind, kept: sought.kept }) ??
-    byBeginning(rules, sought.words, worded)
-  const by_words = condition === undefined ? [] : yield* rowsWhere(store, rules, condition, worded)
+  const options = { limit: candidates_max, bind: worded.bind, kept: sought.kept }
+  const match = matchSql(table, store.dialect, sought.words, options)
+  const condition = match?.sql ?? byBeginning(rules, sought.words, worded)
+  const found = condition === undefined ? [] : yield* rowsWhere(store, rules, condition, worded, match?.rows_max)
+  const by_words = match === undefined ? found : found.filter(match.holds).slice(0, candidates_max)
   return {
     rows: [...new Map([...by_code, ...by_words].map((row) => [row["id"], row])).values()],
     is_more: by_words.length >= candidates_max
@@ -244,12 +246,12 @@ const memberIdsByContact = Effect.fnUntraced(function* ({ kept, phone, words }: 
   const store = yield* Store
   const ids = (table: typeof emails | typeof phones, sought: ReadonlyArray<string>) => {
     const bound = bindings(store.dialect)
-    const condition = matchSql(table, store.dialect, sought, { limit: candidates_max, bind: bound.bind, kept })
-    return condition === undefined
+    const match = matchSql(table, store.dialect, sought, { limit: candidates_max, bind: bound.bind, kept })
+    return match === undefined
       ? Effect.succeed([])
       : Effect.map(
           store.run<{ member_id: number }>(
-            `select distinct member_id from ${quote(table.name)} where ${condition}`,
+            `select distinct member_id from ${quote(table.name)} where ${match.sql}`,
             bound.values
           ),
           (rows) => rows.map(({ member_id }) => Number(member_id))

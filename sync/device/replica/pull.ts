@@ -1,5 +1,5 @@
 /** Applies data from the server: confirmed events and verdicts, in one transaction with their cursor. */
-import { dropDeletedTexts, searchTable } from "../../../core/kernel/store/search-index.ts"
+import { dropDeletedTexts, searchTables } from "../../../core/kernel/store/search-index.ts"
 import { Clock, Effect } from "effect"
 import { caseFoldedName, columnType, encodeValue, foldStored, isDocument } from "../../../core/kernel/index.ts"
 import { isSearchable, isWithheldIn, journal, quote, redacted_event, Rejection } from "../../../core/kernel/index.ts"
@@ -71,7 +71,7 @@ const isThere = (store: StoreShape, table: string) =>
 const asideName = (table: Table): string => `before_${table.name}`
 
 const setAside = Effect.fnUntraced(function* (store: StoreShape, table: Table) {
-  if (table.searched !== undefined) yield* store.run(`drop table if exists ${quote(searchTable(table))}`)
+  for (const name of searchTables(table)) yield* store.run(`drop table if exists ${quote(name)}`)
   if (!(yield* isThere(store, table.name))) return
   const indexes_and_triggers = yield* store.run<{ type: string; name: string }>(
     "select type, name from sqlite_master where tbl_name = ? and type in ('index', 'trigger') and sql is not null",

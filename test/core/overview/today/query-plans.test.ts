@@ -11,9 +11,10 @@ import { serve, type Serving } from "../../../server/serving.ts"
 const now = "2026-06-18T12:00:00.000Z"
 const asked = { viewer: owner, settings: {}, now }
 
-/** True if a line of a plan scans a whole table or a whole index. */
+/** True if a line of a plan scans a whole table or a whole index, but for texts not indexed yet: 63 rows at most. */
 const isWhole = (line: string): boolean =>
-  /Seq Scan on/.test(line) || (/^SCAN \w+( USING (COVERING )?INDEX .*)?$/.test(line) && !/VIRTUAL TABLE/.test(line))
+  /Seq Scan on/.test(line) ||
+  (/^SCAN (?!\w+_search_changed$)\w+( USING (COVERING )?INDEX .*)?$/.test(line) && !/VIRTUAL TABLE/.test(line))
 
 const finds = Object.fromEntries(
   ["gala", "gala acme", "erenc", "MH-4711", "1104711", "07700 900123", "ab"].map((text) => [
