@@ -199,7 +199,9 @@ interface Matching {
   /** Condition on the key: the newest rows that match, and on SQLite those whose changed texts are not indexed. */
   readonly sql: string
   readonly rows_max: number
-  /** Whether a row contains the words, if the condition does not decide it. */
+  /** Selects the rows that the condition includes without looking at their words. */
+  readonly unsure?: string
+  /** Whether such a row contains the words. */
   readonly holds: (row: { readonly [column: string]: unknown }) => boolean
 }
 /**
@@ -231,6 +233,7 @@ export const matchSql = (
     return {
       sql: `${key} in (select * from (${found} and ${is_unchanged} ${newest}) union all ${changed})`,
       rows_max: limit + changed_max,
+      unsure: changed,
       holds: (row) => {
         const text = searchedTextOf(searched, row)
         return long.every((word) => text.includes(word))

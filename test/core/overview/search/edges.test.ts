@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, it } from "vitest"
 import { insert } from "../../../../core/kernel/tables/table.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"
 import { members } from "../../../../core/people/members/schema.ts"
+import { products } from "../../../../core/products/products/schema.ts"
 import { candidates_max } from "../../../../core/overview/search/find.ts"
 import { placeOf, type Whereabouts } from "../../../../core/overview/search/where.ts"
 import { whereText } from "../../../../core/overview/search/answer.ts"
@@ -74,6 +75,17 @@ describe.each(engines)("search in edge cases, on %s", (engine) => {
     const answer = await search("erdigri", "&kinds[]=members")
     expect(ids(answer.members)).toEqual([kept])
     expect(answer.more).toEqual([])
+  })
+  it("finds a renamed product by its new name alone, beside more rows than one search examines", async () => {
+    const id = await w.serialised({ name: "Vermilion" })
+    const row = await w.app.run(Effect.flatMap(Store, (store) => store.get(products, id)))
+    if (row === undefined) throw new Error("the product is not there")
+    const others = Array.from({ length: candidates_max }, (_, at) => insert(products, { ...row, id: 9_000_000 + at }))
+    await w.app.run(Effect.flatMap(Store, (store) => store.apply(others)))
+    await w.put(`/products/${id}`, { name: "Cobalt" })
+    const [renamed, before] = [await search("cobalt", "&kinds[]=products"), await search("vermil", "&kinds[]=products")]
+    expect([ids(renamed.products), renamed.more]).toEqual([[id], []])
+    expect([ids(before.products).includes(id), before.more]).toEqual([false, ["products"]])
   })
   it("returns the requested number of rows with the exact match first, and reports that there are more", async () => {
     for (let n = 0; n < 20; n++) await w.post("/members", { name: `Bulk Crowd ${n}`, membership_type: "contact" })
