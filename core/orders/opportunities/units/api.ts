@@ -55,7 +55,7 @@ const quickAllocate = command("POST", `${path}/{id}/quick_allocate`, {
     Effect.gen(function* () {
       const requested = input.values.allocations ?? []
       const ids = requested.map((one) => one.stock_level_id)
-      const repeated = ids.findIndex((id, at) => ids.indexOf(id) !== at)
+      const repeated = firstRepeated(ids)
       if (repeated >= 0)
         return yield* invalid({ [`allocations.${repeated}.stock_level_id`]: ["The unit is listed twice."] })
       const state = yield* loadDecisionState(input.rows.id, input, { level_ids: ids, ...stockOf(input) })
@@ -83,10 +83,16 @@ const quickAllocate = command("POST", `${path}/{id}/quick_allocate`, {
     Effect.map(plainAnswer(input.rows.id.id, input, withUnits), (answer) => warned(answer, warnings))
 })
 
+/** Position of the first id that is there already; -1 if none. */
+const firstRepeated = (ids: ReadonlyArray<number>): number => {
+  const seen = new Set<number>()
+  return ids.findIndex((id) => seen.size === seen.add(id).size)
+}
+
 /** The units in a body. 404 for units of other opportunities, 422 on `asset_ids.<n>` for duplicates. */
 const namedUnits = Effect.fnUntraced(function* (input: Input<typeof one>, ids: ReadonlyArray<number>) {
   const header = input.rows.id
-  const repeated = ids.findIndex((id, at) => ids.indexOf(id) !== at)
+  const repeated = firstRepeated(ids)
   if (repeated >= 0) return yield* invalid({ [`asset_ids.${repeated}`]: ["The unit is listed twice."] })
   const units = yield* Store.pickMany(asset_assignments, ["opportunity_id", "stock_level_id"], ids)
   if (units.some((unit) => unit.opportunity_id !== header.id)) return yield* notFound("No such asset assignment.")
