@@ -36,7 +36,7 @@ const compress = (coding: "br" | "gzip", body: string | Uint8Array): Effect.Effe
     const bytes = typeof body === "string" ? Buffer.from(body) : body
     const done = (error: Error | null, made: Uint8Array): void =>
       resume(Effect.succeed(error === null ? made : undefined))
-    if (coding === "gzip") return gzip(bytes, { level: 6 }, done)
+    if (coding === "gzip") return gzip(bytes, { level: 3 }, done)
     const params = {
       [constants.BROTLI_PARAM_QUALITY]: 4,
       [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
