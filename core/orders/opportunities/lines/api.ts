@@ -7,7 +7,7 @@ import { opportunityAnswer, opportunityShown, recalculate, restructured, warnedO
 import { warnedResult, withParts, type DecisionState, type Node } from "../state/index.ts"
 import { addItemFields, changeItemFields, edit, item, one, path, requireTransition } from "../tables/index.ts"
 import type { ItemRow, OpportunityRow } from "../tables/index.ts"
-import { addLine, type AddLine, removable, subtreeOf, windowOf } from "./decide.ts"
+import { addLine, idsOfLines, removable, subtreeOf, windowOf } from "./decide.ts"
 import { lineRemoved, linesRestructured } from "../events/lines.ts"
 import type { LineAtStore } from "../../availability/api/window.ts"
 import { lineWindow } from "../../availability/rules/line-demands.ts"
@@ -92,7 +92,7 @@ const add = command("POST", `${path}/{id}/items`, {
   facts: (input) =>
     Effect.gen(function* () {
       const header = input.rows.id
-      const sent: AddLine = input.values
+      const sent: Parameters<typeof addLine>[1] = input.values
       const item_id = sent.item_id ?? sent.itemable_id ?? null
       const included =
         item_id === null || (sent.item_type ?? "product") !== "product"
@@ -114,6 +114,7 @@ const add = command("POST", `${path}/{id}/items`, {
         })
       }
     }),
+  expects: (facts, input) => idsOfLines(facts, input.values),
   decide: (facts, input, context) => addLine(facts, input.values, context),
   result: warnedResult,
   respond: (result, input) => warnedOpportunity(result, input, withParts, 201)

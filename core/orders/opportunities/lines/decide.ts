@@ -1,6 +1,7 @@
 /** Rules for adding and removing lines (rules/opportunities 7.2, 7.4). */
 import { Result } from "effect"
 import type { LineShortage } from "../../availability/rules/line.ts"
+import { demands } from "../../demands/schema.ts"
 import { initialRow, notFound, reject, unstamped } from "../../../kernel/index.ts"
 import type { DecideContext, Decided, Rejection, ValuesOf } from "../../../kernel/index.ts"
 import type { AccessoryRow } from "../../../products/kits/schema.ts"
@@ -15,7 +16,7 @@ import { kindOfProduct, line_quantity_max, opportunity_items, rental_line, requi
 import { sale_line, type addItemFields, type ItemRow, type ItemType, type OpportunityRow } from "../tables/index.ts"
 import { shareOf } from "../../../pricing/pricing/line.ts"
 
-export type AddLine = Partial<ValuesOf<typeof addItemFields>>
+type AddLine = Partial<ValuesOf<typeof addItemFields>>
 interface AddFacts {
   readonly state: DecisionState
   /** Accessories included with the product, in order. */
@@ -191,6 +192,28 @@ export const unpricedWarnings = (
             "Set a unit price, 0 where it is free."
         ]
   })
+
+/**
+ * Ids that `addLine` uses, so that it mostly runs once: of its lines, and one for the demand of each with plain goods.
+ * None if the opportunity cannot be edited.
+ */
+export const idsOfLines = (
+  { included, state: { opportunity, products, stocked } }: AddFacts,
+  sent: AddLine
+): ReadonlyArray<readonly [typeof demands | typeof opportunity_items, number]> => {
+  if (Result.isFailure(requireTransition(opportunity.header, "edit"))) return []
+  const type = sent.item_type ?? "product"
+  const item_id = sent.item_id ?? sent.itemable_id ?? null
+  const isLive = (id: number): boolean => products.get(id)?.deleted_at === null
+  const takes = type === "product" && item_id !== null && sent.materialize_included_accessories !== false
+  const accessories = takes ? included.map((one) => one.accessory_product_id).filter(isLive) : []
+  const goods = [...(type === "product" || type === "accessory" ? [item_id ?? 0] : []), ...accessories]
+  const plain = goods.filter((id) => stocked.get(id)?.is_kit === false && products.get(id)?.product_type !== "service")
+  return [
+    [opportunity_items, 1 + accessories.length],
+    [demands, opportunity.header.store_id === null ? 0 : plain.length]
+  ]
+}
 
 export const addLine = ({ state, included }: AddFacts, sent: AddLine, context: DecideContext): Decided<Warned> =>
   Result.gen(function* () {
