@@ -6,67 +6,68 @@ import { firstOf, itemAt } from "../../core/values/text.ts"
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import { Server as TcpServer, type Socket } from "node:net"
 import { Cause, Effect, Semaphore, Stream } from "effect"
-import { askedOf, discarded, endBody } from "../http/http-message.ts"
-import type { HttpRequest, HttpResponse } from "../http/http-message.ts"
+import { askedOf, discarded, endBody, type HttpRequest, type HttpResponse } from "../http/http-message.ts"
 import type { Log } from "../ports/log.ts"
 import { StartupError } from "../ports/startup-error.ts"
-import { brotliCompress, constants, gzip } from "node:zlib"
+import { brotliCompress, brotliCompressSync, constants, gzip, gzipSync } from "node:zlib"
 
 // Compresses responses over 1 kB with br or gzip if the client accepts it; not streams and binary content.
 
 const compressed_from_bytes = 1_024
+/** Shorter bodies are compressed at once, with less effort: handing them to a thread would take longer. */
+const in_thread_from_bytes = 65_536
 const is_text = /^(text\/(?!event-stream)|application\/(json|javascript|xml)|image\/svg)/
 
 /** The content coding to use: br, else gzip, if the client accepts it; undefined for none. `br;q=0` rejects br. */
-const codingFor = (accepted: string): "br" | "gzip" | undefined => {
-  const takes = (coding: string): boolean =>
+const codingFor = (accepted: string): "br" | "gzip" | undefined =>
+  (["br", "gzip"] as const).find((coding) =>
     accepted.split(",").some((one) => {
       const [name = "", ...parameters] = one.split(";").map((part) => part.trim().toLowerCase())
       return name === coding && !parameters.some((part) => /^q=0(\.0*)?$/.test(part))
     })
-  return takes("br") ? "br" : takes("gzip") ? "gzip" : undefined
-}
+  )
 
 /** Concurrent compressions: each holds megabytes of memory, and two keep both cores of a small server busy. */
 const at_once = Semaphore.makeUnsafe(2)
 
-/** Compresses a body in a separate thread, so that a long one delays no other request; undefined if it fails. */
-const compress = (coding: "br" | "gzip", body: string | Uint8Array): Effect.Effect<Uint8Array | undefined> =>
-  Effect.callback((resume) => {
-    const bytes = typeof body === "string" ? Buffer.from(body) : body
-    const done = (error: Error | null, made: Uint8Array): void =>
-      resume(Effect.succeed(error === null ? made : undefined))
-    if (coding === "gzip") return gzip(bytes, { level: 3 }, done)
-    const params = {
-      [constants.BROTLI_PARAM_QUALITY]: 4,
-      [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
-      // A window as large as the text, not the usual 4 MB, which every answer over 64 kB would take.
-      [constants.BROTLI_PARAM_LGWIN]: Math.min(22, Math.max(16, Math.ceil(Math.log2(bytes.length))))
-    }
-    return brotliCompress(bytes, { params }, done)
+/** Compresses a body, a long one in a thread, so that it delays no other request; undefined if that fails. */
+const compress = (coding: "br" | "gzip", body: string | Uint8Array): Effect.Effect<Uint8Array | undefined> => {
+  const bytes = typeof body === "string" ? Buffer.from(body) : body
+  const is_short = bytes.length < in_thread_from_bytes
+  const params = {
+    [constants.BROTLI_PARAM_QUALITY]: is_short ? 1 : 4,
+    [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
+    // A window as large as the text, not the usual 4 MB, which every answer over 64 kB would take.
+    [constants.BROTLI_PARAM_LGWIN]: Math.min(22, Math.max(16, Math.ceil(Math.log2(bytes.length))))
+  }
+  if (is_short)
+    return Effect.succeed(coding === "gzip" ? gzipSync(bytes, { level: 1 }) : brotliCompressSync(bytes, { params }))
+  const inThread = Effect.callback<Uint8Array | undefined>((resume) => {
+    const done = (error: Error | null, made: Uint8Array): void => resume(Effect.succeed(error ? undefined : made))
+    if (coding === "gzip") gzip(bytes, { level: 3 }, done)
+    else brotliCompress(bytes, { params }, done)
   })
+  return at_once.withPermit(inThread)
+}
 
 /** Compresses a shared body once. A client that hangs up meanwhile does not end it for the others. */
-const onceFor = (shared: HttpResponse["shared"], coding: string, compressing: ReturnType<typeof compress>) =>
+const compressOnce = (shared: NonNullable<HttpResponse["shared"]>, ...[coding, body]: Parameters<typeof compress>) =>
   Effect.promise(() => {
-    const made = shared?.compressed.get(coding) ?? Effect.runPromise(compressing)
-    shared?.compressed.set(coding, made)
+    const made = shared.compressed.get(coding) ?? Effect.runPromise(compress(coding, body))
+    shared.compressed.set(coding, made)
     return made
   })
 
-const compressed = (
-  { headers: asked, method }: Pick<HttpRequest, "headers" | "method">,
-  reply: HttpResponse
-): Effect.Effect<HttpResponse> => {
+const compressed = (asked: HttpRequest, reply: HttpResponse): Effect.Effect<HttpResponse> => {
   const { body, headers, shared } = reply
   const has_text = typeof body === "string" || body instanceof Uint8Array
   if (!has_text || body.length < compressed_from_bytes || !is_text.test(headers["content-type"] ?? ""))
     return Effect.succeed(reply)
   const vary = { ...headers, vary: [headers["vary"] ?? [], "accept-encoding"].flat().join(", ") }
-  const coding = codingFor([asked["accept-encoding"] ?? []].flat().join(","))
-  if (coding === undefined || method === "HEAD") return Effect.succeed({ ...reply, headers: vary })
-  const compressing = at_once.withPermit(compress(coding, body))
-  return Effect.map(shared === undefined ? compressing : onceFor(shared, coding, compressing), (made) =>
+  const coding = codingFor([asked.headers["accept-encoding"] ?? []].flat().join(","))
+  if (coding === undefined || asked.method === "HEAD") return Effect.succeed({ ...reply, headers: vary })
+  const compressing = shared === undefined ? compress(coding, body) : compressOnce(shared, coding, body)
+  return Effect.mapEager(compressing, (made) =>
     made === undefined ? reply : { ...reply, headers: { ...vary, "content-encoding": coding }, body: made }
   )
 }
