@@ -30,9 +30,11 @@ interface Prepared {
   readonly coded: ReadonlyArray<{ readonly at: number; readonly kind: Kind }>
   readonly changesSchema: boolean
   readsBigints: boolean
-  /** Rows made so far; undefined once they are made by the compiled `asRow`. */
+  /** Rows made so far; undefined once they are made by a compiled function. */
   made: number | undefined
   asRow: (values: Values) => Row
+  /** Makes a row of values not yet decoded, if integers are read as numbers; undefined while nothing is compiled. */
+  asDecodedRow: ((values: Values) => Row) | undefined
 }
 
 const STATEMENTS_KEPT = 500
@@ -111,7 +113,8 @@ export const prepare = (db: DatabaseSync, sql: string): Prepared => {
     changesSchema: CHANGES_SCHEMA.test(sql),
     readsBigints,
     made: 0,
-    asRow: (values) => asRow(names, values)
+    asRow: (values) => asRow(names, values),
+    asDecodedRow: undefined
   }
 }
 
@@ -120,8 +123,9 @@ const hasMore = (sql: string, statement: StatementSync): boolean =>
   sql.slice(statement.sourceSQL.length).replace(/--.*|\/\*[\s\S]*?\*\/|[\s;]/g, "") !== ""
 
 /** Runs a statement; returns each row as an array of decoded values. */
-const runForValues = (prepared: Prepared, params: ReadonlyArray<unknown>): Array<Values> => {
-  const rows = read(prepared, params.map(bind))
+const runForValues = (prepared: Prepared, params: ReadonlyArray<unknown>): Array<Values> =>
+  decoded(prepared, read(prepared, params.map(bind)))
+const decoded = (prepared: Prepared, rows: Array<Values>): Array<Values> => {
   if (prepared.readsBigints) for (const row of rows) decodeInPlace(row, prepared.kinds)
   else if (prepared.coded.length > 0)
     for (const row of rows) for (const { at, kind } of prepared.coded) row[at] = decode(row[at], kind)
@@ -129,8 +133,12 @@ const runForValues = (prepared: Prepared, params: ReadonlyArray<unknown>): Array
 }
 
 /** Runs a statement; returns each row as an object. */
-const runForRows = (prepared: Prepared, params: ReadonlyArray<unknown>): Array<Row> =>
-  asRows(prepared, runForValues(prepared, params))
+const runForRows = (prepared: Prepared, params: ReadonlyArray<unknown>): Array<Row> => {
+  const rows = read(prepared, params.map(bind))
+  return prepared.asDecodedRow === undefined
+    ? asRows(prepared, decoded(prepared, rows))
+    : rows.map(prepared.asDecodedRow)
+}
 
 /** Yields a query's rows one by one. The statement must not be shared, as it is busy meanwhile. */
 export function* iterate(prepared: Prepared, params: ReadonlyArray<unknown>): Generator<Row> {
@@ -150,6 +158,8 @@ const read = (prepared: Prepared, bound: ReadonlyArray<SQLInputValue>): Array<Va
     const outOfRange = cause instanceof Error && "code" in cause && cause.code === "ERR_OUT_OF_RANGE"
     if (prepared.readsBigints || !outOfRange) throw cause
     prepared.readsBigints = true
+    prepared.made = 0
+    prepared.asDecodedRow = undefined
     prepared.statement.setReadBigInts(true)
     return allOf(prepared.statement, bound)
   }
@@ -175,27 +185,43 @@ const compiled = new Map<string, (values: Values) => Row>()
  */
 const asRows = (prepared: Prepared, rows: ReadonlyArray<Values>): Array<Row> => {
   if (prepared.made !== undefined && (prepared.made += rows.length) >= COMPILED_FROM) {
+    const { kinds, names, readsBigints } = prepared
     prepared.made = undefined
-    prepared.asRow = rowMaker(prepared.names) ?? prepared.asRow
+    if (readsBigints) prepared.asRow = rowMaker(names) ?? prepared.asRow
+    else prepared.asDecodedRow = rowMaker(names, kinds)
   }
   return rows.map(prepared.asRow)
 }
-/** A compiled function that makes rows of their values; undefined if there can be none. */
-export const rowMaker = (names: ReadonlyArray<string>): ((values: Values) => Row) | undefined => {
-  const key = JSON.stringify(names)
+/** A compiled function that makes rows of values, and decodes them by their kinds; undefined if there can be none. */
+export const rowMaker = (
+  names: ReadonlyArray<string>,
+  kinds: ReadonlyArray<Kind> = []
+): ((values: Values) => Row) | undefined => {
+  const key = JSON.stringify([names, kinds])
   const known = compiled.get(key)
   if (known !== undefined) return known
-  const made = names.includes("__proto__") ? undefined : literalOf(names)
+  const made = names.includes("__proto__") ? undefined : literalOf(names, kinds)
   if (compiled.size >= COMPILED_KEPT) compiled.clear()
   if (made !== undefined) compiled.set(key, made)
   return made
 }
 
 /** Undefined if Node forbids functions made of text (`--disallow-code-generation-from-strings`). */
-const literalOf = (names: ReadonlyArray<string>): ((values: Values) => Row) | undefined => {
-  const columns = names.map((name, i) => `${JSON.stringify(name)}: values[${i}]`)
+const literalOf = (names: ReadonlyArray<string>, kinds: ReadonlyArray<Kind>): ((values: Values) => Row) | undefined => {
+  const columns = names.map((name, i) => {
+    const value = `values[${i}]`
+    const decoded =
+      kinds[i] === "boolean"
+        ? `${value} === null ? null : ${value} !== 0`
+        : kinds[i] === "json"
+          ? `${value} === "[]" ? [] : ${value} === "{}" ? {} : decode(${value}, "json")`
+          : value
+    return `${JSON.stringify(name)}: ${decoded}`
+  })
   try {
-    return Reflect.construct(Function, ["values", `return { ${columns.join(", ")} }`]) as (values: Values) => Row
+    const text = `return (values) => ({ ${columns.join(", ")} })`
+    const make = Reflect.construct(Function, ["decode", text]) as (decodes: typeof decode) => (values: Values) => Row
+    return make(decode)
   } catch {
     return undefined
   }

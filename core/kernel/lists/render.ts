@@ -4,7 +4,8 @@
  */
 import { itemAt } from "../../values/text.ts"
 import { Effect } from "effect"
-import { formatMoney } from "../../values/money.ts"
+import { fromScaled } from "../../values/decimal.ts"
+import { formatMoney, scaleOf } from "../../values/money.ts"
 import { type CustomFieldRow, customFieldsFor, list_values } from "./custom-field.ts"
 import type { Field, Json, JsonObject } from "../fields/field.ts"
 import { includesOf, type Query } from "./query.ts"
@@ -47,6 +48,8 @@ const atLeastScale = (value: string, scale: number): string => {
 
 type ViewRow = (row: AnyRow, base_currency: string) => { [key: string]: Json }
 type Columns = ReadonlyArray<readonly [name: string, field: Field]>
+/** Keys after a row's columns, with the same value for each row. */
+type Constants = ReadonlyArray<readonly [name: string, value: Json]>
 /** How rows of a table are rendered for viewers who may see these columns. */
 interface Views {
   readonly columns: Columns
@@ -56,33 +59,46 @@ interface Views {
 }
 interface TableViews {
   readonly columns: Columns
+  readonly constants: Constants
   readonly restricted: Columns
   /** By which of the restricted columns the viewer may see. */
   readonly by_restricted: Map<string, Views>
 }
-const views_of_tables = new WeakMap<Table, TableViews>()
-const viewsOf = (table: Table, viewer: Viewer): Views => {
-  let known = views_of_tables.get(table)
-  if (known === undefined) {
-    const columns = Object.entries(table.columns).filter(([name, field]) => !field.hidden && name !== "deleted_at")
-    const restricted = columns.filter(([, { visible_to }]) => visible_to !== undefined)
-    views_of_tables.set(table, (known = { columns, restricted, by_restricted: new Map() }))
-  }
+/** A table, or a resource whose rows have the empty values of its includes, too. */
+type Viewed = Table | Pick<Resource, "table" | "includes" | "custom_module">
+const views_of = new WeakMap<Viewed, TableViews>()
+const tableViewsOf = (viewed: Viewed): TableViews => {
+  const table = "table" in viewed ? viewed.table : viewed
+  const columns = Object.entries(table.columns).filter(([name, field]) => !field.hidden && name !== "deleted_at")
+  const restricted = columns.filter(([, { visible_to }]) => visible_to !== undefined)
+  const constants: Constants =
+    "table" in viewed
+      ? [
+          ...(viewed.custom_module === undefined ? [] : [["custom_fields", null] as const]),
+          ...Object.entries(viewed.includes).flatMap(([name, one]) => emptyInclude(name, one))
+        ]
+      : []
+  return { columns, constants, restricted, by_restricted: new Map() }
+}
+const viewsOf = (viewed: Viewed, viewer: Viewer): { readonly views: Views; readonly constants: Constants } => {
+  let known = views_of.get(viewed)
+  if (known === undefined) views_of.set(viewed, (known = tableViewsOf(viewed)))
   const isSeen = ([, { visible_to }]: Columns[number]): boolean =>
     visible_to === undefined || hasOnePermission(viewer, visible_to)
   const seen = known.restricted.map((one) => (isSeen(one) ? 1 : 0)).join("")
   let views = known.by_restricted.get(seen)
   if (views === undefined) {
     const columns = known.columns.filter(isSeen)
-    known.by_restricted.set(seen, (views = { columns, made: 0, view: viewOf(columns) }))
+    known.by_restricted.set(seen, (views = { columns, made: 0, view: viewOf(columns, known.constants) }))
   }
-  return views
+  return { views, constants: known.constants }
 }
 const viewOf =
-  (columns: Columns): ViewRow =>
+  (columns: Columns, constants: Constants): ViewRow =>
   (row, base_currency) => {
     const out: { [key: string]: Json } = {}
     for (const [name, field] of columns) out[name] = fieldOut(field, row[name], row, base_currency)
+    for (const [name, value] of constants) out[name] = value
     return out
   }
 /** All columns of a row that the viewer may see, formatted. */
@@ -92,36 +108,59 @@ export const baseView = (table: Table, row: AnyRow, context: ViewContext): Retur
 const compiled_from = 32
 /** {@link baseView} of rows: from some on by a compiled object literal, a tenth of the time of setting key by key. */
 const baseViews = (
-  table: Table,
+  viewed: Viewed,
   rows: ReadonlyArray<AnyRow>,
   { base_currency, viewer }: ViewContext
 ): ReadonlyArray<ReturnType<ViewRow>> => {
-  const views = viewsOf(table, viewer)
+  const { constants, views } = viewsOf(viewed, viewer)
   if (views.made !== undefined && (views.made += rows.length) >= compiled_from) {
     views.made = undefined
-    views.view = compiledView(views.columns)
+    views.view = compiledView(views.columns, constants)
   }
   return rows.map((row) => views.view(row, base_currency))
 }
-const compiledView = (columns: Columns): ViewRow => {
+const compiledView = (columns: Columns, constants: Constants): ViewRow => {
+  const currencies: Array<string> = []
+  const scaleIn = (currency: string | undefined): number => {
+    const code = currency === undefined ? "base_currency" : `row[${JSON.stringify(currency)}] ?? base_currency`
+    return currencies.includes(code) ? currencies.indexOf(code) : currencies.push(code) - 1
+  }
   const values = columns.map(([name, { type }], at) => {
     const column = `row[${JSON.stringify(name)}]`
-    const is_plain = type.kind !== "money" && (type.kind !== "decimal" || type.shown_scale === undefined)
-    const value = is_plain ? `${column} ?? null` : `out(fields[${at}], ${column}, row, base_currency)`
+    const value =
+      type.kind === "money"
+        ? `money(${column}, scale${scaleIn(type.currency)})`
+        : type.kind === "decimal" && type.shown_scale !== undefined
+          ? `out(fields[${at}], ${column}, row, base_currency)`
+          : `${column} ?? null`
     return `${JSON.stringify(name)}: ${value}`
   })
-  const fields = columns.map(([, field]) => field)
+  const others = constants.map(([name], at) => `${JSON.stringify(name)}: constants[${at}]`)
+  const scales = currencies.map((code, at) => `const scale${at} = scaleOf(String(${code}))`)
   try {
-    const text = `return (row, base_currency) => ({ ${values.join(", ")} })`
-    const make: unknown = Reflect.construct(Function, ["fields", "out", text])
-    if (makesView(make)) return make(fields, fieldOut)
+    const body = [...scales, `return { ${[...values, ...others].join(", ")} }`].join("; ")
+    const text = `return (row, base_currency) => { ${body} }`
+    const make: unknown = Reflect.construct(Function, ["fields", "constants", "out", "money", "scaleOf", text])
+    const fields = columns.map(([, field]) => field)
+    const shown = constants.map(([, value]) => value)
+    if (makesView(make)) return make(fields, shown, fieldOut, moneyOut, scaleOf)
   } catch {
     // Node may forbid functions made of text (--disallow-code-generation-from-strings).
   }
-  return viewOf(columns)
+  return viewOf(columns, constants)
 }
-const makesView = (made: unknown): made is (fields: ReadonlyArray<Field>, out: typeof fieldOut) => ViewRow =>
-  typeof made === "function"
+/** {@link formatMoney} of a column, at the scale of its row's currency. */
+const moneyOut = (value: Json | undefined, scale: number): Json => {
+  if (value === null || value === undefined) return null
+  const minor = Number(value)
+  return fromScaled(Number.isSafeInteger(minor) ? minor : BigInt(minor), scale)
+}
+type MakesView = (
+  fields: ReadonlyArray<Field>,
+  constants: ReadonlyArray<Json>,
+  ...made_by: readonly [typeof fieldOut, typeof moneyOut, typeof scaleOf]
+) => ViewRow
+const makesView = (made: unknown): made is MakesView => typeof made === "function"
 
 /**
  * Stored documents as `custom_fields` in responses: every active definition by name, null if unset, list values by
@@ -178,13 +217,14 @@ export const render = Effect.fnUntraced(function* <T extends Table>(
           cells.map((row) => row["custom_fields"] as JsonObject | null)
         )
   const view = yield* resource.views(rows, context)
-  const embedded = includes.length === 0 ? emptyIncludes(resource) : yield* embedAll(resource, cells, includes, context)
+  const is_bare = includes.length === 0
+  const embedded = is_bare ? [] : yield* embedAll(resource, cells, includes, context)
   const added: Array<(row: AnyRow) => JsonObject> = []
   for (const name of new Set(includes)) {
     const one = Object.hasOwn(resource.includes, name) ? resource.includes[name] : undefined
     if (one?.kind === "keys") added.push(yield* one.of(cells, context))
   }
-  const bases = baseViews(resource.table, cells, context)
+  const bases = baseViews(is_bare ? resource : resource.table, cells, context)
   return rows.map((row, at) => {
     const cell: AnyRow = row
     const base: { [key: string]: Json } = itemAt(bases, at)
@@ -239,23 +279,14 @@ const embedAll = Effect.fnUntraced(function* (
     const inner = includes.filter((one) => one.startsWith(`${name}.`)).map((one) => one.slice(name.length + 1))
     if (includes.includes(name) || inner.length > 0) {
       embedded.push({ name, of: yield* embed(include, rows, inner, context) })
-    } else embedded.push(...emptyInclude(name, include))
+    } else embedded.push(...emptyInclude(name, include).map(([, value]) => ({ name, of: () => value })))
   }
   return embedded
 })
-const emptyInclude = (name: string, include: Include): ReadonlyArray<Embedded> => {
-  if (include.kind === "always" || include.kind === "keys" || include.kind === "worked_out") return []
-  const empty = include.kind === "many" ? (include.empty ?? null) : null
-  return [{ name, of: () => empty }]
-}
-const empty_includes = new WeakMap<Includes, ReadonlyArray<Embedded>>()
-/** {@link embedAll} where nothing is requested. */
-const emptyIncludes = ({ includes }: Pick<Resource, "includes">): ReadonlyArray<Embedded> => {
-  let known = empty_includes.get(includes)
-  if (known === undefined)
-    empty_includes.set(includes, (known = Object.entries(includes).flatMap(([name, one]) => emptyInclude(name, one))))
-  return known
-}
+const emptyInclude = (name: string, include: Include): Constants =>
+  include.kind === "always" || include.kind === "keys" || include.kind === "worked_out"
+    ? []
+    : [[name, include.kind === "many" ? (include.empty ?? null) : null]]
 
 /** One include for a page of rows. `inner`: the request's includes within the embedded rows. */
 const embed = Effect.fnUntraced(function* (

@@ -242,15 +242,19 @@ export const opportunityResource = resource({
         )
     }
   },
-  view: (base, row, _found, { settings }) => ({
-    ...base,
-    state_label: states[row.state] ?? null,
-    state_name: states[row.state] ?? null,
-    status_label: statusLabelOf(row),
-    status_name: statusLabelOf(row),
-    availability_phase: phaseOf(row.state, row.status, releasePointIn(settings)),
-    pricing_locked: row.exchange_rate_locked || row.tax_locked
-  })
+  view: (base, row, _found, { settings }) => {
+    const state = states[row.state] ?? null,
+      status = statusLabelOf(row)
+    return {
+      ...base,
+      state_label: state,
+      state_name: state,
+      status_label: status,
+      status_name: status,
+      availability_phase: phaseOf(row.state, row.status, releasePointIn(settings)),
+      pricing_locked: row.exchange_rate_locked || row.tax_locked
+    }
+  }
 })
 
 // Response of opportunity endpoints: the opportunity, and the actions this viewer may take (rules/opportunities 4,

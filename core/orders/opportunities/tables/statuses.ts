@@ -121,9 +121,14 @@ interface OpportunityStatus {
 }
 
 const names = keysOf(statuses)
+/** Names by state and number: lists look them up for each row. */
+const numbered = new Map<number, Map<number, StatusName>>()
+for (const name of names) {
+  const { state, status } = statuses[name]
+  numbered.set(state, (numbered.get(state) ?? new Map<number, StatusName>()).set(status, name))
+}
 /** The status of a state by number; undefined if the state has no such number. */
-export const statusNamed = (state: number, code: number): StatusName | undefined =>
-  names.find((name) => statuses[name].state === state && statuses[name].status === code)
+export const statusNamed = (state: number, code: number): StatusName | undefined => numbered.get(state)?.get(code)
 export const statusNameOf = (opportunity: OpportunityStatus): StatusName => {
   const name = statusNamed(opportunity.state, opportunity.status)
   if (name === undefined) throw new RangeError(`State ${opportunity.state} has no status ${opportunity.status}.`)
