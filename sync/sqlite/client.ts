@@ -290,14 +290,15 @@ const directOver =
     params: ReadonlyArray<unknown>,
     { context }: { readonly context: Context.Context<never> },
     kind?: string
-  ): ReturnType<Connection["execute"]> | undefined => {
+  ): Exit.Exit<ReadonlyArray<Row>, SqlError.SqlError> | undefined => {
     const isInside = Context.getOrUndefined(context, transactionService) !== undefined
     if (!isInside && db.isTransaction) return undefined
     try {
-      before(sql)
-      return Effect.succeed(kind === "bound" ? statements.write(sql, params) : statements.rows(sql, params))
+      // One statement that begins so writes nothing.
+      if (!sql.startsWith("select ")) before(sql)
+      return Exit.succeed(kind === "bound" ? statements.write(sql, params) : statements.rows(sql, params))
     } catch (cause) {
-      return !isInside && isBusy(cause) ? undefined : Effect.fail(sqliteError(cause, "execute"))
+      return !isInside && isBusy(cause) ? undefined : Exit.fail(sqliteError(cause, "execute"))
     }
   }
 
@@ -308,9 +309,13 @@ const togetherOver =
     statements: ReadonlyArray<{ readonly text: string; readonly values: ReadonlyArray<unknown> }>,
     fiber: Parameters<typeof direct>[2]
   ) => {
-    const rows = statements.map(({ text, values }) => direct(text, values, fiber))
-    const ran = rows.filter((one) => one !== undefined)
-    return ran.length < rows.length ? undefined : Effect.all(ran)
+    const rows: Array<ReadonlyArray<Row>> = []
+    for (const { text, values } of statements) {
+      const ran = direct(text, values, fiber)
+      if (ran === undefined || Exit.isFailure(ran)) return ran
+      rows.push(ran.value)
+    }
+    return Exit.succeed(rows)
   }
 
 const rolledBack = new SqlError.SqlError({

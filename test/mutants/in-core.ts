@@ -90,8 +90,8 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     name: "permissions are not checked",
     file: "core/kernel/runtime/prepare.ts",
     within: "authorizeCall",
-    find: "yield* checkPermission(endpoint, viewer)",
-    replace: "",
+    find: "checkPermission(endpoint, viewer)",
+    replace: "Effect.void",
     killed_by: [
       {
         file: engine_test,

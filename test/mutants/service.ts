@@ -43,7 +43,7 @@ export const service_mutants: ReadonlyArray<Mutant> = [
   fault("core/kernel/runtime/prepare.ts")(
     "users who may not see stock may charge service records",
     "authorizeCall",
-    { find: "endpoint.permission !== null", replace: "endpoint.permission === null" },
+    { find: "endpoint.permission === null", replace: "endpoint.permission !== null" },
     "responds 404 to a charge by users without stock.view, as for an unknown record"
   )
 ]

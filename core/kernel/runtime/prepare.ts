@@ -10,7 +10,7 @@ import { strictErrors } from "../endpoints/ignored.ts"
 import type { FieldErrors, Rejection, Viewer } from "../fields/rejection.ts"
 import { forbidden, hasAbility, hasOnePermission, invalid, invalidField, notFound } from "../fields/rejection.ts"
 import { baseCurrency } from "../events/settings.ts"
-import { Store } from "../store/store.ts"
+import { type Failure, Store, type StoreRead } from "../store/store.ts"
 import { type AnyRow, type Table, wordsOf } from "../tables/table.ts"
 import { visibleColumnsOf } from "../tables/visibility.ts"
 
@@ -25,18 +25,23 @@ export interface EndpointCall {
  * Checks the caller, not the body: 404 for rows of the path, 403, then 404 for tables hidden from this user. Returns
  * the rows by parameter.
  */
-export const authorizeCall = Effect.fnUntraced(function* ({
+export const authorizeCall = ({
   endpoint,
   params,
   request: { body, query },
   viewer
-}: Omit<EndpointCall, "request"> & { readonly request: Pick<Request, "query"> & Partial<Pick<Request, "body">> }) {
-  const rows = yield* pathRows(endpoint, params)
-  yield* checkPermission(endpoint, viewer)
-  if (endpoint.authorize !== undefined) yield* endpoint.authorize({ rows, query, viewer, sent: body })
-  else if (endpoint.permission !== null) yield* checkSight(endpoint, viewer)
-  return rows
-})
+}: Omit<EndpointCall, "request"> & {
+  readonly request: Pick<Request, "query"> & Partial<Pick<Request, "body">>
+}): Effect.Effect<Rows, Failure, Store | CommandRuntime> =>
+  Effect.flatMapEager(pathRows(endpoint, params), (rows) =>
+    Effect.flatMapEager(checkPermission(endpoint, viewer), () => {
+      if (endpoint.authorize !== undefined)
+        return Effect.as(endpoint.authorize({ rows, query, viewer, sent: body }), rows)
+      return endpoint.permission === null
+        ? Effect.succeed(rows)
+        : Effect.mapEager(checkSight(endpoint, viewer), () => rows)
+    })
+  )
 /**
  * 404 if a path parameter's table is hidden from this user, as their device receives none of its rows. Tables with
  * `by_row` or `by_key` are exempt; endpoints with `authorize` or without a permission are not checked.
@@ -75,7 +80,7 @@ export const prepare = Effect.fnUntraced(function* (
   const errors =
     read.references.length === 0
       ? faults
-      : { ...faults, ...(yield* referenceErrors(endpoint, read.references, faults)) }
+      : { ...faults, ...(yield* referenceErrors(runtime.catalogue, endpoint, read.references, faults)) }
   if (Object.keys(errors).length > 0) return yield* invalid(errors)
   return {
     rows,
@@ -93,29 +98,34 @@ export const prepare = Effect.fnUntraced(function* (
   }
 })
 
+/** Rows by parameter of the path. */
+type Rows = { readonly [name: string]: AnyRow }
 /** Rows of the path's parameters. Without `every`, only the id where `run` finds the row. */
-export const pathRows = Effect.fnUntraced(function* (
+export const pathRows = (
   endpoint: Endpoint,
   params: { readonly [name: string]: string },
   every = false
-) {
-  const rows: { [name: string]: AnyRow } = {}
-  const declared: Params = endpoint.params
-  for (const [name, { found_by_run, of, table, with_deleted }] of Object.entries(declared)) {
-    const text = params[name]
-    const key = table.columns[table.key]?.type.kind === "text" ? text : rowId(text)
-    if (found_by_run === true && !every && key !== undefined) {
-      rows[name] = { id: key }
-      continue
-    }
-    const row: AnyRow | undefined = key === undefined ? undefined : yield* Store.get(table, key)
+): StoreRead<Rows> => rowsFrom(Object.entries<Params[string]>(endpoint.params), params, every, {})
+const rowsFrom = (
+  declared: ReadonlyArray<readonly [name: string, param: Params[string]]>,
+  params: { readonly [name: string]: string },
+  every: boolean,
+  rows: Rows
+): StoreRead<Rows> => {
+  const [first, ...others] = declared
+  if (first === undefined) return Effect.succeed(rows)
+  const [name, { found_by_run, of, table, with_deleted }] = first
+  const text = params[name]
+  const key = table.columns[table.key]?.type.kind === "text" ? text : rowId(text)
+  if (key === undefined) return Effect.fail(notFound(noSuch(table)))
+  if (found_by_run === true && !every) return rowsFrom(others, params, every, { ...rows, [name]: { id: key } })
+  return Effect.flatMap(Store.get(table, key), (row: AnyRow | undefined) => {
     const is_deleted = table.soft_delete && with_deleted !== true && row?.["deleted_at"] !== null
     const is_elsewhere = of !== undefined && row?.[of.column] !== rows[of.param]?.["id"]
-    if (row === undefined || is_deleted || is_elsewhere) return yield* notFound(noSuch(table))
-    rows[name] = row
-  }
-  return rows
-})
+    if (row === undefined || is_deleted || is_elsewhere) return Effect.fail(notFound(noSuch(table)))
+    return rowsFrom(others, params, every, { ...rows, [name]: row })
+  })
+}
 const noSuch = (table: Table): string => `No such ${wordsOf(table)}.`
 /** Parses an id in a path; undefined for anything but a positive integer. */
 const rowId = (text: string | undefined): number | undefined =>
@@ -170,26 +180,29 @@ const isDeletable = (references: References, table: Table): boolean =>
   )
 
 /** Errors of references, with those that `run` finds only where the request is refused anyway. */
-const referenceErrors = Effect.fnUntraced(function* (
+const referenceErrors = (
+  catalogue: CommandRuntime["Service"]["catalogue"],
   { finds, kind }: Endpoint,
   references: ReadonlyArray<Reference>,
   faults: FieldErrors
-) {
-  const is_command = kind === "command"
-  if (finds.length === 0 || Object.keys(faults).length > 0) return yield* missingReferences(references, is_command)
-  const errors = yield* missingReferences(
-    references.filter(({ path }) => !finds.includes(path)),
-    is_command
+): ReturnType<typeof missingReferences> => {
+  const all = (): ReturnType<typeof missingReferences> => missingReferences(catalogue, references, kind === "command")
+  if (finds.length === 0 || Object.keys(faults).length > 0) return all()
+  const others = references.filter(({ path }) => !finds.includes(path))
+  return Effect.flatMap(missingReferences(catalogue, others, kind === "command"), (errors) =>
+    Object.keys(errors).length === 0 ? Effect.succeed(errors) : all()
   )
-  return Object.keys(errors).length === 0 ? errors : yield* missingReferences(references, is_command)
-})
+}
 /**
  * 422 for ids in the body without a row; one query per table. `lock`: keeps the rows from being deleted until the
  * command commits.
  */
-const missingReferences = Effect.fnUntraced(function* (references: ReadonlyArray<Reference>, lock: boolean) {
+const missingReferences = Effect.fnUntraced(function* (
+  catalogue: CommandRuntime["Service"]["catalogue"],
+  references: ReadonlyArray<Reference>,
+  lock: boolean
+): Store.Reads<{ readonly [path: string]: ReadonlyArray<string> }> {
   const store = yield* Store
-  const { catalogue } = yield* CommandRuntime
   const errors: { [path: string]: ReadonlyArray<string> } = {}
   for (const [name, wanted] of Map.groupBy(references, (one) => one.table)) {
     const table = catalogue.table(name)

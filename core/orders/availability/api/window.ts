@@ -81,17 +81,16 @@ export const withMargin = ({ from, to }: Period): Period => ({ from: from - marg
 export const rejectingLimits = <A>(
   count: () => A,
   fields: { readonly window: string; readonly product: string } = { window: "to", product: "product_id" }
-): Effect.Effect<A, Rejection> =>
-  Effect.suspend(() => {
-    try {
-      return Effect.succeed(count())
-    } catch (thrown) {
-      if (thrown instanceof TooManySlots) return Effect.fail(invalidField(fields.window, thrown.message))
-      if (thrown instanceof KitNestedTooDeep || thrown instanceof KitTooLarge)
-        return Effect.fail(invalidField(fields.product, thrown.message))
-      throw thrown
-    }
-  })
+): Effect.Effect<A, Rejection> => {
+  try {
+    return Effect.succeed(count())
+  } catch (thrown) {
+    if (thrown instanceof TooManySlots) return Effect.fail(invalidField(fields.window, thrown.message))
+    if (thrown instanceof KitNestedTooDeep || thrown instanceof KitTooLarge)
+      return Effect.fail(invalidField(fields.product, thrown.message))
+    throw thrown
+  }
+}
 
 // Queries for the free units of a product, and for demands that prevent an allocation.
 
