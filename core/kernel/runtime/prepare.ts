@@ -55,12 +55,8 @@ const checkSight = (endpoint: Endpoint, viewer: Viewer): Effect.Effect<void, Rej
   return Effect.void
 }
 
-/** The endpoint's input; fails with 404, 403 or 422, in this order (rules/conventions 1). */
-export const prepare = Effect.fnUntraced(function* (
-  call: EndpointCall,
-  now: string,
-  happened_at = now
-): CommandRuntime.Reads<Input> {
+/** The endpoint's input; fails with 404, 403 or 422, in this order (rules/conventions 1). Part of another generator. */
+export const prepare = function* (call: EndpointCall, now: string, happened_at = now): CommandRuntime.Reads<Input> {
   const { endpoint, params, request, viewer } = call
   const rows = yield* authorizeCall(call)
   if (request.body_fault !== undefined) return yield* request.body_fault
@@ -96,7 +92,7 @@ export const prepare = Effect.fnUntraced(function* (
     composed: runtime.catalogue.composed,
     ...(request.files === undefined ? {} : { files: request.files })
   }
-})
+}
 
 /** Rows by parameter of the path. */
 type Rows = { readonly [name: string]: AnyRow }
@@ -180,28 +176,28 @@ const isDeletable = (references: References, table: Table): boolean =>
   )
 
 /** Errors of references, with those that `run` finds only where the request is refused anyway. */
-const referenceErrors = (
+const referenceErrors = function* (
   catalogue: CommandRuntime["Service"]["catalogue"],
   { finds, kind }: Endpoint,
   references: ReadonlyArray<Reference>,
   faults: FieldErrors
-): ReturnType<typeof missingReferences> => {
-  const all = (): ReturnType<typeof missingReferences> => missingReferences(catalogue, references, kind === "command")
-  if (finds.length === 0 || Object.keys(faults).length > 0) return all()
+): Store.Reads<FieldErrors> {
+  const is_command = kind === "command"
+  if (finds.length === 0 || Object.keys(faults).length > 0)
+    return yield* missingReferences(catalogue, references, is_command)
   const others = references.filter(({ path }) => !finds.includes(path))
-  return Effect.flatMap(missingReferences(catalogue, others, kind === "command"), (errors) =>
-    Object.keys(errors).length === 0 ? Effect.succeed(errors) : all()
-  )
+  const errors = yield* missingReferences(catalogue, others, is_command)
+  return Object.keys(errors).length === 0 ? errors : yield* missingReferences(catalogue, references, is_command)
 }
 /**
  * 422 for ids in the body without a row; one query per table. `lock`: keeps the rows from being deleted until the
  * command commits.
  */
-const missingReferences = Effect.fnUntraced(function* (
+const missingReferences = function* (
   catalogue: CommandRuntime["Service"]["catalogue"],
   references: ReadonlyArray<Reference>,
   lock: boolean
-): Store.Reads<{ readonly [path: string]: ReadonlyArray<string> }> {
+): Store.Reads<FieldErrors> {
   const store = yield* Store
   const errors: { [path: string]: ReadonlyArray<string> } = {}
   for (const [name, wanted] of Map.groupBy(references, (one) => one.table)) {
@@ -222,4 +218,4 @@ const missingReferences = Effect.fnUntraced(function* (
     }
   }
   return errors
-})
+}

@@ -302,7 +302,7 @@ const meeting = (
 }
 
 /** Products with their parts, stock and demands: all of the stores, or level by level, as most have no parts. */
-const factsOf = Effect.fnUntraced(function* (
+const factsOf = function* (
   store: StoreShape,
   store_ids: ReadonlyArray<number>,
   request: SnapshotRequest
@@ -334,11 +334,11 @@ const factsOf = Effect.fnUntraced(function* (
     demands,
     opportunities: with_names === true ? namesOf(demands) : undefined
   }
-})
+}
 
 type ProductRows = Parameters<typeof stockedProducts.of>[1]
 /** Rows of these products, then of their parts, and so on; undefined if a statement cannot name them all. */
-const readLevels = Effect.fnUntraced(function* (
+const readLevels = function* (
   store: StoreShape,
   store_ids: ReadonlyArray<number>,
   named: ReadonlyArray<number>,
@@ -360,7 +360,7 @@ const readLevels = Effect.fnUntraced(function* (
   }
   const own = meeting(request, store_ids, known)
   return [products.toSorted((one, other) => one.id - other.id), stock, [...demands, ...own]] as const
-})
+}
 
 /** The products that ever had demands or stock at the stores: one index look-up per pair. */
 const loadKnown = Effect.fnUntraced(function* (
