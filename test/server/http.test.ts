@@ -269,6 +269,19 @@ describe("a socket with a custom handler", () => {
       await http.stop(1_000)
     }
   }
+  it.each([1_024, 65_535, 65_536, 300_000])("compresses bodies of %s bytes without changing them", async (length) => {
+    const body = JSON.stringify({ text: "Ünïcode ".repeat(length) }).slice(0, length)
+    const bytes = Buffer.from(body).subarray(0, length)
+    const headers = { "content-type": "application/json" }
+    for (const sent of [body, bytes])
+      await listening(Effect.succeed({ status: 200, headers, body: sent }), async (url) => {
+        for (const coding of ["gzip", "br"]) {
+          const got = await fetch(url, { headers: { "accept-encoding": coding } })
+          expect(got.headers.get("content-encoding")).toBe(coding)
+          expect(Buffer.from(await got.arrayBuffer()).equals(Buffer.from(sent))).toBe(true)
+        }
+      })
+  })
   it("interrupts requests whose client has hung up, silently", async () => {
     let begin = (): void => {},
       end = (): void => {}
