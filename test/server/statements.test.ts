@@ -1,6 +1,6 @@
 /** Costs of requests that do not depend on the machine: statements, round trips, rows, commits and fibers. */
 import { StatementSync } from "node:sqlite"
-import { Effect } from "effect"
+import { Effect, Scheduler } from "effect"
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { sentBy } from "./pg/sent.ts"
 import { serve, type Serving } from "./serving.ts"
@@ -282,6 +282,25 @@ describe("a request to a server on SQLite", () => {
       .join("\n")
       .split("COMMIT")
     expect(transactions.filter((one) => one.includes('update "opportunities"')).length).toBeLessThan(3)
+  })
+  it("answers a read in few steps of its fiber", async () => {
+    const { id } = (await on_file.ask("/api/v1/products", { method: "POST", json: { name: "Speaker" } })).body.product
+    const stepsOf = async (path: string) => {
+      const steps = vi.spyOn(Scheduler.MixedScheduler.prototype, "shouldYield")
+      try {
+        await on_file.ask(`/api/v1/${path}`)
+        return steps.mock.calls.length
+      } finally {
+        steps.mockRestore()
+      }
+    }
+    // The minimum of several runs, as jobs and limits take steps at any time.
+    const fewest = async (path: string) =>
+      Math.min(await stepsOf(path), await stepsOf(path), await stepsOf(path), await stepsOf(path))
+    expect(await fewest(`products/${id}`)).toBeLessThanOrEqual(39)
+    expect(await fewest("opportunities?per_page=20")).toBeLessThanOrEqual(40)
+    expect(await fewest(`availability?product_id=${id}&store_id=1&date=2026-12-01`)).toBeLessThanOrEqual(41)
+    expect(await fewest(`availability/${id}/gantt?store_id=1&from=2026-12-01&to=2027-01-29`)).toBeLessThanOrEqual(44)
   })
   it("reads one row in one fiber", async () => {
     const started = async () => {

@@ -217,14 +217,15 @@ export const render = Effect.fnUntraced(function* <T extends Table>(
           cells.map((row) => row["custom_fields"] as JsonObject | null)
         )
   const view = yield* resource.views(rows, context)
-  const is_bare = includes.length === 0
-  const embedded = is_bare ? [] : yield* embedAll(resource, cells, includes, context)
+  // Those without an empty value would stand behind those with one, instead of in their order.
+  const has_empty = !includes.some((one) => resource.includes[one.split(".")[0] ?? ""]?.kind === "worked_out")
+  const embedded = includes.length === 0 ? [] : yield* embedAll(resource, cells, includes, context, has_empty)
   const added: Array<(row: AnyRow) => JsonObject> = []
   for (const name of new Set(includes)) {
     const one = Object.hasOwn(resource.includes, name) ? resource.includes[name] : undefined
     if (one?.kind === "keys") added.push(yield* one.of(cells, context))
   }
-  const bases = baseViews(is_bare ? resource : resource.table, cells, context)
+  const bases = baseViews(has_empty ? resource : resource.table, cells, context)
   return rows.map((row, at) => {
     const cell: AnyRow = row
     const base: { [key: string]: Json } = itemAt(bases, at)
@@ -266,12 +267,16 @@ const rowsById = (table: Table, ids: ReadonlyArray<number>): StoreRead<ReadonlyM
     : Effect.map(Store.getMany(table, [...new Set(ids)], shown), (rows) => new Map(rows.map((row) => [row["id"], row])))
 const no_rows = Effect.succeed(new Map<unknown, AnyRow>())
 
-/** Values of includes by key: loaded if requested, else the include's empty value, or absent for `worked_out`. */
+/**
+ * Values of includes by key: loaded if requested, else the include's empty value, or absent for `worked_out`.
+ * `has_empty`: the rows have the empty values already.
+ */
 const embedAll = Effect.fnUntraced(function* (
   resource: Pick<Resource, "includes">,
   rows: ReadonlyArray<AnyRow>,
   includes: ReadonlyArray<string>,
-  context: ViewContext
+  context: ViewContext,
+  has_empty: boolean
 ) {
   const embedded: Array<Embedded> = []
   for (const [name, include] of Object.entries(resource.includes)) {
@@ -279,7 +284,7 @@ const embedAll = Effect.fnUntraced(function* (
     const inner = includes.filter((one) => one.startsWith(`${name}.`)).map((one) => one.slice(name.length + 1))
     if (includes.includes(name) || inner.length > 0) {
       embedded.push({ name, of: yield* embed(include, rows, inner, context) })
-    } else embedded.push(...emptyInclude(name, include).map(([, value]) => ({ name, of: () => value })))
+    } else if (!has_empty) embedded.push(...emptyInclude(name, include).map(([, value]) => ({ name, of: () => value })))
   }
   return embedded
 })
