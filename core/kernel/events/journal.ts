@@ -19,7 +19,6 @@ import { itemAt } from "../../values/text.ts"
 import { integer, isJsonObject, type Json, json, type JsonObject, sameJson } from "../fields/field.ts"
 import { text, timestamp } from "../fields/field.ts"
 import { type Bindings, bindings, chunked } from "../store/statement.ts"
-import { keptTexts } from "../store/runner.ts"
 import { Store, type StoreRead, type StoreShape } from "../store/store.ts"
 import type { SqlError } from "effect/sql"
 
@@ -309,7 +308,8 @@ const appendInOneStatement = Effect.fnUntraced(function* (
   const told = notice === undefined ? [] : [notice.channel, notice.payload]
   const values = [...given, ...place, command_id, actor_id, replica_id, recorded_at, ...told]
   const name = `${store.dialect} ${nths.join()} ${notice !== undefined} ${last ?? ""}`
-  const text = append_texts(name, () => appendText(store.dialect, nths, last, notice !== undefined))
+  const text = append_texts.get(name) ?? appendText(store.dialect, nths, last, notice !== undefined)
+  if (append_texts.size < 200) append_texts.set(name, text)
   const rows = yield* run<{ position: number; version: number }>(text, values)
   const placed = [...rows].sort((a, b) => a.position - b.position)
   return events.map((event, index): StoredEvent => ({
@@ -322,7 +322,8 @@ const appendInOneStatement = Effect.fnUntraced(function* (
     version: itemAt(placed, index).version
   }))
 })
-const append_texts = keptTexts()
+/** The same texts each time, so that drivers find their prepared statements at once. */
+const append_texts = new Map<string, string>()
 /** `nths`: which event of its stream each is. */
 const appendText = (
   dialect: StoreShape["dialect"],

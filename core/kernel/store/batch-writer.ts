@@ -8,7 +8,6 @@ import type { Field, Json } from "../fields/field.ts"
 import { keyOf } from "../tables/table.ts"
 import { bindings, chunked, encodeRow, givenRows, inPowersOfTwo, quote } from "./statement.ts"
 import type { BoundSql, Dialect } from "./statement.ts"
-import { keptTexts } from "./runner.ts"
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 
@@ -54,11 +53,20 @@ const updatesOf = (rows: ReadonlyArray<KeyedSet>, dialect: Dialect): ReadonlyArr
         : inPowersOfTwo(alike, rows_bound_max)
   )
 
-const update_texts = keptTexts()
+/** Texts of updates by the columns they set, as drivers find their prepared statements by the same text at once. */
+const update_texts = {
+  sqlite: new WeakMap<Table, Map<string, string>>(),
+  pg: new WeakMap<Table, Map<string, string>>()
+}
+const texts_kept = 200
 export const updateOne = (table: Table, { key, set }: KeyedSet, dialect: Dialect): BoundSql => {
   const encoded = encodeRow(table, set, dialect)
   const names = Object.keys(encoded)
-  const text = update_texts(`${dialect} ${table.name} ${names.join()}`, () => updateText(table, names, dialect))
+  const texts = update_texts[dialect].get(table) ?? new Map<string, string>()
+  const named = names.join()
+  const text = texts.get(named) ?? updateText(table, names, dialect)
+  if (texts.size >= texts_kept) texts.clear()
+  update_texts[dialect].set(table, texts.set(named, text))
   return { text, values: [...Object.values(encoded), key] }
 }
 const updateText = (table: Table, names: ReadonlyArray<string>, dialect: Dialect): string => {

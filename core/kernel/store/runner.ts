@@ -79,29 +79,6 @@ const written_within = new Map<string, ReadonlyArray<string>>()
 const texts_kept = 200
 const kept_length_max = 4_000
 
-/** Makes something for a table once. */
-export const perTable = <A>(make: (table: Table) => A): ((table: Table) => A) => {
-  const known = new WeakMap<Table, A>()
-  return (table) => {
-    const before = known.get(table)
-    if (before !== undefined) return before
-    const made = make(table)
-    known.set(table, made)
-    return made
-  }
-}
-const texts_max = 500
-/** Texts of statements by name: a driver finds its prepared statement at once if the text is the same string. */
-export const keptTexts = () => {
-  const texts = new Map<string, string>()
-  return (name: string, make: () => string): string => {
-    const text = texts.get(name) ?? make()
-    if (texts.size >= texts_max) texts.clear()
-    texts.set(name, text)
-    return text
-  }
-}
-
 /** Rows that the current transaction last read or wrote, by table. */
 type KnownRows = Map<Table, KnownTable<object>>
 interface KnownTable<Row> {

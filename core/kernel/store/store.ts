@@ -4,9 +4,9 @@ import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import type { Rejection } from "../fields/rejection.ts"
 import { type AnyRow, type Key, keyOf, type RowChange, type RowOf, type Table, type Where } from "../tables/table.ts"
 import { makeBatchWriter, updateOne } from "./batch-writer.ts"
-import { bindings, chunked, columnList, columnsNamed, encodeRow, makeInserter, quote } from "./statement.ts"
-import { keptTexts, knownRows, perTable, runnerOf } from "./runner.ts"
-import { type BoundSql, type Dialect, orderSql, rowDecoder, whereSql } from "./statement.ts"
+import { bindings, chunked, columnList, columnsNamed, encodeRow, makeInserter, orderSql, quote } from "./statement.ts"
+import { knownRows, runnerOf } from "./runner.ts"
+import { type BoundSql, type Dialect, rowDecoder, whereSql } from "./statement.ts"
 
 interface FindOptions {
   readonly order?: ReadonlyArray<string>
@@ -156,11 +156,30 @@ export class Store extends Context.Service<Store, StoreShape>()("flightcase/core
 }
 
 type Run = ReturnType<typeof runnerOf>["run"]
+const perTable = <A>(make: (table: Table) => A): ((table: Table) => A) => {
+  const known = new WeakMap<Table, A>()
+  return (table) => {
+    const before = known.get(table)
+    if (before !== undefined) return before
+    const made = make(table)
+    known.set(table, made)
+    return made
+  }
+}
 /** Bound values as text. Decimals are bound as bigints, which JSON does not have. */
 const nameOf = (values: ReadonlyArray<unknown>): string =>
   JSON.stringify(values.map((value) => (typeof value === "bigint" ? `${value}n` : value)))
-const read_texts = keptTexts()
-const returning_texts = keptTexts()
+const texts_max = 50
+/** A read's text. Those of whole rows are kept, as drivers compare a new text with the prepared one's, byte by byte. */
+const textOfRead = perTable((table) => {
+  const texts = new Map<string, string>()
+  return (columns: string, rest: string): string => {
+    if (columns !== columnList(table)) return `select ${columns} ${rest}`
+    const text = texts.get(rest) ?? `select ${columns} ${rest}`
+    if (texts.set(rest, text).size > texts_max) texts.clear()
+    return text
+  }
+})
 /** Reads one row, rows by key, and rows by condition. */
 const makeReads = (dialect: Dialect, { readAll, run }: Pick<ReturnType<typeof runnerOf>, "readAll" | "run">) => {
   const decoderOf = perTable((table) => rowDecoder(table, dialect))
@@ -180,10 +199,7 @@ const makeReads = (dialect: Dialect, { readAll, run }: Pick<ReturnType<typeof ru
     const limit = options.limit === undefined ? "" : ` limit ${options.limit}`
     const lock = options.lock === true && dialect === "pg" ? " for key share" : ""
     const rest = `from ${quote(table.name)} where ${filter} order by ${order}${limit}${lock}`
-    const sql = (listed: string): BoundSql => {
-      const make = (): string => `select ${listed} ${rest}`
-      return { text: listed === columnList(table) ? read_texts(rest, make) : make(), values: bound.values }
-    }
+    const sql = (listed: string): BoundSql => ({ text: textOfRead(table)(listed, rest), values: bound.values })
     const decodeAll = (found: ReadonlyArray<{ [column: string]: unknown }>) => found.map((row) => decode(table, row))
     const rows = Effect.map(run(sql(columns).text, bound.values), decodeAll)
     if (!reuses || lock !== "") return rows
@@ -231,26 +247,31 @@ const makeReads = (dialect: Dialect, { readAll, run }: Pick<ReturnType<typeof ru
   return { decode, select, find, get, selectMany }
 }
 
+const texts_kept = 200
 /** Applies row changes; rows written one at a time are kept for `get` (`rememberingRows`). */
 const makeWrites = (dialect: Dialect, run: Run, decode: StoreShape["decode"]) => {
   const inserterOf = perTable((table) => makeInserter(table, dialect))
+  // The same text each time, so that drivers find its prepared statement at once.
+  const returningOf = perTable((table) => {
+    const texts = new Map<string, string>()
+    return (text: string): string => {
+      const known = texts.get(text) ?? `${text} returning ${columnList(table)}`
+      if (texts.size >= texts_kept) texts.clear()
+      texts.set(text, known)
+      return known
+    }
+  })
   /** Writes one row and keeps the result, so that `get` need not read it. */
   const sendOne = (table: Table, key: Key, { text, values }: BoundSql): Sql<void> =>
     knownRows.with((known) =>
       known === undefined
         ? Effect.asVoid(run(text, values))
-        : Effect.map(
-            run(
-              returning_texts(text, () => `${text} returning ${columnList(table)}`),
-              values
-            ),
-            ([row]) => {
-              const there = knownRows.of(known, table)
-              there.found.clear()
-              if (row === undefined) there.rows.delete(key)
-              else there.rows.set(key, decode(table, row))
-            }
-          )
+        : Effect.map(run(returningOf(table)(text), values), ([row]) => {
+            const there = knownRows.of(known, table)
+            there.found.clear()
+            if (row === undefined) there.rows.delete(key)
+            else there.rows.set(key, decode(table, row))
+          })
     )
   const sendMany = (table: Table, { text, values }: BoundSql, kind?: Parameters<Run>[2]): Sql<void> =>
     knownRows.with((known) => {
