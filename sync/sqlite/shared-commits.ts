@@ -72,12 +72,6 @@ const ended = (group: OpenGroup): Effect.Effect<void> =>
     setImmediate(() => (group.joined > 1 ? setImmediate(settles) : settles()))
   })
 
-/** Adds these services to those of the shared transaction, which take precedence. */
-const beneath =
-  <R>(services: Context.Context<R>) =>
-  (shared: Context.Context<never>) =>
-    Context.merge(services, shared)
-
 /** Lets transactions that ask for it share a commit; others are as before. */
 export const sharedCommits: Share = (alone, transactionService, isTransaction) => {
   let current: OpenGroup | undefined
@@ -97,7 +91,7 @@ export const sharedCommits: Share = (alone, transactionService, isTransaction) =
         Effect.fnUntraced(function* (restore) {
           has_begun = true
           const shared = yield* Effect.context<never>()
-          const result = yield* restore(Effect.updateContext(effect, beneath(services)))
+          const result = yield* restore(Effect.provideContext(effect, Context.merge(services, shared)))
           group.running--
           Deferred.doneUnsafe(group.begun, Exit.succeed(shared))
           yield* ended(group)

@@ -190,12 +190,17 @@ export interface EventMetadata {
 export const CommitNotice = Context.Reference<
   ((events: ReadonlyArray<NewEvent>) => { readonly channel: string; readonly payload: string }) | undefined
 >("flightcase/core/CommitNotice", { defaultValue: () => undefined })
-/** SQL of the notification, to follow the columns that a statement returns. */
-const noticeSql = (bind: Bindings["bind"], channel = "", payload = ""): string =>
-  `, pg_notify(${bind(channel)}, ${bind(payload)})`
+/** SQL of the notification, to follow the columns that a statement returns; empty without one. */
+const noticeOf = Effect.fnUntraced(function* (events: ReadonlyArray<NewEvent>, bind: Bindings["bind"]) {
+  const notice = (yield* CommitNotice)?.(events)
+  return notice === undefined ? "" : `, pg_notify(${bind(notice.channel)}, ${bind(notice.payload)})`
+})
 
 /** Current versions of the streams; 0 for a new one. */
-const versionsOf = (store: StoreShape, streams: ReadonlyArray<string>) => {
+const versionsOf = (
+  store: StoreShape,
+  streams: ReadonlyArray<string>
+): Effect.Effect<Map<string, number>, SqlError.SqlError> => {
   const distinct = [...new Set(streams)]
   // One index look-up per stream, whatever its length.
   const given =
@@ -299,18 +304,33 @@ const appendInOneStatement = Effect.fnUntraced(function* (
   { command_id, actor_id, replica_id, recorded_at }: EventMetadata,
   { last, run = store.run }: { readonly last?: string; readonly run?: StoreShape["run"] } = {}
 ) {
-  const nths = events.map(
-    ({ stream }, index) => 1 + events.slice(0, index).filter((before) => before.stream === stream).length
+  const { values, bind } = bindings(store.dialect)
+  const is_pg = store.dialect === "pg"
+  const typed = (value: unknown, type: string): string => (is_pg ? `${bind(value)}::${type}` : bind(value))
+  const given = events.map(({ stream, type, data }, index) => {
+    const nth = 1 + events.slice(0, index).filter((before) => before.stream === stream).length
+    return `(${index + 1}, ${nth}, ${typed(stream, "text")}, ${typed(type, "text")}, ${typed(JSON.stringify(data), "jsonb")})`
+  })
+  const count = events.length
+  const head = is_pg
+    ? `head as (update journal_head set position = position + ${bind(count)} where id = 1 returning position), `
+    : ""
+  const before = last ?? (is_pg ? `head.position - ${count}` : bind(yield* advanceHead(store, events)))
+  const common = [
+    [command_id, "text"],
+    [actor_id, "bigint"],
+    [replica_id, "bigint"],
+    [recorded_at, "timestamptz"]
+  ] as const
+  const version = "(select max(version) from journal before where before.stream = given.stream)"
+  const rows = yield* run<{ position: number; version: number }>(
+    `with ${head}given (ord, nth, stream, type, data) as (values ${given.join(", ")}) ` +
+      `insert into journal (position, stream, version, type, data, command_id, actor_id, replica_id, recorded_at) ` +
+      `select ${before} + given.ord, given.stream, coalesce(${version}, 0) + given.nth, given.type, given.data, ` +
+      `${common.map(([value, type]) => typed(value, type)).join(", ")} ` +
+      `from ${is_pg ? "head, " : ""}given returning position, version${is_pg ? yield* noticeOf(events, bind) : ""}`,
+    values
   )
-  const notice = store.dialect === "pg" ? (yield* CommitNotice)?.(events) : undefined
-  const given = events.flatMap(({ stream, type, data }) => [stream, type, JSON.stringify(data)])
-  const place = store.dialect === "pg" ? [events.length] : last === undefined ? [yield* advanceHead(store, events)] : []
-  const told = notice === undefined ? [] : [notice.channel, notice.payload]
-  const values = [...given, ...place, command_id, actor_id, replica_id, recorded_at, ...told]
-  const name = `${store.dialect} ${nths.join()} ${notice !== undefined} ${last ?? ""}`
-  const text = append_texts.get(name) ?? appendText(store.dialect, nths, last, notice !== undefined)
-  if (append_texts.size < 200) append_texts.set(name, text)
-  const rows = yield* run<{ position: number; version: number }>(text, values)
   const placed = [...rows].sort((a, b) => a.position - b.position)
   return events.map((event, index): StoredEvent => ({
     ...event,
@@ -322,40 +342,13 @@ const appendInOneStatement = Effect.fnUntraced(function* (
     version: itemAt(placed, index).version
   }))
 })
-/** The same texts each time, so that drivers find their prepared statements at once. */
-const append_texts = new Map<string, string>()
-/** `nths`: which event of its stream each is. */
-const appendText = (
-  dialect: StoreShape["dialect"],
-  nths: ReadonlyArray<number>,
-  last: string | undefined,
-  has_notice: boolean
-): string => {
-  const { bind } = bindings(dialect)
-  const is_pg = dialect === "pg"
-  const typed = (type: string): string => (is_pg ? `${bind(type)}::${type}` : bind(type))
-  const given = nths.map((nth, at) => `(${at + 1}, ${nth}, ${["text", "text", "jsonb"].map(typed).join(", ")})`)
-  const head = is_pg
-    ? `head as (update journal_head set position = position + ${bind("count")} where id = 1 returning position), `
-    : ""
-  const before = last ?? (is_pg ? `head.position - ${nths.length}` : bind("position"))
-  const common = ["text", "bigint", "bigint", "timestamptz"].map(typed)
-  const version = "(select max(version) from journal before where before.stream = given.stream)"
-  return (
-    `with ${head}given (ord, nth, stream, type, data) as (values ${given.join(", ")}) ` +
-    `insert into journal (position, stream, version, type, data, command_id, actor_id, replica_id, recorded_at) ` +
-    `select ${before} + given.ord, given.stream, coalesce(${version}, 0) + given.nth, given.type, given.data, ` +
-    `${common.join(", ")} from ${is_pg ? "head, " : ""}given returning position, version${has_notice ? noticeSql(bind) : ""}`
-  )
-}
 /** Takes the next positions; returns the one before them. */
 const advanceHead = Effect.fnUntraced(function* (store: StoreShape, events: ReadonlyArray<NewEvent>) {
   const { bind, values } = bindings(store.dialect)
   const more = bind(events.length)
-  const notice = store.dialect === "pg" ? (yield* CommitNotice)?.(events) : undefined
-  const told = notice === undefined ? "" : noticeSql(bind, notice.channel, notice.payload)
+  const notice = store.dialect === "pg" ? yield* noticeOf(events, bind) : ""
   const heads = yield* store.run<{ position: number }>(
-    `update journal_head set position = position + ${more} where id = 1 returning position${told}`,
+    `update journal_head set position = position + ${more} where id = 1 returning position${notice}`,
     values
   )
   return Number(itemAt(heads, 0).position) - events.length

@@ -119,13 +119,11 @@ const makeSupply = <V>(recorded: Iterable<readonly [name: string, values: Readon
     has: (name: string): boolean => values.has(name),
     reset: (): void => requested.clear(),
     shortfall: (): ReadonlyMap<string, number> =>
-      requested.size === 0
-        ? requested
-        : new Map(
-            [...requested]
-              .map(([name, count]) => [name, count - valuesOf(name).length] as const)
-              .filter(([, count]) => count > 0)
-          ),
+      new Map(
+        [...requested]
+          .map(([name, count]) => [name, count - valuesOf(name).length] as const)
+          .filter(([, count]) => count > 0)
+      ),
     /** Name, values, and how many of them were supplied. */
     entries: (): ReadonlyArray<readonly [name: string, values: ReadonlyArray<V>, used: number]> =>
       [...values].map(([name, drawn]) => [name, drawn, requested.get(name) ?? 0])

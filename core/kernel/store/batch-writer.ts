@@ -53,26 +53,12 @@ const updatesOf = (rows: ReadonlyArray<KeyedSet>, dialect: Dialect): ReadonlyArr
         : inPowersOfTwo(alike, rows_bound_max)
   )
 
-/** Texts of updates by the columns they set, as drivers find their prepared statements by the same text at once. */
-const update_texts = {
-  sqlite: new WeakMap<Table, Map<string, string>>(),
-  pg: new WeakMap<Table, Map<string, string>>()
-}
-const texts_kept = 200
 export const updateOne = (table: Table, { key, set }: KeyedSet, dialect: Dialect): BoundSql => {
-  const encoded = encodeRow(table, set, dialect)
-  const names = Object.keys(encoded)
-  const texts = update_texts[dialect].get(table) ?? new Map<string, string>()
-  const named = names.join()
-  const text = texts.get(named) ?? updateText(table, names, dialect)
-  if (texts.size >= texts_kept) texts.clear()
-  update_texts[dialect].set(table, texts.set(named, text))
-  return { text, values: [...Object.values(encoded), key] }
-}
-const updateText = (table: Table, names: ReadonlyArray<string>, dialect: Dialect): string => {
-  const { bind } = bindings(dialect)
-  const columns = names.map((name) => `${quote(name)} = ${bind(name)}`).join(", ")
-  return `update ${quote(table.name)} set ${columns} where ${quote(table.key)} = ${bind(table.key)}`
+  const { bind, values } = bindings(dialect)
+  const columns = Object.entries(encodeRow(table, set, dialect))
+    .map(([name, value]) => `${quote(name)} = ${bind(value)}`)
+    .join(", ")
+  return { text: `update ${quote(table.name)} set ${columns} where ${quote(table.key)} = ${bind(key)}`, values }
 }
 
 const setting = (columns: ReadonlyArray<string>): string =>

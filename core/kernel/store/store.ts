@@ -247,26 +247,15 @@ const makeReads = (dialect: Dialect, { readAll, run }: Pick<ReturnType<typeof ru
   return { decode, select, find, get, selectMany }
 }
 
-const texts_kept = 200
 /** Applies row changes; rows written one at a time are kept for `get` (`rememberingRows`). */
 const makeWrites = (dialect: Dialect, run: Run, decode: StoreShape["decode"]) => {
   const inserterOf = perTable((table) => makeInserter(table, dialect))
-  // The same text each time, so that drivers find its prepared statement at once.
-  const returningOf = perTable((table) => {
-    const texts = new Map<string, string>()
-    return (text: string): string => {
-      const known = texts.get(text) ?? `${text} returning ${columnList(table)}`
-      if (texts.size >= texts_kept) texts.clear()
-      texts.set(text, known)
-      return known
-    }
-  })
   /** Writes one row and keeps the result, so that `get` need not read it. */
   const sendOne = (table: Table, key: Key, { text, values }: BoundSql): Sql<void> =>
     knownRows.with((known) =>
       known === undefined
         ? Effect.asVoid(run(text, values))
-        : Effect.map(run(returningOf(table)(text), values), ([row]) => {
+        : Effect.map(run(`${text} returning ${columnList(table)}`, values), ([row]) => {
             const there = knownRows.of(known, table)
             there.found.clear()
             if (row === undefined) there.rows.delete(key)
