@@ -169,17 +169,6 @@ const perTable = <A>(make: (table: Table) => A): ((table: Table) => A) => {
 /** Bound values as text. Decimals are bound as bigints, which JSON does not have. */
 const nameOf = (values: ReadonlyArray<unknown>): string =>
   JSON.stringify(values.map((value) => (typeof value === "bigint" ? `${value}n` : value)))
-const texts_max = 50
-/** A read's text. Those of whole rows are kept, as drivers compare a new text with the prepared one's, byte by byte. */
-const textOfRead = perTable((table) => {
-  const texts = new Map<string, string>()
-  return (columns: string, rest: string): string => {
-    if (columns !== columnList(table)) return `select ${columns} ${rest}`
-    const text = texts.get(rest) ?? `select ${columns} ${rest}`
-    if (texts.set(rest, text).size > texts_max) texts.clear()
-    return text
-  }
-})
 /** Reads one row, rows by key, and rows by condition. */
 const makeReads = (dialect: Dialect, { readAll, run }: Pick<ReturnType<typeof runnerOf>, "readAll" | "run">) => {
   const decoderOf = perTable((table) => rowDecoder(table, dialect))
@@ -199,7 +188,7 @@ const makeReads = (dialect: Dialect, { readAll, run }: Pick<ReturnType<typeof ru
     const limit = options.limit === undefined ? "" : ` limit ${options.limit}`
     const lock = options.lock === true && dialect === "pg" ? " for key share" : ""
     const rest = `from ${quote(table.name)} where ${filter} order by ${order}${limit}${lock}`
-    const sql = (listed: string): BoundSql => ({ text: textOfRead(table)(listed, rest), values: bound.values })
+    const sql = (listed: string): BoundSql => ({ text: `select ${listed} ${rest}`, values: bound.values })
     const decodeAll = (found: ReadonlyArray<{ [column: string]: unknown }>) => found.map((row) => decode(table, row))
     const rows = Effect.map(run(sql(columns).text, bound.values), decodeAll)
     if (!reuses || lock !== "") return rows
