@@ -173,10 +173,7 @@ const redactOutbox = ({ catalogue, outbox, replica_id, viewer }: ReplicaParts) =
     Effect.catch((failure) => (failure instanceof Rejection ? Effect.succeed(true) : Effect.fail(failure)))
   )
 
-/**
- * Mark of tables that were compared with those of this release: SQLite's version of the schema changes whenever one of
- * them does. Undefined where the build has worked out no digest.
- */
+/** Mark of tables compared with this release's, with SQLite's version of the schema; undefined without their digest. */
 const tablesMark = Effect.fnUntraced(function* ({ tables }: ReplicaParts) {
   if (tables === undefined) return undefined
   const [schema] = yield* Store.run<{ schema_version: number }>("pragma schema_version")
