@@ -7,7 +7,7 @@ import { firstOf, itemAt } from "../../core/values/text.ts"
 import { Effect } from "effect"
 import { CommandRuntime, insert, integer, invalidField, object, Store, text } from "../../core/kernel/index.ts"
 import type { RowChange } from "../../core/kernel/index.ts"
-import { allocateIdRanges, nextIds } from "../../core/kernel/runtime/ids.ts"
+import { nextIds, sequenceName } from "../../core/kernel/runtime/ids.ts"
 import { leasedTables, type LeaseRange } from "../protocol/wire.ts"
 import { id_claims, id_leases, lockReplica } from "./tables.ts"
 
@@ -26,6 +26,26 @@ const leaseRows = (
   ranges.map(({ from, to }) =>
     insert(id_leases, { key: `${replica_id}:${entity}:${from}`, replica_id, entity, request_no, from, to })
   )
+
+/** Allocates ids as contiguous ranges, in order: concurrent writers may allocate ids in between. */
+const allocateIdRanges = Effect.fnUntraced(function* (table: string, count: number) {
+  const store = yield* Store
+  if (store.dialect === "pg") {
+    const rows = yield* store.run<{ from: number; to: number }>(
+      `select min(id) as "from", max(id) as "to" from (select id, id - row_number() over (order by id) as run ` +
+        `from (select nextval('${sequenceName(table)}') as id from generate_series(1, $1::int)) drawn) numbered ` +
+        "group by run order by 1",
+      [count]
+    )
+    return rows.map(({ from, to }) => ({ from: Number(from), to: Number(to) }))
+  }
+  const rows = yield* store.run<{ next: number }>(
+    "update id_sequences set next = next + ? where name = ? returning next",
+    [count, table]
+  )
+  const after = Number(itemAt(rows, 0).next)
+  return [{ from: after - count, to: after - 1 }]
+})
 
 /**
  * The block of a request number: allocated once and returned on repetition, if the device does not request more than

@@ -166,7 +166,7 @@ describe("the built command line", () => {
     const { bytes, count, sources } = await ofReplica(words)
     expect(sources).toContain("core/slices.ts")
     expect(count).toBeLessThan(15)
-    expect(bytes).toBeLessThan(1_232_000)
+    expect(bytes).toBeLessThan(1_231_000)
   })
   it("reads settings of all slices", async () => {
     const cli = commandLine(join(folder, "home"))

@@ -19,7 +19,8 @@ export const number_sequences = plainTable("number_sequences", "name", {
   next: integer({ max: Number.MAX_SAFE_INTEGER })
 })
 
-const sequenceName = (table: string): string => `ids_${table}`
+/** Name of a table's sequence on Postgres. */
+export const sequenceName = (table: string): string => `ids_${table}`
 export const hasOwnIds = (table: Table): boolean => table.key === "id" && table.columns["id"]?.computed === true
 
 /**
@@ -44,25 +45,6 @@ export const allocateIds = Effect.fnUntraced(function* (table: string, count: nu
 })
 
 export const allocateId = (table: string) => Effect.map(allocateIds(table, 1), firstOf)
-
-/** Allocates ids as contiguous ranges, in order: concurrent writers may allocate ids in between. */
-export const allocateIdRanges = Effect.fnUntraced(function* (table: string, count: number) {
-  const store = yield* Store
-  if (store.dialect === "pg") {
-    const rows = yield* store.run<{ from: number; to: number }>(
-      `select min(id) as "from", max(id) as "to" from (select id, id - row_number() over (order by id) as run ` +
-        `from (select nextval('${sequenceName(table)}') as id from generate_series(1, $1::int)) drawn) numbered group by run order by 1`,
-      [count]
-    )
-    return rows.map(({ from, to }) => ({ from: Number(from), to: Number(to) }))
-  }
-  const rows = yield* store.run<{ next: number }>(
-    "update id_sequences set next = next + ? where name = ? returning next",
-    [count, table]
-  )
-  const after = Number(itemAt(rows, 0).next)
-  return [{ from: after - count, to: after - 1 }]
-})
 
 /** Gives the ids of the last allocation back to the sequence, unless others were allocated since; SQLite only. */
 export const releaseIds = Effect.fnUntraced(function* (table: string, ids: ReadonlyArray<number>) {

@@ -1,6 +1,6 @@
 /** Endpoints of the workshop: goods out of service, and changes of stock levels (rules/availability 13). */
 import { boolean, calendarErrors, command, created, crudResource, decision, get, integer } from "../../kernel/index.ts"
-import { invalidField, list, listOf, lockStreams, longText, money, notFound, ok } from "../../kernel/index.ts"
+import { invalidField, later, list, listOf, lockStreams, longText, money, notFound, ok } from "../../kernel/index.ts"
 import { permissionsOfArea, ref, reject, renderById, renderOne, resource, rowEvents } from "../../kernel/index.ts"
 import { Shown, Store, text, timestamp, updatedEvents, viewContext } from "../../kernel/index.ts"
 import type { DecideContext, Endpoint, Fields, Input, Slice, ValuesOf } from "../../kernel/index.ts"
@@ -13,12 +13,13 @@ import { opportunityStream } from "../../orders/opportunities/events/event-famil
 import { loadDecisionState } from "../../orders/opportunities/state/index.ts"
 import { addCost } from "../../orders/opportunities/money/decide.ts"
 import { opportunities, opportunity_costs } from "../../orders/opportunities/tables/index.ts"
-import { leaveStore, loadLeaving, requireHire } from "./leaving-store.ts"
 import { levelDraft, levelFacts, stockLevelResource } from "../../products/stock/api.ts"
 import { saveLevel } from "../../products/stock/decide.ts"
 import { grantToSystemRoles } from "../../people/users/decide.ts"
 import { leaveStock, release, type ServiceDecided, type ServiceDecision, type ServiceFacts, takeOut } from "./decide.ts"
 import { loadServiceFacts, promisedTo, workshopReactions } from "./reactions.ts"
+
+const leavingStore = later(() => import("./leaving-store.ts"))
 
 // API representation of service records.
 
@@ -98,7 +99,8 @@ const charge = command("POST", "/api/v1/service_records/{id}/charge", {
       if (id === null || id === undefined)
         return yield* invalidField("opportunity_id", "The record names no hire; say which opportunity is charged.")
       const level = yield* Store.get(stock_levels, record.stock_level_id)
-      if (level !== undefined && id !== record.opportunity_id && record.state !== "sold") yield* requireHire(level, id)
+      if (level !== undefined && id !== record.opportunity_id && record.state !== "sold")
+        yield* (yield* leavingStore).requireHire(level, id)
       yield* lockStreams([opportunityStream(id)])
       const header = yield* Store.get(opportunities, id)
       if (header === undefined || header.deleted_at !== null)
@@ -256,7 +258,10 @@ const move = <const B extends Fields>(
     streams: (params) => [`stock_level:${params["id"]}`],
     // Sold goods need not have been on hire with their customer.
     facts: ({ rows, values }) =>
-      Effect.flatMap(name === "sold" ? Effect.void : requireHire(rows.id, hireIn(values)), () => factsOf(rows.id)),
+      Effect.gen(function* () {
+        if (name !== "sold") yield* (yield* leavingStore).requireHire(rows.id, hireIn(values))
+        return yield* factsOf(rows.id)
+      }),
     decide: (facts, { values }, context) => decide(facts, values, context),
     result: Shown.keys({ id: integer(), service_record_id: integer({ nullable: true }) }),
     respond: moved
@@ -308,13 +313,15 @@ const update = crudResource({
     facts: (input, before: StockLevelRow | undefined) =>
       Effect.gen(function* () {
         const { store_id } = input.values
+        const rules = yield* leavingStore
         return {
-          leaving: before === undefined ? undefined : yield* loadLeaving(before, store_id, input),
+          rules,
+          leaving: before === undefined ? undefined : yield* rules.loadLeaving(before, store_id, input),
           level: yield* levelFacts(input, before)
         }
       }),
     save: ({ before, context, facts, next }) =>
-      Result.flatMap(leaveStore(facts.leaving), (warnings) =>
+      Result.flatMap(facts.rules.leaveStore(facts.leaving), (warnings) =>
         Result.map(saveLevel(next, before, facts.level, context), (saved) => ({
           ...saved,
           ...(warnings.length === 0 ? {} : { warnings })
