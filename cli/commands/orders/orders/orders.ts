@@ -230,6 +230,10 @@ const cancelOrder: CommandAction = async (context, [named = ""], flags) => {
     })
   await context.agree(`Cancel ${header.number ?? header.id} ${header.subject} (${labelOf(header)})?`, flags)
   await move(context, path, stepTo("cancelled", header), textFlag(flags, "reason"))
+  if (header.invoiced)
+    context.note(
+      `Its bills stay: invoices list -q opportunity_id_eq=${header.id} shows them, invoices credit takes one back.`
+    )
 }
 
 // `orders invoice`: creates a draft for the unbilled rest of an order, or part of it.
