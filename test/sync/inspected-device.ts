@@ -40,7 +40,8 @@ export interface Hooks {
   /** Fills from rows above this number of events; 0: always from rows, infinity: from events. */
   readonly snapshot_beyond?: number
   /** Digest of the tables, as the built program has it. */
-  readonly tables?: string
+  tables?: string
+  catalogue?: typeof catalogue
   /** Called before each page request; throws like the network. */
   before_page?: (asked: { readonly after: string; readonly offset: string }) => void | Promise<void>
   /** Called before commands are sent; may throw like the network. */
@@ -102,7 +103,7 @@ export const inspectedDevice = async (
   })
   const boot = () => {
     const replica = makeReplica({
-      catalogue,
+      catalogue: hooks.catalogue ?? catalogue,
       outbox,
       replica_id: id,
       commandId: () => `${name}-${Date.now()}-${++made}`,

@@ -163,13 +163,16 @@ const digestOf = (text: string): string =>
 export const tablesOfDevices = (catalogue: Catalogue) =>
   Effect.map(fingerprintOf(catalogue, { dialect: "sqlite", keeps_counts: false }), digestOf)
 
-/** Whether the projected tables are as this release declares them. `built`: `tablesOfDevices`, if known already. */
+/**
+ * Whether the projected tables are as this release declares them: "built" if `built` (`tablesOfDevices`, if known
+ * already) is their digest.
+ */
 export const tablesAreCurrent = Effect.fnUntraced(function* (catalogue: Catalogue, built?: string) {
   const store = yield* Store
   const stored = yield* storedMeta(store, "tables")
   // The build's file may be of another release, so it confirms only; the declarations decide.
-  if (built !== undefined && stored !== undefined && digestOf(stored) === built) return true
-  return stored === (yield* fingerprintOf(catalogue, store))
+  if (built !== undefined && stored !== undefined && digestOf(stored) === built) return "built"
+  return stored === (yield* fingerprintOf(catalogue, store)) && "declared"
 })
 
 /** Creates or upgrades everything in one transaction, or changes nothing. Returns whether the database was empty. */

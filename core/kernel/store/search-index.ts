@@ -135,12 +135,14 @@ const searchTableStatements = (table: Table): ReadonlyArray<string> => {
     `insert into ${changed} (id, words) select old.${key}, ${old} ` +
     `where not exists (select 1 from ${changed} where id = old.${key})`
   const on = `on ${quote(table.name)}`
+  const texts = [...new Set(columns)].map(quote).join(", ")
   return [
     `create virtual table ${search} using fts5 (words, content='', tokenize='trigram remove_diacritics 1')`,
     ...(is_later
       ? [
           `create table ${changed} (id integer primary key, words text not null)`,
-          `create trigger ${quote(`${changedTable(table)}_many`)} after insert on ${changed} ` +
+          // On the table, so that releases without such notes drop it too; before, as the next note follows it.
+          `create trigger ${quote(`${changedTable(table)}_many`)} before update of ${texts} ${on} ` +
             `when (select count(*) from ${changed}) >= ${changed_max} begin ${indexChanged(table).join("; ")}; end`
         ]
       : // Removes deleted text from the index's pages at once, not at the next merge: erasures rely on it. It makes a
@@ -149,8 +151,7 @@ const searchTableStatements = (table: Table): ReadonlyArray<string> => {
     `insert into ${search} (rowid, words) select ${key}, ${sqliteSql(table)} from ${quote(table.name)}`,
     `${trigger("insert")} ${on} begin ${add}; end`,
     `${trigger("delete")} ${on} begin ${take}${forget}; end`,
-    `${trigger("update")} of ${[...new Set(columns)].map(quote).join(", ")} ${on} ` +
-      `begin ${is_later ? note : `${take}; ${add}`}; end`
+    `${trigger("update")} of ${texts} ${on} begin ${is_later ? note : `${take}; ${add}`}; end`
   ]
 }
 /** Indexes the changed texts. By ascending rows, as the index is written whenever a lower one follows. */
@@ -199,9 +200,7 @@ interface Matching {
   /** Condition on the key: the newest rows that match, and on SQLite those whose changed texts are not indexed. */
   readonly sql: string
   readonly rows_max: number
-  /** Selects the rows that the condition includes without looking at their words. */
-  readonly unsure?: string
-  /** Whether such a row contains the words. */
+  /** Whether a row contains the words, as the condition does not look for them in changed ones. */
   readonly holds: (row: { readonly [column: string]: unknown }) => boolean
 }
 /**
@@ -233,7 +232,6 @@ export const matchSql = (
     return {
       sql: `${key} in (select * from (${found} and ${is_unchanged} ${newest}) union all ${changed})`,
       rows_max: limit + changed_max,
-      unsure: changed,
       holds: (row) => {
         const text = searchedTextOf(searched, row)
         return long.every((word) => text.includes(word))

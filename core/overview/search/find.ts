@@ -235,10 +235,8 @@ const candidatesOf = Effect.fnUntraced(function* (rules: SearchKindRules, sought
   const condition = match?.sql ?? byBeginning(rules, sought.words, worded)
   const found = condition === undefined ? [] : yield* rowsWhere(store, rules, condition, worded, match?.rows_max)
   // Fewer are all of them, and their ranking leaves out those without the words.
-  const unsure =
-    match?.unsure === undefined || found.length < candidates_max ? [] : yield* store.run<{ id: number }>(match.unsure)
-  const ids = new Set<unknown>(unsure.map(({ id }) => id))
-  const by_words = found.filter((row) => !ids.has(row["id"]) || match?.holds(row)).slice(0, candidates_max)
+  const is_cut = match !== undefined && found.length >= candidates_max
+  const by_words = (is_cut ? found.filter(match.holds) : found).slice(0, candidates_max)
   return {
     rows: [...new Map([...by_code, ...by_words].map((row) => [row["id"], row])).values()],
     is_more: by_words.length >= candidates_max

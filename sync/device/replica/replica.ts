@@ -185,13 +185,14 @@ const open = Effect.fnUntraced(function* (parts: ReplicaParts) {
   yield* ensureLocalTables
   const mark = yield* tablesMark(parts)
   const is_marked = mark !== undefined && (yield* readMeta(yield* Store, "tables")) === mark
-  const is_current = is_marked || (yield* tablesAreCurrent(catalogue, parts.tables))
-  if (!is_current) yield* (yield* pulling).migrateTables(catalogue)
+  const current = is_marked || (yield* tablesAreCurrent(catalogue, parts.tables))
+  if (current === false) yield* (yield* pulling).migrateTables(catalogue)
   yield* settleOutbox(parts)
   yield* purge(redactOutbox(parts))
   yield* rebase(parts)
   if (yield* hasDueCommands(outbox)) yield* relaxedDurability(Store.transaction(runDue(parts)))
-  return is_current && !is_marked ? mark : undefined
+  // The build's file may be of a later release, which would then not compare them.
+  return current === "built" ? mark : undefined
 })
 
 const ask = Effect.fnUntraced(function* (
