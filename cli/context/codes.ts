@@ -120,13 +120,15 @@ class ScanRun {
   readonly #context: CommandContext
   readonly #verb: string
   readonly #scan: ScanAction
+  readonly #has_lines: boolean
   readonly #results: Array<JsonObject> = []
   #failed = 0
   #announced = 0
   #question: { readonly code: string; readonly yes: () => Promise<ScanResult> } | undefined
   #progress: string | undefined
 
-  constructor(context: CommandContext, verb: string, scan: ScanAction) {
+  constructor(context: CommandContext, verb: string, scan: ScanAction, has_lines: boolean) {
+    this.#has_lines = has_lines
     this.#context = context
     this.#verb = verb
     this.#scan = scan
@@ -186,7 +188,7 @@ class ScanRun {
       if (await this.#answers(code)) return
       this.#handled(code, await this.#scan(code))
     } catch (error) {
-      if (error instanceof ScanQuestion && this.#context.interactive) {
+      if (error instanceof ScanQuestion && this.#has_lines && this.#context.interactive) {
         this.#question = { code, yes: error.yes }
         this.#context.ring()
         this.#context.note(oneLine(`? ${code}: ${error.message} Type y to do it, n or the next code to leave it.`))
@@ -217,10 +219,14 @@ interface Given {
 type Codes = AsyncIterable<string> | ReadonlyArray<string>
 const codesIn = ({ codes, file }: Given): Codes => {
   if (codes.length > 0 && file !== undefined) throw usageError("Give the codes here or in a file, not both.")
-  return codes.length > 0 ? codes : linesOf(file)
+  if (codes.length === 0) return linesOf(file)
+  const given = codes.map((code) => code.trim())
+  if (given.includes("")) throw usageError("One of the codes is empty.")
+  return given
 }
 const runOf = async (context: CommandContext, codes: Codes, verb: string, scan: ScanAction): Promise<number> => {
-  const run = new ScanRun(context, verb, scan)
+  // Questions are answered by the next line, which codes given as arguments do not have.
+  const run = new ScanRun(context, verb, scan, !Array.isArray(codes))
   try {
     for await (const code of codes) await run.take(code)
     run.end()

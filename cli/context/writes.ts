@@ -31,7 +31,9 @@ export const writesOf = (context: CommandContext) => {
 export const fetched = async (context: CommandContext): Promise<void> => {
   if (!context.isDevice() || context.offline) return
   try {
-    await (await context.device()).sync()
+    const { rejected } = await (await context.device()).sync()
+    if (rejected > 0)
+      context.note(`${rejected} ${rejected === 1 ? "command was" : "commands were"} refused: flightcase sync conflicts`)
   } catch {
     context.note("The server has them; flightcase sync fetches them here.")
   }

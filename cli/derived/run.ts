@@ -72,14 +72,14 @@ const addressText = async (context: CommandContext, address: Row<"member">["addr
   )
 const memberInWords = async (
   context: CommandContext,
-  { addresses, emails, membership, phones, primary_address: _primary, ...row }: Row<"member">
+  { addresses, emails, phones, primary_address: _primary, ...row }: Row<"member">
 ): Promise<JsonObject> => {
   const texts: Array<string> = []
   for (const address of primaryFirst(addresses)) texts.push(await addressText(context, address))
+  const { membership: _membership, ...short } = row
   return {
-    ...row,
-    // On a terminal its fields stand beside it already.
-    ...(context.terminal.is_tty ? {} : { membership }),
+    // On a terminal the fields of the membership stand beside it already.
+    ...(context.terminal.is_tty ? short : row),
     emails: primaryFirst(emails)
       .map((email) => email.address)
       .join(", "),

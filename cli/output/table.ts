@@ -89,7 +89,14 @@ export const tableText = <R extends JsonObject>(
       const is_time = is_filled && texts.every((text) => text === "" || day_or_minute.test(text))
       const width = Math.max(widthOf(title), ...texts.map(widthOf))
       const gives = !whole_titles.has(title) && !is_numeric && !is_time
-      return { at, width, right: right ?? is_numeric, gives, spare: is_filled ? (spare ?? 0) : Infinity }
+      const is_telling = telling.has(title) && new Set(texts).size > 1
+      return {
+        at,
+        width,
+        right: right ?? is_numeric,
+        gives,
+        spare: is_telling ? 0 : is_filled ? (spare ?? 0) : Infinity
+      }
     }),
     terminal.columns
   )
@@ -113,6 +120,8 @@ export const tableText = <R extends JsonObject>(
 const narrowest = 8
 /** Width to which columns are cut before spare ones are left out. */
 const readable = 16
+/** Columns that change what the others say where they differ by row: they are not spare then. */
+const telling: ReadonlySet<string> = new Set(["CUR", "ACTIVE", "OVERDUE"])
 const whole_titles: ReadonlySet<string> = new Set(["ID", "NUMBER"])
 /**
  * Widths of columns that fit the terminal: the widest shrinks first, to eight at least. Ids, numbers and dates are

@@ -132,7 +132,8 @@ export const terminalOf = (env: Environment): Terminal => {
       : set(env["CLICOLOR_FORCE"]) || set(env["FORCE_COLOR"])
         ? true
         : out?.isTTY === true && env["TERM"] !== "dumb" && env["CLICOLOR"] !== "0",
-    columns: wholeOr(env["COLUMNS"], out?.columns ?? 100)
+    // Terminals of unknown width say 0.
+    columns: wholeOr(env["COLUMNS"], out?.columns || 100)
   }
 }
 const set = (value: string | undefined): boolean => value !== undefined && value !== "" && value !== "0"

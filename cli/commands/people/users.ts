@@ -6,6 +6,7 @@ import type { Query } from "../../../core/kernel/index.ts"
 import { decodeAnswer, decoderOf, rowIn, rowsIn } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes } from "../../base/exit-codes.ts"
+import type { QueryResult } from "../../../sync/device/device.ts"
 import { printAnswer } from "../../context/print.ts"
 import { minuteText } from "../../output/text.ts"
 import { looksLikeId } from "../../context/resolve-id.ts"
@@ -47,8 +48,12 @@ const inviteUser: CommandAction = async (context, [email = ""], flags) => {
     send_invitation: send !== false
   }
   const answer = await context.askServer({ method: "POST", path: "/api/v1/users", body })
+  await sayInvited(context, answer)
+  // After the code, which is shown once.
   if (answer.events === undefined && answer.command === undefined)
     await (await import("../../context/writes.ts")).fetched(context)
+}
+const sayInvited = async (context: CommandContext, answer: QueryResult): Promise<void> => {
   if (context.options.json === true || answer.events !== undefined) return printAnswer(context, answer)
   const { invitation_code: code, invitation_sent, user } = decodeAnswer(invited, answer.body)
   context.print(`${user.id}\n`)

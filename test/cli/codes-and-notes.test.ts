@@ -1,0 +1,109 @@
+/** Codes as arguments, narrow tables, and what the command line says after it asked the server. */
+import { afterEach, expect, it, vi } from "vitest"
+import { columnsNamed, tableText } from "../../cli/output/table.ts"
+import { terminalOf } from "../../cli/output/text.ts"
+import { terminals } from "../../cli/output/out.ts"
+import { columnsOf } from "../../cli/output/columns.ts"
+import { typeHere } from "./command-line.ts"
+import { placeOfEachTest } from "./place.ts"
+import { mkdirSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { owner_token } from "./session.ts"
+
+const place = placeOfEachTest()
+const { done, json, type } = place
+afterEach(() => void vi.restoreAllMocks())
+
+const atTerminal = async (line: string) => {
+  const streams = [process.stdin, process.stderr].map(
+    (stream) => [stream, Object.getOwnPropertyDescriptor(stream, "isTTY")] as const
+  )
+  for (const [stream] of streams) Object.defineProperty(stream, "isTTY", { value: true, configurable: true })
+  try {
+    return await typeHere(line.split(" "), { env: place.env, folder: place.folder })
+  } finally {
+    for (const [stream, before] of streams)
+      if (before === undefined) Reflect.deleteProperty(stream, "isTTY")
+      else Object.defineProperty(stream, "isTTY", before)
+  }
+}
+
+it("an empty code given as an argument receives nothing, as an empty line does", async () => {
+  await done("products create --name Head --sku HEAD --stock-method serialised")
+  await done("members create --name Lender --membership-type organisation")
+  await done([
+    ..."purchase-orders create --supplier-id 2 --starts-at 2027-07-01 --ends-at 2027-07-05 --items".split(" "),
+    '[{"product_id": 1, "quantity": "3"}]'
+  ])
+  await done("purchase-orders send 1")
+  expect((await type("receive 1", { input: "\n  \n" })).out).toBe("")
+  await type(["receive", "1", ""])
+  await type(["receive", "1", "  "])
+  expect((await json("stock-levels list")).meta.total).toBe(0)
+})
+
+it("a unit of a sealed case given as an argument is refused, without a question that nothing can answer", async () => {
+  await done("products create --name Head --sku HEAD --stock-method serialised")
+  await done("stock-levels create --product HEAD --store 1 --asset-number B-1")
+  await done("containers temporary create --name Nine --barcode NINE --store 1")
+  await done("pack NINE B-1")
+  await done("containers seal NINE")
+  await done("quote new --subject Gig --from 2027-08-01T09:00 --to 2027-08-03T09:00 --line HEAD")
+  await done("quote convert 1")
+  const { code, err } = await atTerminal("scan out 1 B-1")
+  expect(code).toBe(6)
+  expect(err).not.toContain("Type y to do it")
+  expect(err).toContain("--break-seal")
+})
+
+it("a table of 80 columns shows currencies that differ", () => {
+  const terminal = { is_tty: true, colour: false, progress: false, columns: 80 }
+  const row = (currency_code: string) => ({
+    ...{ id: 1, number: "0000000001", type_name: "Standard", status_name: "Issued", total: "25.00" },
+    ...{ amount_outstanding: "25.00", due_at: "2026-12-29T19:35:00.000Z", is_overdue: false, currency_code },
+    member: { name: "Acme Events Limited of London" }
+  })
+  const columns = columnsOf("invoices") ?? columnsNamed("id")
+  expect(tableText(columns, [row("GBP"), row("EUR")], terminal)).toContain("EUR")
+})
+
+it("a device is revoked by --yes although this machine's profile is damaged", async () => {
+  await place.login("van")
+  const profile = join(place.folder, "bad", "profiles", "default")
+  mkdirSync(profile, { recursive: true })
+  writeFileSync(join(profile, "profile.json"), '{"url":')
+  const line = `devices revoke van --yes --url ${place.url} --token ${owner_token}`
+  expect(await type(line, { env: { FLIGHTCASE_HOME: join(place.folder, "bad") } })).toMatchObject({ code: 0 })
+})
+
+it("the code of an invitation is shown before a sync", async () => {
+  await place.login("van")
+  const writes = await import("../../cli/context/writes.ts")
+  const { printErr } = await import("../../cli/output/out.ts")
+  vi.spyOn(writes, "fetched").mockImplementation(async () => printErr("SYNC\n"))
+  const { err } = await type("users invite zoe@house.example --name Zoe --role Sales", {
+    env: { FLIGHTCASE_URL: "", FLIGHTCASE_TOKEN: "" }
+  })
+  expect(err).toMatch(/--code [\s\S]*SYNC/)
+})
+
+it("a piped record of a member has its membership after its id", async () => {
+  await done("members create --name Acme --membership-type organisation")
+  const keys = (await done("members show 2")).out.split("\n").map((line) => line.split("\t")[0])
+  expect(keys.indexOf("membership")).toBe(keys.indexOf("membership_id") + 1)
+})
+
+it("a terminal that reports a width of 0 gets tables of 100 columns", () => {
+  vi.spyOn(terminals, "out").mockReturnValue({ isTTY: true, columns: 0 } as never)
+  expect(terminalOf({}).columns).toBe(100)
+})
+
+it("commands refused by the sync after an invitation are named", async () => {
+  const env = { FLIGHTCASE_URL: "", FLIGHTCASE_TOKEN: "" }
+  await done("products create --name Doomed --sku DOOM")
+  await place.login("van")
+  await done("products update 1 --name Other --offline", { env })
+  await done(`api DELETE /api/v1/products/1 --url ${place.url} --token ${owner_token}`)
+  const { err } = await type("users invite zoe@house.example --name Zoe --role Sales", { env })
+  expect(err).toContain("1 command was refused: flightcase sync conflicts")
+})
