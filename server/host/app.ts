@@ -188,7 +188,7 @@ const layerOf = (
         Store,
         Effect.map(SqlClient.SqlClient, (sql) => commits.kept.over(makeStore(sql, true)))
       ),
-      sqlLayer(options.database, commits.own)
+      sqlLayer(options.database)
     ),
     commandRuntimeLayer(options, catalogue, commits, server),
     Layer.succeed(ServerContext, server),
@@ -203,7 +203,7 @@ const startUp = Effect.fnUntraced(function* (
   catalogue: Catalogue,
   files: Parameters<typeof claimBlobStore>[0],
   state: ServerState,
-  commits: Commits
+  { forget, tellListeners }: Commits
 ) {
   const slices: ReadonlyArray<ServerSlice> = catalogue.slices
   yield* postgresIsKnown
@@ -220,7 +220,7 @@ const startUp = Effect.fnUntraced(function* (
     queueTimedWork(timed, queues.jobs),
     ...slices.flatMap((slice) => slice.background ?? [])
   ]
-  if (options.database.kind === "pg") background.push(followOthers(options.database.url, commits))
+  if (options.database.kind === "pg") background.push(followOthers(options.database.url, forget, tellListeners))
   for (const work of background)
     yield* Effect.forkScoped(
       Effect.catchCause(work, (cause) => Effect.logError("background work ended", cause)),
@@ -332,13 +332,10 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
   }
 }
 
-export const sqlLayer = (
-  database: Database,
-  own?: Commits["own"]
-): Layer.Layer<SqlClient.SqlClient, SqlError.SqlError> => {
+export const sqlLayer = (database: Database): Layer.Layer<SqlClient.SqlClient, SqlError.SqlError> => {
   const { lock_timeout_ms = 8_000 } = database
   return database.kind === "pg"
-    ? Postgres.layer({ url: database.url, max: database.connections_max, lock_timeout_ms, own })
+    ? Postgres.layer({ url: database.url, max: database.connections_max, lock_timeout_ms })
     : Sqlite.layer({ path: database.path, busy_timeout_ms: lock_timeout_ms, share: sharedCommits })
 }
 
@@ -373,8 +370,8 @@ const withRateLimits = (
 }
 
 /** Follows the commits of other servers on the same Postgres: clears caches and wakes waiting readers. */
-const followOthers = (url: string, { forget, own, tellListeners }: Commits) =>
-  Stream.runForEach(listen({ url, channel, ignored: own.pids }), (notice) =>
+const followOthers = (url: string, forget: () => void, tellListeners: () => void) =>
+  Stream.runForEach(listen({ url, channel }), (notice) =>
     Effect.sync(() => {
       if (notice._tag === "Listening" || mayChangeSettings(notice.payload)) forget()
       tellListeners()

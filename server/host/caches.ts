@@ -300,14 +300,7 @@ export const makeCommits = (catalogue: Catalogue, peers: PeerNotifier | undefine
     listeners.add(listener)
     return () => listeners.delete(listener)
   }
-  // Notices of its own commits are ignored, as each calls the listeners once it is answered. Those whose answer is lost
-  // with their connection do not.
-  const lost = (): void => {
-    forget()
-    tellListeners()
-  }
   return {
-    own: { pids: new Set<number>(), lost },
     settings_cache,
     authentication,
     kept,

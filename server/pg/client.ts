@@ -26,8 +26,6 @@ interface PgOptions {
   readonly statement_timeout_ms?: number
   /** Milliseconds to wait for a connection before failing with a ConnectionError; default: 10,000. */
   readonly connection_timeout_ms?: number
-  /** Process ids of the open connections, kept up to date, and what to do when one of them is lost. */
-  readonly own?: { readonly pids: Set<number>; readonly lost: () => void } | undefined
 }
 
 const PLANS_KEPT = 500
@@ -60,16 +58,13 @@ export const make = Effect.fnUntraced(function* (
   const openPool = (max: number) =>
     Effect.acquireRelease(
       Effect.sync(() =>
-        makePool(
-          {
-            ...connectionConfig(endpoint, limits),
-            max,
-            // A session's queries are sent without waiting for the answers to those before.
-            pipeline: true,
-            ...(options.keep === true && { idleTimeoutMillis: 0 })
-          },
-          options.own
-        )
+        makePool({
+          ...connectionConfig(endpoint, limits),
+          max,
+          // A session's queries are sent without waiting for the answers to those before.
+          pipeline: true,
+          ...(options.keep === true && { idleTimeoutMillis: 0 })
+        })
       ),
       (pool) => Effect.promise(() => pool.end())
     )
@@ -156,19 +151,11 @@ const directOver = (
   }
 }
 
-const makePool = (config: pg.PoolConfig, own: PgOptions["own"]): pg.Pool => {
+const makePool = (config: pg.PoolConfig): pg.Pool => {
   const pool = new pg.Pool(config)
   // A connection that breaks while idle has already left the pool; without a listener its error would end the process.
   pool.on("error", () => {})
-  pool.on("connect", (client) => {
-    const pid = "processID" in client ? Number(client.processID) : Number.NaN
-    own?.pids.add(pid)
-    client.on("end", () => own?.pids.delete(pid))
-    client.on("error", () => {
-      own?.pids.delete(pid)
-      own?.lost()
-    })
-  })
+  pool.on("connect", (client) => client.on("error", () => {}))
   return pool
 }
 

@@ -121,7 +121,9 @@ const startQueries = (
 const makeSession = (client: pg.PoolClient, endpoint: PgEndpoint): Session => {
   const turn = Semaphore.makeUnsafe(1)
   let health: Health = "good"
-  const note = (changed: Health): void => void (health = changed)
+  const note = (changed: Health): void => {
+    health = changed
+  }
   const runAlone = (queries: ReadonlyArray<SessionQuery>): Results =>
     turn.withPermit(Effect.callback((resume) => startQueries(client, endpoint, queries, note, resume)))
   let held: { readonly query: SessionQuery; readonly ended: Parameters<Session["hold"]>[1] } | undefined
@@ -335,8 +337,6 @@ interface ListenOptions {
   readonly reconnect_after_ms?: number
   /** Milliseconds between checks of an idle connection; default: 30,000. */
   readonly heartbeat_ms?: number
-  /** Process ids of senders whose notifications are ignored. */
-  readonly ignored?: ReadonlySet<number>
 }
 
 const RECONNECT_AT_MOST_MS = 5_000
@@ -372,10 +372,14 @@ const listenOnce = Effect.fnUntraced(function* (options: ListenOptions, notices:
     (client) => Effect.promise(() => client.end().catch(() => {}))
   )
   const broken = new Promise<void>((resolve) => client.on("error", () => resolve()).on("end", () => resolve()))
-  client.on("notification", ({ payload = "", processId }) => {
-    if (options.ignored?.has(processId) !== true) Queue.offerUnsafe(notices, { _tag: "Notified", payload })
-  })
-  const succeeds = (f: () => Promise<unknown>) => Effect.isSuccess(Effect.tryPromise(f))
+  client.on("notification", ({ payload }) => Queue.offerUnsafe(notices, { _tag: "Notified", payload: payload ?? "" }))
+  const succeeds = (f: () => Promise<unknown>) =>
+    Effect.promise(() =>
+      f().then(
+        () => true,
+        () => false
+      )
+    )
 
   const isListening = yield* succeeds(async () => {
     await client.connect()

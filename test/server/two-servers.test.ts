@@ -184,21 +184,6 @@ describe("two servers on one Postgres, with frozen clocks so that no cache expir
     expect((await changing).body.product).toMatchObject(seen)
     expect((await here(`/api/v1/products/${id}`)).body.product).toMatchObject(seen)
   })
-  it("call their listeners once for each commit, wherever it was made", async () => {
-    const { id } = (await here("/api/v1/products", { json: { name: "Hazer" } })).body.product
-    const callsOf = async (app: ServerApp) => {
-      let times = 0
-      const onCommit = Effect.map(ServerContext, (hosting) => hosting.onCommit(() => void times++))
-      const stop = await app.run(onCommit)
-      return { stop, times: () => times }
-    }
-    await pause(200)
-    const calls = [await callsOf(one), await callsOf(other)]
-    await here(`/api/v1/products/${id}`, { method: "PUT", json: { name: "Fazer" } })
-    await pause(300)
-    expect(calls.map(({ times }) => times())).toEqual([1, 1])
-    for (const { stop } of calls) stop()
-  })
   it("are notified by each commit of events itself, once, and by no refused command", async () => {
     const client = new pg.Client(database.url)
     await client.connect()

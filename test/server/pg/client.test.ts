@@ -569,27 +569,6 @@ describe("a LISTEN connection to Postgres", () => {
     })
   )
 
-  it.live("ignores those of a client's own connections, and says when one of these is lost", () =>
-    Effect.gen(function* () {
-      const url = yield* databaseUrl
-      let lost = 0
-      const own = { pids: new Set<number>(), lost: () => void lost++ }
-      const [here, there] = [yield* Pg.make({ url, own, max: 2 }), yield* Pg.make({ url })]
-      const notices = yield* Stream.toQueue(listen({ url, channel: "journal", ignored: own.pids }), {
-        capacity: "unbounded"
-      })
-      assert.deepStrictEqual(yield* Queue.take(notices), { _tag: "Listening" })
-      const notify = (sql: typeof here, payload: string) => sql`select pg_notify('journal', ${payload})`
-      yield* notify(here, "alone")
-      yield* here.withTransaction(notify(here, "in a transaction"))
-      yield* notify(there, "from elsewhere")
-      assert.deepStrictEqual(yield* Queue.take(notices), { _tag: "Notified", payload: "from elsewhere" })
-      assert.deepStrictEqual([own.pids.size, lost], [2, 0])
-      yield* there`select pg_terminate_backend(pid) from pg_stat_activity where pid = any(${[...own.pids]}::integer[])`
-      yield* eventually(Effect.sync(() => lost === 2 && own.pids.size === 0))
-    })
-  )
-
   it.live("is closed when its reader stops", () =>
     Effect.gen(function* () {
       const url = yield* databaseUrl
