@@ -56,6 +56,12 @@ describe.each(engines)("search in edge cases, on %s", (engine) => {
     for (const words of ["rack OR nothing", "NEAR(rack xq)", "rack NOT xq", "r*ck", "rack^", "%781%", "_781"])
       expect(ids((await search(words)).units), words).toEqual([])
   })
+  it('finds a quotation mark, as of a 19" rack', async () => {
+    const marked = await w.product({ name: 'Rack 19" steel' })
+    await w.product({ name: "Rack 19 steel" })
+    for (const words of ['19"', 'rack 19"', '19" steel']) expect(ids((await search(words)).products)).toEqual([marked])
+    expect((await search('a"OR"b')).products).toEqual([])
+  })
   it("finds names by their first one or two letters, and complete codes of two characters", async () => {
     const xu = await member("Xu & Partners")
     const product = await w.serialised({ sku: "Q7" })
