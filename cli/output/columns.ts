@@ -4,7 +4,8 @@ import { type Column, columnsNamed } from "./table.ts"
 /** Columns of each list, separated by commas. */
 const chosen: { readonly [plural: string]: string } = {
   products: `id, sku, name, product_group_name=GROUP?1, product_type=TYPE?2, price,
-    stock_levels+quantity_held=STOCK, free, stock_method=METHOD?4, replacement_charge?5, is_active=ACTIVE?3`,
+    stock_levels+quantity_held-given_back_at=STOCK, free, stock_method=METHOD?4, replacement_charge?5,
+    is_active=ACTIVE?3`,
   product_groups: "id, name, parent_id, sort_order",
   stores: "id, name, timezone, city, is_default=DEFAULT",
   members: "id, name, membership_type=TYPE, is_active=ACTIVE, updated_at",

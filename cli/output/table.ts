@@ -23,8 +23,8 @@ export const labelOf = (key: string): string => key.replace(/_id$/, "").replaceA
 const titleOf = (key: string): string => labelOf(key).toUpperCase()
 
 /**
- * Column by `key` or `key=TITLE`; dots are for nested keys (`member.name`), and `rows+key` sums a key of nested rows. A
- * number after `?` makes it spare: `location?2`.
+ * Column by `key` or `key=TITLE`; dots are for nested keys (`member.name`), and `rows+key` sums a key of nested rows,
+ * with `-other` of those where the other is empty. A number after `?` makes it spare: `location?2`.
  */
 const columnOf = (text: string): Column => {
   const [spec = "", spare] = text.split("?")
@@ -32,14 +32,13 @@ const columnOf = (text: string): Column => {
 }
 const wholeColumn = (spec: string): Column => {
   const [key = "", title = key.replace(/^.*[+#]/, "").toUpperCase()] = spec.split("=")
-  const [, rows = "", summed = ""] = /^(\w+)\+(\w+)$/.exec(key) ?? []
-  if (summed !== "") return { title, right: true, of: (row) => sumOf(row[rows], summed) }
+  const [, rows = "", summed = "", empty = ""] = /^(\w+)\+(\w+)(?:-(\w+))?$/.exec(key) ?? []
+  if (summed !== "") return { title, right: true, of: (row) => sumOf(row[rows], summed, empty) }
   return plainColumn(spec)
 }
-/** Sum of a key; sub-hired stock that was given back counts no more. */
-const sumOf = (rows: Json | undefined, key: string): number | undefined =>
+const sumOf = (rows: Json | undefined, key: string, empty: string): number | undefined =>
   Array.isArray(rows)
-    ? rows.filter(isJsonObject).reduce((sum, row) => sum + (row.given_back_at == null ? Number(row[key] ?? 0) : 0), 0)
+    ? rows.filter(isJsonObject).reduce((sum, row) => sum + (row[empty] == null ? Number(row[key] ?? 0) : 0), 0)
     : undefined
 
 const plainColumn = (spec: string): Column => {

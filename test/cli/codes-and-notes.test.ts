@@ -4,7 +4,7 @@ import { columnsNamed, tableText } from "../../cli/output/table.ts"
 import { terminalOf } from "../../cli/output/text.ts"
 import { terminals } from "../../cli/output/out.ts"
 import { columnsOf } from "../../cli/output/columns.ts"
-import { typeHere } from "./command-line.ts"
+import { typeAtTerminal } from "./command-line.ts"
 import { placeOfEachTest } from "./place.ts"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -14,19 +14,7 @@ const place = placeOfEachTest()
 const { done, json, type } = place
 afterEach(() => void vi.restoreAllMocks())
 
-const atTerminal = async (line: string) => {
-  const streams = [process.stdin, process.stderr].map(
-    (stream) => [stream, Object.getOwnPropertyDescriptor(stream, "isTTY")] as const
-  )
-  for (const [stream] of streams) Object.defineProperty(stream, "isTTY", { value: true, configurable: true })
-  try {
-    return await typeHere(line.split(" "), { env: place.env, folder: place.folder })
-  } finally {
-    for (const [stream, before] of streams)
-      if (before === undefined) Reflect.deleteProperty(stream, "isTTY")
-      else Object.defineProperty(stream, "isTTY", before)
-  }
-}
+const atTerminal = (line: string) => typeAtTerminal(line.split(" "), { env: place.env, folder: place.folder })
 
 it("an empty code given as an argument receives nothing, as an empty line does", async () => {
   await done("products create --name Head --sku HEAD --stock-method serialised")

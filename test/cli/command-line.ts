@@ -57,6 +57,20 @@ export const typeHere = async (
     if (env !== undefined) becomeEnvironment(before.env)
   }
 }
+/** {@link typeHere} as on a terminal: commands may ask. */
+export const typeAtTerminal = async (words: ReadonlyArray<string>, surroundings: Surroundings = {}): Promise<Ran> => {
+  const streams = [process.stdin, process.stderr].map(
+    (stream) => [stream, Object.getOwnPropertyDescriptor(stream, "isTTY")] as const
+  )
+  for (const [stream] of streams) Object.defineProperty(stream, "isTTY", { value: true, configurable: true })
+  try {
+    return await typeHere(words, surroundings)
+  } finally {
+    for (const [stream, before] of streams)
+      if (before === undefined) Reflect.deleteProperty(stream, "isTTY")
+      else Object.defineProperty(stream, "isTTY", before)
+  }
+}
 /** Gives the command its own connections, as in a new process: one kept from an earlier command may be closed. */
 const connectionsOfItsOwn = (): (() => Promise<void>) => {
   // Global under which Node's fetch keeps its pool; absent before the first request.

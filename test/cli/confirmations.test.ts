@@ -3,7 +3,7 @@ import { afterEach, expect, it, vi } from "vitest"
 import { catalogue } from "../../core/catalogue.ts"
 import { allEndpoints } from "../../cli/context/routing.ts"
 import { verbsOf } from "../../cli/derived/names.ts"
-import { typeHere } from "./command-line.ts"
+import { typeAtTerminal } from "./command-line.ts"
 import { placeOfSuite } from "./place.ts"
 
 const confirm = vi.hoisted(() => vi.fn<(question: string) => Promise<boolean>>())
@@ -11,20 +11,7 @@ vi.mock(import("../../cli/output/prompt.ts"), async (original) => ({ ...(await o
 const place = placeOfSuite()
 const { done, json } = place
 
-/** Types a line as on a terminal. */
-const atTerminal = async (line: string) => {
-  const streams = [process.stdin, process.stderr].map(
-    (stream) => [stream, Object.getOwnPropertyDescriptor(stream, "isTTY")] as const
-  )
-  for (const [stream] of streams) Object.defineProperty(stream, "isTTY", { value: true, configurable: true })
-  try {
-    return await typeHere(line.split(" "), { env: place.env, folder: place.folder })
-  } finally {
-    for (const [stream, before] of streams)
-      if (before === undefined) Reflect.deleteProperty(stream, "isTTY")
-      else Object.defineProperty(stream, "isTTY", before)
-  }
-}
+const atTerminal = (line: string) => typeAtTerminal(line.split(" "), { env: place.env, folder: place.folder })
 afterEach(() => void confirm.mockReset())
 const questions = (): ReadonlyArray<string> => confirm.mock.calls.map(([question]) => question)
 

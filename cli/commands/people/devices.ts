@@ -93,10 +93,9 @@ const renameDevice: CommandAction = async (context, [given = "", name = ""]) => 
 const revokeDevice: CommandAction = async (context, [given = ""], flags) => {
   const device = await findDevice(context, given)
   const called = `${device.name} (${device.id})`
-  if (context.interactive && flags.yes !== true) {
-    const own = device.id === (await ownDeviceId(context)) ? ", this very device" : ""
-    await context.agree(`Revoke ${called}${own}: sure?`, flags)
-  }
+  // A damaged profile names no device.
+  const own = device.id === (await ownDeviceId(context).catch(() => undefined)) ? ", this very device" : ""
+  await context.agree(`Revoke ${called}${own}: sure?`, flags)
   await askForDevices(context, "DELETE", `/api/v1/sync/replicas/${device.id}`)
   if (context.options.json === true) context.printJson({ replica: { ...device, revoked: true } })
   else context.note(`Revoked ${called}. It loses its data at its next call; what it has not sent stays with it.`)

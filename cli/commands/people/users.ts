@@ -8,6 +8,7 @@ import type { CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes } from "../../base/exit-codes.ts"
 import type { QueryResult } from "../../../sync/device/device.ts"
 import { printAnswer } from "../../context/print.ts"
+import { fetched } from "../../context/writes.ts"
 import { minuteText } from "../../output/text.ts"
 import { looksLikeId } from "../../context/resolve-id.ts"
 
@@ -50,8 +51,7 @@ const inviteUser: CommandAction = async (context, [email = ""], flags) => {
   const answer = await context.askServer({ method: "POST", path: "/api/v1/users", body })
   await sayInvited(context, answer)
   // After the code, which is shown once.
-  if (answer.events === undefined && answer.command === undefined)
-    await (await import("../../context/writes.ts")).fetched(context)
+  if (answer.events === undefined && answer.command === undefined) await fetched(context)
 }
 const sayInvited = async (context: CommandContext, answer: QueryResult): Promise<void> => {
   if (context.options.json === true || answer.events !== undefined) return printAnswer(context, answer)

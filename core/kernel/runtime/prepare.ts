@@ -55,7 +55,7 @@ const checkSight = (endpoint: Endpoint, viewer: Viewer): Effect.Effect<void, Rej
   return Effect.void
 }
 
-/** The endpoint's input; fails with 404, 403 or 422, in this order (rules/conventions 1). Part of another generator. */
+/** The endpoint's input, within the caller's generator; 404, 403 or 422, in this order (rules/conventions 1). */
 export const prepare = function* (call: EndpointCall, now: string, happened_at = now): CommandRuntime.Reads<Input> {
   const { endpoint, params, request, viewer } = call
   const rows = yield* authorizeCall(call)

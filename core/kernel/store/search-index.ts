@@ -216,7 +216,7 @@ export const matchSql = (
   const long = words.filter((word) => [...word].length >= indexed_word_min)
   if (long.length === 0) return undefined
   const key = quote(table.key)
-  const isDecided = { rows_max: limit, holds: () => true }
+  const exact = { rows_max: limit, holds: () => true }
   if (dialect === "sqlite") {
     const search = quote(searchTable(table))
     const either = (word: string): string => [word, kept?.get(word) ?? []].flat().map(quote).join(" OR ")
@@ -226,7 +226,7 @@ export const matchSql = (
     const found = `select rowid from ${search} where ${search} match ${bind(match)}${there}`
     const newest = `order by rowid desc limit ${limit}`
     const { searched } = table
-    if (searched === undefined || !indexesLater(table)) return { sql: `${key} in (${found} ${newest})`, ...isDecided }
+    if (searched === undefined || !indexesLater(table)) return { sql: `${key} in (${found} ${newest})`, ...exact }
     const changed = `select id from ${quote(changedTable(table))}`
     const is_unchanged = `rowid not in (${changed})`
     return {
@@ -241,5 +241,5 @@ export const matchSql = (
   const like = long.map((word) => `${foldedSql(table)} like ${bind(`%${word.replace(/[\\%_]/g, "\\$&")}%`)}`)
   const condition = [...like, ...(table.soft_delete ? ["deleted_at is null"] : [])].join(" and ")
   const found = `select ${key} from ${quote(table.name)} where ${condition} order by ${key} desc limit ${limit}`
-  return { sql: `${key} in (${found})`, ...isDecided }
+  return { sql: `${key} in (${found})`, ...exact }
 }

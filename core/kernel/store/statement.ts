@@ -274,22 +274,25 @@ type ValueIn<Row> = (row: Row, column: string, nth: number) => unknown
 type Inserter = <Row>(rows: ReadonlyArray<Row>, valueIn: ValueIn<Row>) => ReadonlyArray<BoundSql>
 
 export const makeInserter = (table: Table, dialect: Dialect): Inserter => {
-  const fields = Object.entries(table.columns).map(([name, field], nth) => {
-    const otherwise = field.default ?? null
-    return {
-      ...{ name, field, nth },
-      cell: dialect === "sqlite" ? cellOf(field) : (value: unknown) => encodeValue(field, value, "pg"),
-      twin: isSearchable(field) ? caseFoldedName(name) : undefined,
-      stored: (given: unknown) => (given === undefined || (given === null && !field.nullable) ? otherwise : given)
-    }
-  })
+  const fields = Object.entries(table.columns).map(([name, field], nth) => ({
+    name,
+    field,
+    nth,
+    cell: dialect === "sqlite" ? cellOf(field) : (value: unknown) => encodeValue(field, value, "pg"),
+    twin: isSearchable(field) ? caseFoldedName(name) : undefined,
+    stored: (given: unknown) =>
+      given === undefined || (given === null && !field.nullable) ? (field.default ?? null) : given
+  }))
   const columns = fields.flatMap(({ name, twin }) => (twin === undefined ? [name] : [name, twin]))
   const tail = table.on_conflict_ignore ? " on conflict do nothing" : ""
   const head = `insert into ${quote(table.name)} (${columns.map(quote).join(", ")})`
 
   const texts = new Map<number, string>()
-  const boundText = (rows: number, { bind } = bindings(dialect)): string =>
-    `${head} values ${Array.from({ length: rows }, () => `(${columns.map(bind).join(", ")})`).join(", ")}${tail}`
+  const boundText = (rows: number): string => {
+    const { bind } = bindings(dialect)
+    const marks = Array.from({ length: rows }, () => `(${columns.map(bind).join(", ")})`)
+    return `${head} values ${marks.join(", ")}${tail}`
+  }
   const bound = <Row>(rows: ReadonlyArray<Row>, valueIn: ValueIn<Row>): BoundSql => {
     // Made at its length: growing to thousands of values copies them several times.
     const values = Array<unknown>(rows.length * columns.length)
@@ -311,7 +314,8 @@ export const makeInserter = (table: Table, dialect: Dialect): Inserter => {
   const sent = <Row>(rows: ReadonlyArray<Row>, valueIn: ValueIn<Row>): BoundSql => {
     const { forms, from, value, values } = givenRows(
       fields.map(({ field, name, nth, stored }) => ({
-        ...{ name, field },
+        name,
+        field,
         values: rows.map((row) => stored(valueIn(row, name, nth)))
       })),
       (asked) => rows.length >= alike_from && (sent_texts.has(asked) || sent_texts.size < alike_texts_max)
@@ -320,12 +324,10 @@ export const makeInserter = (table: Table, dialect: Dialect): Inserter => {
     sent_texts.set(forms, text)
     return { text, values }
   }
-  return (rows, valueIn) =>
-    dialect === "sqlite"
-      ? inPowersOfTwo(rows, rows_bound_max).map((some) => bound(some, valueIn))
-      : rows.length === 1
-        ? [bound(rows, valueIn)]
-        : chunked(rows, rows_sent_max).map((some) => sent(some, valueIn))
+  return (rows, valueIn) => {
+    if (dialect === "pg" && rows.length > 1) return chunked(rows, rows_sent_max).map((some) => sent(some, valueIn))
+    return inPowersOfTwo(rows, rows_bound_max).map((some) => bound(some, valueIn))
+  }
 }
 
 interface GivenColumn {

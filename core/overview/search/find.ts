@@ -234,7 +234,7 @@ const candidatesOf = Effect.fnUntraced(function* (rules: SearchKindRules, sought
   const match = matchSql(table, store.dialect, sought.words, options)
   const condition = match?.sql ?? byBeginning(rules, sought.words, worded)
   const found = condition === undefined ? [] : yield* rowsWhere(store, rules, condition, worded, match?.rows_max)
-  // Fewer are all of them, and their ranking leaves out those without the words.
+  // A shorter list is whole, and its ranking leaves out rows without the words.
   const is_cut = match !== undefined && found.length >= candidates_max
   const by_words = (is_cut ? found.filter(match.holds) : found).slice(0, candidates_max)
   return {

@@ -193,6 +193,8 @@ export const unpricedWarnings = (
         ]
   })
 
+const bringsAccessories = (type: ItemType, item_id: number | null, sent: AddLine): boolean =>
+  type === "product" && item_id !== null && sent.materialize_included_accessories !== false
 /**
  * Ids that `addLine` uses, so that it mostly runs once: of its lines, and one for the demand of each with plain goods.
  * None if the opportunity cannot be edited.
@@ -205,8 +207,9 @@ export const idsOfLines = (
   const type = sent.item_type ?? "product"
   const item_id = sent.item_id ?? sent.itemable_id ?? null
   const isLive = (id: number): boolean => products.get(id)?.deleted_at === null
-  const takes = type === "product" && item_id !== null && sent.materialize_included_accessories !== false
-  const accessories = takes ? included.map((one) => one.accessory_product_id).filter(isLive) : []
+  const accessories = bringsAccessories(type, item_id, sent)
+    ? included.map((one) => one.accessory_product_id).filter(isLive)
+    : []
   const goods = [...(type === "product" || type === "accessory" ? [item_id ?? 0] : []), ...accessories]
   const plain = goods.filter((id) => stocked.get(id)?.is_kit === false && products.get(id)?.product_type !== "service")
   return [
@@ -221,10 +224,7 @@ export const addLine = ({ state, included }: AddFacts, sent: AddLine, context: D
     yield* requireTransition(opportunity.header, "edit")
     const type = sent.item_type ?? "product"
     const line = { ...(yield* newLine(state, sent, context)), path: yield* placeOf(opportunity, type, sent) }
-    const accessories =
-      type === "product" && line.item_id !== null && sent.materialize_included_accessories !== false
-        ? includedLines(state, line, included, context)
-        : []
+    const accessories = bringsAccessories(type, line.item_id, sent) ? includedLines(state, line, included, context) : []
     const too_many = accessories.find(({ quantity }) => Number(quantity) > line_quantity_max)
     if (too_many !== undefined)
       return yield* reject(

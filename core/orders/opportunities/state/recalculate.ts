@@ -2,8 +2,9 @@
  * Recalculates an opportunity after a change: changed lines are priced; discount rules, surcharges, totals and tax are
  * computed for the whole; demands are updated. Events contain results, never differences.
  */
-import { changedColumns, initialRow, invalid, keysOf, reject, unstamped } from "../../../kernel/index.ts"
-import { withoutStamps, type DecideContext, type NewEvent, type Rejection } from "../../../kernel/index.ts"
+import { changedColumns, initialRow, invalid, keysOf, reject, unstamped, without } from "../../../kernel/index.ts"
+import { withoutStamps } from "../../../kernel/index.ts"
+import type { DecideContext, NewEvent, Rejection, Without } from "../../../kernel/index.ts"
 import { Result } from "effect"
 import type { LineShortage } from "../../availability/rules/line.ts"
 import type { DemandRow, NewDemand } from "../../demands/schema.ts"
@@ -165,13 +166,10 @@ export const newCostRow = (header: OpportunityRow, context: DecideContext): Cost
 })
 
 /** A demand without `reaches_to`, which follows from the rest, and stamps: the form in events. */
-const asRecorded = <R extends { readonly [C in "created_at" | "updated_at" | "deleted_at"]: unknown }>({
-  created_at: _c,
-  deleted_at: _d,
-  reaches_to: _r,
-  updated_at: _u,
-  ...row
-}: R & { readonly reaches_to?: unknown }) => row
+const asRecorded = <R extends { readonly [column: string]: unknown }>(
+  row: R
+): Without<R, "reaches_to" | "created_at" | "updated_at" | "deleted_at"> =>
+  without(row, "reaches_to", "created_at", "updated_at", "deleted_at")
 
 /**
  * All changes by pricing in one event; undefined if there are none. `change`: the opportunity after the command's own

@@ -243,8 +243,8 @@ export const opportunityResource = resource({
     }
   },
   view: (base, row, _found, { settings }) => {
-    const state = states[row.state] ?? null,
-      status = statusLabelOf(row)
+    const state = states[row.state] ?? null
+    const status = statusLabelOf(row)
     return {
       ...base,
       state_label: state,

@@ -5,7 +5,7 @@ import { expect, it, vi } from "vitest"
 import { conflictText, reportLines } from "../../../../../cli/commands/offline/sync/conflicts.ts"
 import { openContext } from "../../../../../cli/context/context.ts"
 import { sentenceText } from "../../../../../cli/output/text.ts"
-import { typeHere } from "../../../command-line.ts"
+import { typeAtTerminal } from "../../../command-line.ts"
 import { placeOfSuite } from "../../../place.ts"
 
 const confirm = vi.hoisted(() => vi.fn())
@@ -111,14 +111,9 @@ it("text that is no JSON opens again in the editor as it was typed", async () =>
   const editor = join(place.folder, "editor.sh")
   writeFileSync(editor, `cat "$1" >> ${opened}; echo '{"asset_number": "A-1-typed",' > "$1"`)
   confirm.mockResolvedValueOnce(true).mockResolvedValue(false)
-  const streams = [process.stdin, process.stderr]
-  const before = streams.map(({ isTTY }) => isTTY)
-  for (const stream of streams) stream.isTTY = true
-  await typeHere(["sync", "resolve", "1", "--edit"], {
+  await typeAtTerminal(["sync", "resolve", "1", "--edit"], {
     env: { ...place.env, EDITOR: `sh ${editor}` },
     folder: place.folder
-  }).finally(() => {
-    for (const [at, stream] of streams.entries()) stream.isTTY = before[at] ?? false
   })
   expect(readFileSync(opened, "utf8")).toMatch(/"A-1"[^]*A-1-typed/)
 })
