@@ -136,6 +136,8 @@ const meets = (from: string, to: string): string =>
 interface Question {
   readonly name: string
   readonly repeat: number
+  /** Rounds that do not count: short questions are asked thousands of times, as on a server that has run for a day. */
+  readonly warming: number
   readonly path: (product: number) => string
   readonly sql: (product: number) => readonly [text: string, values: ReadonlyArray<unknown>]
   /** A figure of each response, which must equal that of the statement. */
@@ -161,6 +163,7 @@ const questions = (dialect: Dialect): ReadonlyArray<Question> => {
     {
       name: "one moment of one product",
       repeat: 40,
+      warming: 100,
       path: (product) => `${at}?product_id=${product}&store_id=1&date=${dateOf(today + 10 * dayMillis)}`,
       sql: (product) => [
         `select (select ${dialect.held} from stock_levels where product_id = $1 and store_id = $2) - ` +
@@ -173,6 +176,7 @@ const questions = (dialect: Dialect): ReadonlyArray<Question> => {
     {
       name: "14 days of one product",
       repeat: 40,
+      warming: 100,
       path: (product) => `${at}?product_id=${product}&store_id=1&${span(today, 14)}`,
       sql: (product) => [
         `${perDay((row) => ` and ${row}.product_id = $4`)} order by 1, 2`,
@@ -184,6 +188,7 @@ const questions = (dialect: Dialect): ReadonlyArray<Question> => {
     {
       name: `a calendar of ${calendar_products} products and ${calendar_days} days`,
       repeat: 2,
+      warming: 10,
       path: (product) =>
         `${at}/calendar?store_id=1&${span(today, calendar_days - 1)}&${block(product)
           .map((id) => `product_ids[]=${id}`)
@@ -198,6 +203,7 @@ const questions = (dialect: Dialect): ReadonlyArray<Question> => {
     {
       name: "the chart of one product, 60 days",
       repeat: 40,
+      warming: 100,
       path: (product) => `${at}/${product}/gantt?store_id=1&${span(today, 59)}`,
       sql: (product) => [
         `select * from claims where product_id = $1 and store_id = $2 and ${meets("$3", "$4")} order by asset_id, starts_at`,
@@ -209,6 +215,7 @@ const questions = (dialect: Dialect): ReadonlyArray<Question> => {
     {
       name: "a sweep of the store for shortages, 60 days",
       repeat: 1,
+      warming: 4,
       path: () => `${at}/shortages?store_id=1&per_page=200&${span(today, 59)}`,
       sql: () => [`${perDay(() => "")} where stock.held - coalesce(t.taken, 0) < 0`, [instant(today), 60, store_id]],
       figure: (body) => body.meta.total,
@@ -282,7 +289,7 @@ const measured = async (dialect: Dialect, one: House, twice: House): Promise<voi
   for (const question of questions(dialect)) {
     for (const business of [one, twice]) await sameFigures(business.app, business.sql, question)
     const sides = [one, twice].flatMap((business) => sidesOf(business.app, business.sql, question, dialect))
-    const [ours, theirs, ours_twice, theirs_twice] = await inTurns(sides, rounds, 2)
+    const [ours, theirs, ours_twice, theirs_twice] = await inTurns(sides, rounds, question.warming)
     const title = `availability: ${question.name}, ${dialect.name}`
     print(`${title}; ${(product_count * demands_each).toLocaleString("en")} claims`, [ours!, theirs!], {
       unit: "answers",

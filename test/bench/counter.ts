@@ -7,7 +7,7 @@ import { statuses } from "../../core/orders/opportunities/tables/statuses.ts"
 import { type Device, enrolDevice } from "../../sync/device/device.ts"
 import { inTurns, print, timed } from "./measure.ts"
 import { type Client, owner_token, temporaryFolder } from "./processes.ts"
-import { multiply, onBoth, overSqlite, saidOn, type Sql } from "./sql.ts"
+import { multiply, onBoth, overSqlite, saidOn, type Send, type Sql } from "./sql.ts"
 import { onSqlite, served } from "./stage.ts"
 
 const orders = 100_000
@@ -134,9 +134,10 @@ const finds = [found("MH-4711", "MH-4711"), found("gala 4711", ""), found("erenc
 
 const measured = async (where: string, sql: Sql, ask: Ask, questions: ReadonlyArray<Question>): Promise<void> => {
   for (const { by_hand, name, path, query } of questions) {
-    const answer = JSON.stringify(await ask(path, query)).length
+    const body = await ask(path, query)
+    const { length } = Buffer.isBuffer(body) ? body : JSON.stringify(body)
     print(
-      `${name} at ${orders.toLocaleString("en")} orders, ${where} (${answer.toLocaleString("en")} bytes)`,
+      `${name} at ${orders.toLocaleString("en")} orders, ${where} (${length.toLocaleString("en")} bytes)`,
       await inTurns(
         [
           timed("flightcase", at_a_time, () => ask(path, query)),
@@ -150,9 +151,9 @@ const measured = async (where: string, sql: Sql, ask: Ask, questions: ReadonlyAr
   }
 }
 const overHttp =
-  (ask: Client): Ask =>
+  (send: Send): Ask =>
   (path, query) =>
-    ask("GET", `${path}?${new URLSearchParams(Object.fromEntries(query)).toString()}`)
+    send("GET", `${path}?${new URLSearchParams(Object.fromEntries(query)).toString()}`)
 const onDevice =
   (device: Device): Ask =>
   async (path, query) => {
@@ -174,9 +175,9 @@ const onReplica = (questions: ReadonlyArray<Question>): Promise<void> =>
     await device.close()
   })
 const both = async (questions: ReadonlyArray<Question>): Promise<void> => {
-  await onBoth(async (sql, ask) => {
+  await onBoth(async (sql, ask, send) => {
     await fill(sql, ask)
-    await measured(sql.engine, sql, overHttp(ask), questions)
+    await measured(sql.engine, sql, overHttp(send), questions)
   })
   await onReplica(questions)
 }

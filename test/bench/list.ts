@@ -94,7 +94,7 @@ const fill = async (sql: Sql, ask: Client): Promise<number> => {
 }
 
 export const list = (): Promise<void> =>
-  onBoth(async (sql, ask) => {
+  onBoth(async (sql, ask, send) => {
     const member = String(await fill(sql, ask))
     let kept = 0
     for (const { name, query, where, order } of lists) {
@@ -113,9 +113,7 @@ export const list = (): Promise<void> =>
           `list of ${rows.toLocaleString("en")} opportunities, ${sql.engine}: ${name}; page ${page} of ${per_page} (${found.length} rows), and how many there are`,
           await inTurns(
             [
-              timed("flightcase", 3, async () => {
-                await ask("GET", path)
-              }),
+              timed("flightcase", 3, () => send("GET", path)),
               timed(sql.driver, 3, async () => {
                 const page_rows = await sql.all(select)
                 const [total] = await sql.all(`select count(*) as total from opportunities where ${filter}`)

@@ -2,7 +2,8 @@
 import { DatabaseSync, type SQLInputValue } from "node:sqlite"
 import pg from "pg"
 import { onPostgres, onSqlite, type PgEngine, served, type SqliteEngine } from "./stage.ts"
-import type { Client } from "./processes.ts"
+import { connectionTo } from "./connection.ts"
+import { type Client, owner_token, type Running } from "./processes.ts"
 
 export interface Sql {
   /** `Postgres (fsync on)` or `SQLite (synchronous=full)`. */
@@ -115,17 +116,31 @@ export const saidOn = ({ is_pg }: Sql) => ({
     is_pg ? `lpad((${part})::text, ${width}, '0')` : `printf('%0${width}d', ${part})`
 })
 
-/** Runs the server on each engine in turn, with a connection for handwritten statements. */
-export const onBoth = async (use: (sql: Sql, ask: Client) => Promise<void>): Promise<void> => {
-  const beside = async (sql: Sql & { readonly close: () => Promise<void> }, ask: Client): Promise<void> => {
+/** Sends a request of the owner on one kept connection, and resolves with the JSON of its answer, not read. */
+export type Send = (method: string, path: string, body?: unknown) => Promise<Buffer>
+
+/**
+ * Runs the server on each engine in turn, with a connection for handwritten statements and one for the requests that
+ * are measured: `fetch`, inflating and reading JSON would take longer than many of them.
+ */
+export const onBoth = async (use: (sql: Sql, ask: Client, send: Send) => Promise<void>): Promise<void> => {
+  const beside = async (
+    sql: Sql & { readonly close: () => Promise<void> },
+    { port }: Running,
+    ask: Client
+  ): Promise<void> => {
+    const connection = await connectionTo(port)
     try {
-      await use(sql, ask)
+      await use(sql, ask, (method, path, body) =>
+        connection.send(method, path, owner_token, body === undefined ? undefined : JSON.stringify(body))
+      )
     } finally {
+      connection.close()
       await sql.close()
     }
   }
-  await served(onSqlite, (engine, _server, ask) => beside(overSqlite(engine), ask))
-  await served(onPostgres, async (engine, _server, ask) => beside(await overPg(engine), ask))
+  await served(onSqlite, (engine, server, ask) => beside(overSqlite(engine), server, ask))
+  await served(onPostgres, async (engine, server, ask) => beside(await overPg(engine), server, ask))
 }
 
 /** Adds `count` copies of a row; `set` has SQL for the columns that differ, where `i` runs from 1 to `count`. */

@@ -10,7 +10,7 @@ const rounds = 5
 const scans_at_once = 1_000
 
 export const stocktake = (): Promise<void> =>
-  onBoth(async (sql, ask) => {
+  onBoth(async (sql, ask, send) => {
     const { text } = saidOn(sql)
     const { product } = await ask("POST", "/api/v1/products", { name: "Moving head", stock_method: 2, sku: "MH" })
     const first = { product_id: product.id, store_id: 1, asset_number: "A0", quantity_held: "1" }
@@ -44,9 +44,7 @@ export const stocktake = (): Promise<void> =>
       `stocktake of ${units.toLocaleString("en")} units with all its lines, ${sql.engine}`,
       await inTurns(
         [
-          timed("flightcase", 1, async () => {
-            await ask("GET", shown)
-          }),
+          timed("flightcase", 1, () => send("GET", shown)),
           timed(sql.driver, 1, async () => {
             kept += JSON.stringify(await sql.all(by_hand)).length
           })
@@ -63,7 +61,7 @@ const days = 14
 const dayMillis = 86_400_000
 
 export const transfers = (): Promise<void> =>
-  onBoth(async (sql, ask) => {
+  onBoth(async (sql, ask, send) => {
     const { moment } = saidOn(sql)
     const today = Math.floor(Date.now() / dayMillis) * dayMillis
     const instant = (day: number): string => new Date(today + day * dayMillis).toISOString()
@@ -110,9 +108,7 @@ export const transfers = (): Promise<void> =>
           `${store === from ? "sending" : "receiving"} store, ${sql.engine}`,
         await inTurns(
           [
-            timed("flightcase", 20, async () => {
-              await ask("GET", path)
-            }),
+            timed("flightcase", 20, () => send("GET", path)),
             timed(sql.driver, 20, async () => {
               await sql.all(by_hand, [product.id, store.id])
             })
