@@ -59,7 +59,10 @@ export interface CommandContext {
   /** Reads a path, and returns the response's body; error responses are thrown. */
   readonly read: (path: string, query?: Query) => Promise<JsonObject>
   /** Asks on a terminal before something that cannot be undone; exit 2 if declined. Not with --yes or --plan. */
-  readonly agree: (question: string, flags: { readonly [name: string]: unknown }) => Promise<void>
+  readonly agree: (
+    question: string | (() => Promise<string>),
+    flags: { readonly [name: string]: unknown }
+  ) => Promise<void>
   /** Makes further writes throw this error, as the user may have meant another row. */
   readonly refuseWrites: (refusal: CliError) => void
   /** Loads time zones for `terminal.zoneOf`; does nothing if the output is for programs. */
@@ -205,7 +208,8 @@ const agreementUnder =
   async (question, { yes }) => {
     if (yes === true || options.plan === true || !isInteractive(options)) return
     const { confirm } = await import("../output/prompt.ts")
-    if (!(await confirm(question))) throw usageError("Nothing was changed.")
+    if (!(await confirm(typeof question === "string" ? question : await question())))
+      throw usageError("Nothing was changed.")
   }
 
 /** The profile's replica: opened when first needed; closing it starts a background sync if one is due. */

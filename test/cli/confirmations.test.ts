@@ -30,7 +30,8 @@ it("every DELETE, and every POST that ends something for good, is declared destr
     "purchase-orders cancel",
     "stocktakes cancel",
     "stocktakes close",
-    "transfers cancel"
+    "transfers cancel",
+    "webhooks rotate-secret"
   ])
   expect(catalogue.endpoints.filter(({ destructive, kind }) => destructive && kind !== "command")).toEqual([])
 })
@@ -48,7 +49,16 @@ it("a destructive command asks on a terminal, changes nothing if declined, and t
   expect(declined).toMatchObject({ code: 2, err: expect.stringContaining("Nothing was changed.") })
   expect((await json(`invoices show ${invoice.id}`)).invoice.status).toBe("issued")
   expect((await atTerminal("members merge 2 --secondary-id 3")).code).toBe(2)
-  expect(questions()).toEqual([`invoices void ${invoice.id}: sure?`, "members merge 2: sure?"])
+  expect((await atTerminal("members merge Acme --secondary-id 99")).code).toBe(2)
+  await done("products create --name Lamp")
+  await done("products create --name Lampe")
+  expect((await atTerminal("products merge Lamp --secondary-id Lampe")).code).toBe(2)
+  expect(questions()).toEqual([
+    `invoices void ${invoice.id}: sure?`,
+    "members merge 2: Acme again (id 3) goes, and is merged into Acme (id 2): sure?",
+    "members merge Acme: 99 goes, and is merged into Acme (id 2): sure?",
+    "products merge Lamp: Lampe (id 2) goes, and is merged into Lamp (id 1): sure?"
+  ])
 
   confirm.mockReset().mockResolvedValue(true)
   const { out } = await atTerminal(`invoices void ${invoice.id} --json`)
@@ -76,6 +86,24 @@ it("counts and transfers ask before they are cancelled, and a count before it is
   ])
   for (const line of ["count cancel --yes", "transfers cancel 1 --yes"]) expect((await atTerminal(line)).code).toBe(0)
   expect(questions()).toHaveLength(4)
+})
+
+it("an order asks before it is cancelled by whatever verb, and takes -y as other verbs do", async () => {
+  await done("products create --name Truss --sku TRUSS")
+  const { opportunity } = await json("quote new --subject Gala --from 2030-07-01 --to 2030-07-02 --line TRUSS")
+  await done(`quote convert ${opportunity.id} -y`)
+  confirm.mockResolvedValue(false)
+  for (const line of ["cancel", "change-status --to cancelled", "change-status --status 6"])
+    expect(await atTerminal(`orders ${line.replace(/^\S+/, `$& ${opportunity.id}`)}`)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("Nothing was changed.")
+    })
+  expect(new Set(questions())).toEqual(new Set([expect.stringMatching(/^Cancel \S+ Gala \(active\)\?$/)]))
+  expect(questions()).toHaveLength(3)
+  expect((await atTerminal(`orders change-status ${opportunity.id} --to complete`)).code).toBe(0)
+  expect((await atTerminal(`orders change-status ${opportunity.id} --to order`)).code).toBe(0)
+  expect((await atTerminal(`orders change-status ${opportunity.id} --to cancelled -y`)).code).toBe(0)
+  expect(questions()).toHaveLength(3)
 })
 
 it("without a terminal, or with --no-input, no question comes", async () => {

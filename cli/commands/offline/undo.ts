@@ -20,7 +20,7 @@ export const declare = (program: Command): void => {
     "--list": "list the last commands, and what undoing each would do",
     "--limit <n>": (typed) => new Option(typed, "with --list: number of commands").default("20"),
     "--redo": "redo the last undo, or that of the command given",
-    "--yes": "skip the confirmation",
+    "-y, --yes": "skip the confirmation",
     "--with-dependants": "withdraw unsent commands that depend on it, too",
     run: async (context, [given], flags) => {
       if (context.options.remote === true || context.options.url !== undefined)

@@ -118,7 +118,7 @@ export const declare = (program: Command): void => {
   verb(devices, "revoke", {
     about: "Revoke a device: its token stops working and its data is deleted at its next call, except unsent commands",
     "<device>": "device, by id or name",
-    "--yes": "skip the confirmation",
+    "-y, --yes": "skip the confirmation",
     run: revokeDevice
   })
 }

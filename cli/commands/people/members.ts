@@ -87,7 +87,7 @@ export const declare = (program: Command): void => {
     "--county <text>": "county of the address",
     "--postcode <text>": "postcode of the address",
     "--country <country>": "country of the address, by id or name",
-    "--yes": "create it even if another has the same name",
+    "-y, --yes": "create it even if another has the same name",
     run: newMember
   })
 }

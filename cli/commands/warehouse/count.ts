@@ -276,13 +276,13 @@ export const declare = (program: Command): void => {
     about: "Close the count and record missing units, found units and bulk differences",
     ...open,
     "--missing <how>": oneOf("how to record missing units (default: lost)", ["lost", "written-off"]),
-    "--yes": "skip the confirmation",
+    "-y, --yes": "skip the confirmation",
     run: close
   })
   verb(count, "cancel", {
     about: "Cancel the count; stock stays as it is",
     ...open,
-    "--yes": "skip the confirmation",
+    "-y, --yes": "skip the confirmation",
     run: cancel
   })
 }

@@ -146,7 +146,7 @@ export const declare = (program: Command): void => {
     "[code...]": given_codes,
     "--file <file>": "read codes from this file",
     "--break-seal": "take units out of sealed cases without asking",
-    "--yes": "same as --break-seal",
+    "-y, --yes": "same as --break-seal",
     run: async (context, [order = "", ...codes], flags) => {
       const path = await opportunityPath(context, order)
       const more = flags.breakSeal === true || flags.yes === true ? { break_seal: true } : {}

@@ -168,7 +168,7 @@ export const declare = (program: Command): void => {
   verb(transfers, "cancel", {
     about: "Cancel a transfer; what was sent goes back to the sending store",
     ...one,
-    "--yes": "skip the confirmation",
+    "-y, --yes": "skip the confirmation",
     run: step("cancel")
   })
   verb(transfers, "show", {

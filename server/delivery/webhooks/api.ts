@@ -282,6 +282,7 @@ const rotate = command("POST", "/api/v1/webhooks/{id}/rotate_secret", {
   answer: { webhook: Shown.row(() => secretResource) },
   name: "webhooks.rotate_secret",
   summary: "Create a new signing secret for a webhook; the previous one also signs for 24 hours",
+  destructive: true,
   ...access,
   ...one,
   facts: () => Effect.succeed(undefined),

@@ -80,7 +80,7 @@ const declareInvoice = (orders: Command): void => {
       "line by id, product or name (default quantity: all that is left); repeatable"
     ),
     "--no-deposits": "do not deduct issued deposits",
-    "--yes": "bill even if it is still a quotation",
+    "-y, --yes": "bill even if it is still a quotation",
     run: invoiceOrder
   })
 }
@@ -100,7 +100,7 @@ const declareMoves = (orders: Command): void => {
       "part of a line to move, as a line of its own: Lamp=4, or a unit's code; repeatable"
     ),
     "--reason <text>": "reason, recorded with the order",
-    "--yes": "skip the confirmation",
+    "-y, --yes": "skip the confirmation",
     run: async (...given) => (await import("./extend.ts")).extendOrder(...given)
   })
   verb(orders, "return-early", {
@@ -118,7 +118,7 @@ const declareMoves = (orders: Command): void => {
     about: "Credit what invoices bill beyond an order's total; --plan shows the draft",
     "<order>": "order, by id or number",
     "--reason <text>": "reason, on the credit notes",
-    "--yes": "skip the confirmation",
+    "-y, --yes": "skip the confirmation",
     run: async (...given) => (await import("./extend.ts")).creditOrder(...given)
   })
   verb(orders, "change-status", {
@@ -127,13 +127,14 @@ const declareMoves = (orders: Command): void => {
     "--to <status>": "draft, quotation, order, or a status such as complete, cancelled, lost",
     "--status <status>": "same as --to; both also take the API's status number",
     "--reason <text>": "reason, recorded with the order",
+    "-y, --yes": "cancel it without confirmation",
     run: changeOrderStatus
   })
   verb(orders, "cancel", {
     about: "Cancel an order and release its stock",
     "<order>": "order, by id or number",
     "--reason <text>": "reason, recorded with the order",
-    "--yes": "skip the confirmation",
+    "-y, --yes": "skip the confirmation",
     run: cancelOrder
   })
 }
@@ -195,8 +196,17 @@ const stepTo = (word: string, header: { readonly state: number; readonly status:
   return { operation: "change_status", body: { status: wanted.status } }
 }
 
-const move = async (context: CommandContext, path: string, step: Step, reason: string | undefined): Promise<void> => {
-  const body = reason === undefined ? step.body : { ...step.body, reason }
+/** Takes the step, on a terminal only once it is confirmed if it cancels an order. */
+const move = async (
+  context: CommandContext,
+  path: string,
+  header: Row<"opportunity">,
+  step: Step,
+  flags: Flags
+): Promise<void> => {
+  if (header.state === order_state && step.body.status === statuses.cancelled.status)
+    await context.agree(`Cancel ${header.number ?? header.id} ${header.subject} (${labelOf(header)})?`, flags)
+  const body = present({ ...step.body, reason: textFlag(flags, "reason") })
   const answer = await context.post(`${path}/${step.operation}`, body, [["include", order_parts]])
   if (context.options.plan === true) return printAnswer(context, answer)
   await showOpportunity(context, path)
@@ -207,7 +217,7 @@ const changeOrderStatus: CommandAction = async (context, [named = ""], flags) =>
   const path = await opportunityPath(context, named)
   const header = rowIn(await context.read(path), "opportunity")
   const word = textFlag(flags, "to") ?? textFlag(flags, "status") ?? (await askForWord(context, header.state))
-  await move(context, path, stepTo(word, header), textFlag(flags, "reason"))
+  await move(context, path, header, stepTo(word, header), flags)
 }
 const askForWord = async (context: CommandContext, state: number): Promise<string> => {
   if (!context.interactive) throw missingFlagError("--to", "the status")
@@ -228,8 +238,7 @@ const cancelOrder: CommandAction = async (context, [named = ""], flags) => {
     throw new CliError(exit_codes.invalid, `${header.subject} is no order, so that nothing is cancelled.`, {
       way_out: "orders change-status ORDER --to lost (or dead) closes a quotation; opportunities delete drops a draft."
     })
-  await context.agree(`Cancel ${header.number ?? header.id} ${header.subject} (${labelOf(header)})?`, flags)
-  await move(context, path, stepTo("cancelled", header), textFlag(flags, "reason"))
+  await move(context, path, header, stepTo("cancelled", header), flags)
   if (header.invoiced)
     context.note(
       `Its bills stay: invoices list -q opportunity_id_eq=${header.id} shows them, invoices credit takes one back.`

@@ -203,7 +203,7 @@ export const declare = (program: Command): void => {
     "--currency <code>": "currency of the quote, such as EUR",
     "--line <product[*n]>": repeatable("product by id, SKU or barcode, with a quantity after *; repeatable"),
     "--draft": "keep it a draft",
-    "--yes": "create the customer even if another has the same name",
+    "-y, --yes": "create the customer even if another has the same name",
     run: newQuote
   })
   verb(quote, "add", {
@@ -228,7 +228,7 @@ export const declare = (program: Command): void => {
     "<quote>": "quote, by id or number",
     "--to <state>": (typed) => new Option(typed, "quotation or order").default("order"),
     "--notes <text>": "note recorded with the order's shortages, if it has any",
-    "--yes": "skip the confirmation of warnings",
+    "-y, --yes": "skip the confirmation of warnings",
     run: convert
   })
   verb(quote, "list", {
@@ -263,7 +263,7 @@ const declareChanges = (quote: Command): void => {
     about: "Remove lines, with the lines below them",
     "<quote>": "quote, by id or number",
     "<lines...>": "lines, by id, product or name",
-    "--yes": "skip the confirmation",
+    "-y, --yes": "skip the confirmation",
     run: async (...given) => (await import("./lines.ts")).removeLines(...given)
   })
   verb(quote, "duplicate", {
