@@ -136,8 +136,24 @@ export const productsSlice: Slice = crudResource({
   path: "/api/v1/products",
   access: accessOf("products"),
   rules: {
-    facts: ({ settings }, before) =>
-      before === undefined ? assignedClass(product_tax_classes, settings) : Effect.succeed(undefined),
-    save: ({ facts, input }) => Result.succeed({ set: classesFor(product_tax_columns, input.body, facts) })
+    facts: ({ settings, values }, before) =>
+      Effect.gen(function* () {
+        const warnings: Array<string> = []
+        for (const [column, word] of [["sku", "SKU"] as const, ["barcode", "barcode"] as const]) {
+          const code = values[column]
+          if (typeof code !== "string" || code === "" || code === before?.[column]) continue
+          const [other] = yield* Store.find(products, { [column]: code, deleted_at: null }, { order: ["id"], limit: 1 })
+          if (other !== undefined)
+            warnings.push(`The ${word} ${code} is also that of "${other.name}" (id ${other.id}).`)
+        }
+        const class_id = before === undefined ? yield* assignedClass(product_tax_classes, settings) : undefined
+        return { class_id, warnings }
+      }),
+    save: ({ facts: { class_id, warnings }, input }) =>
+      Result.succeed({
+        set: classesFor(product_tax_columns, input.body, class_id),
+        ...(warnings.length === 0 ? {} : { warnings })
+      }),
+    meta_shows: Shown.optional(Shown.keys({ warnings: Shown.list(text()) }))
   }
 })
