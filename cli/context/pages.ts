@@ -46,13 +46,19 @@ export const queryPart = (text: string): readonly [string, string] => {
   if (name === "") throw usageError(`-q ${JSON.stringify(text)} has no name: write -q name=value.`)
   return [!name.includes("[") && splitPredicate(name) !== undefined ? `q[${name}]` : name, value]
 }
+/** A page or its size. Exit 2 for what is no number, which the API would pass over. */
+const countFlag = (flags: Flags, name: string): string | undefined => {
+  const text = textFlag(flags, name)
+  if (text === undefined || /^\d+$/.test(text)) return text
+  throw usageError(`${flagTyped(name)}: ${JSON.stringify(text)} is no whole number.`)
+}
 /** Query from the flags of a list. */
 export const listQuery = (flags: Flags): Query => [
   ...listFlag(flags, "q").map(queryPart),
   ...queryOf({
     sort: textFlag(flags, "sort"),
-    page: textFlag(flags, "page"),
-    per_page: textFlag(flags, "perPage"),
+    page: countFlag(flags, "page"),
+    per_page: countFlag(flags, "perPage"),
     include: textFlag(flags, "include"),
     view_id: textFlag(flags, "view"),
     archived: textFlag(flags, "archived")
