@@ -5,9 +5,8 @@
  * a new status, and the command still works. What a command cannot do without is decoded by a Schema of its own.
  */
 import { Schema } from "effect"
-import { isJsonObject, storedJson } from "../../core/kernel/index.ts"
+import { isJsonObject, storedJson, type Table, type ValueShown } from "../../core/kernel/index.ts"
 import type { AnswerRow, AsJson, BodyShown, Json, JsonObject, KeysShown, Resource } from "../../core/kernel/index.ts"
-import type { Table, ValueShown } from "../../core/kernel/index.ts"
 import { CliError, exit_codes } from "./exit-codes.ts"
 import type { Command } from "commander"
 

@@ -1,13 +1,14 @@
 /** Resolving shortages: matching order lines, facts and rules (rules/availability 9). */
 import { Effect, Result } from "effect"
 import { type LineShortage, requestedUnits } from "../../orders/availability/rules/line.ts"
-import { forbidden, hasOnePermission, invalidField, lockStreams, reject, Store } from "../../kernel/index.ts"
+import { dataOf, forbidden, hasOnePermission, invalidField, lockStreams, reject, Store } from "../../kernel/index.ts"
 import type { CommandRuntime, DecideContext, Decided, Failure, Input, NewEvent, Rejection } from "../../kernel/index.ts"
 import { purchase_orders, type PurchaseOrderRow, purchaseOrderStream, type PurchaseOrderType } from "../schema.ts"
+import { purchaseOrderCreated, purchaseOrderUpdated } from "../schema.ts"
 import type { CreateValues, ResolveValues, SentItem } from "../fields.ts"
 import { demandSettings, hasShortageCheck, loadDecisionState } from "../../orders/opportunities/state/index.ts"
 import { recalculate, shortagesOf, unitWindow, withLine } from "../../orders/opportunities/state/index.ts"
-import type { DecisionState } from "../../orders/opportunities/state/index.ts"
+import type { DecisionState, Warned } from "../../orders/opportunities/state/index.ts"
 import { lineChanged } from "../../orders/opportunities/events/lines.ts"
 import { requireTransition, shortage_waits, type OpportunityRow } from "../../orders/opportunities/tables/index.ts"
 import { compositionOf } from "../../orders/availability/rules/snapshot.ts"
@@ -352,6 +353,24 @@ const onlyWaits = (values: ResolveValues): Result.Result<void, Rejection> => {
   return Result.succeed(undefined)
 }
 
+/** Warns of lines that nobody priced: neither the request nor the product. Costs are for users who may see them. */
+const unpricedWarnings = (
+  events: ReadonlyArray<NewEvent>,
+  sent: ReadonlyArray<SentItem>,
+  { viewer }: DecideContext
+): ReadonlyArray<string> => {
+  const open = new Set<number | null | undefined>(
+    sent.filter((item) => item.unit_cost === null).map((item) => item.opportunity_item_id)
+  )
+  const names = [...dataOf(purchaseOrderCreated, events), ...dataOf(purchaseOrderUpdated, events)]
+    .flatMap(({ items = [] }) => ("added" in items ? items.added : items))
+    .filter((row) => row.unit_cost === 0 && open.has(row.opportunity_item_id))
+    .map(({ name }) => name)
+  return names.length === 0 || !hasOnePermission(viewer, "costs.view")
+    ? []
+    : [`No price was given, and the product has none: ordered at 0.00 are ${names.join(", ")}.`]
+}
+
 /** Facts for joining the waiting list, or for a purchase order. */
 type ResolutionFacts = { readonly wait: Join } | { readonly order: ResolveFacts }
 export const resolutionFacts = (asked: Asked): Effect.Effect<ResolutionFacts, Failure, Store | CommandRuntime> =>
@@ -364,13 +383,14 @@ export const decideResolution = (
   known: ResolutionFacts,
   values: ResolveValues,
   context: DecideContext
-): Decided =>
+): Decided<Warned> =>
   Result.gen(function* () {
     for (const name of ["from_store_id", "starts_at", "arrives_at"] as const)
       if (values[name] != null) return yield* reject(name, "Only a transfer has this; leave the field out.")
     if ("wait" in known) {
       yield* onlyWaits(values)
-      return yield* joinWaiting(opportunity_id, known.wait, context)
+      const { events, result } = yield* joinWaiting(opportunity_id, known.wait, context)
+      return { events, result: { ...result, warnings: [] } }
     }
     const facts = known.order
     if (typeof values.note === "string")
@@ -378,5 +398,6 @@ export const decideResolution = (
     const { events, result } = yield* resolveShortages(facts, values, context)
     const { items } = yield* facts.resolved
     const marked = values.sub_rental === true ? yield* subRentedEvents(facts.state, items, typeOf(values), context) : []
-    return { events: [...events, ...marked], result }
+    const warnings = unpricedWarnings(events, items, context)
+    return { events: [...events, ...marked], result: { ...result, warnings } }
   })

@@ -101,9 +101,13 @@ const answer = {
   meta: Shown.optional(Shown.keys({ warnings: list(text()) }))
 }
 const result = Shown.keys({ id: integer(), warnings: Shown.list(text()) })
+const withWarnings = <B extends object>(body: B, { warnings }: typeof result.Type) => ({
+  ...body,
+  ...(warnings.length > 0 ? { meta: { warnings } } : {})
+})
 const shown = (status: Status) => (moved: typeof result.Type, input: Input) =>
   Effect.map(renderById(transferResource, moved.id, input.query, viewContext(input)), (body) =>
-    status({ ...body, ...(moved.warnings.length > 0 ? { meta: { warnings: [...moved.warnings] } } : {}) })
+    status(withWarnings(body, moved))
   )
 
 const step = <const F extends { readonly codes?: typeof codes; readonly items?: typeof items }>(
@@ -197,10 +201,7 @@ const resolve = command("POST", "/api/v1/opportunities/{id}/shortages/resolve", 
   },
   decide: (facts, { rows, values }, context) =>
     facts.by === "order"
-      ? Result.map(facts.rules.decideResolution(rows.id.id, facts.known, values, context), (decided) => ({
-          ...decided,
-          result: { ...decided.result, warnings: [] }
-        }))
+      ? facts.rules.decideResolution(rows.id.id, facts.known, values, context)
       : Result.gen(function* () {
           const { facts: known, sent } = yield* facts.known
           return yield* facts.rules.plan(sent, known, context)
@@ -212,7 +213,7 @@ const resolve = command("POST", "/api/v1/opportunities/{id}/shortages/resolve", 
       ? shown(created)(made, input)
       : resolution === "waitlist"
         ? Effect.map(waitingOf(made.id, input), (waiting) => created({ waiting }))
-        : purchaseOrderAnswer(created)(made, input)
+        : Effect.map(purchaseOrderAnswer(ok)(made, input), ({ body }) => created(withWarnings({ ...body }, made)))
   }
 })
 const reads = crudResource({

@@ -87,21 +87,26 @@ const rows: ReadonlyArray<readonly [title: string, key: Exclude<keyof Hire, "sho
   ["tax", "tax_total"],
   ["total with tax", "charge_including_tax_total"]
 ]
-const shortOf = (hire: Hire): string =>
-  hire.shortages.map((one) => `${one.product_name ?? one.product_id} by ${one.remaining_shortfall}`).join(", ") ||
-  "nothing"
+/** What a hire is short of; a part that moves is short as a line of its own, beside the line it is taken from. */
+const shortOf = (hire: Hire, names: ReadonlyMap<number, string>): string =>
+  hire.shortages
+    .map((one) => {
+      const part = names.has(one.opportunity_item_id) ? "" : " (the part that moves)"
+      return `${one.product_name ?? one.product_id}${part} by ${one.remaining_shortfall}`
+    })
+    .join(", ") || "nothing"
 
 const showExtension = (context: CommandContext, answer: QueryResult, order: Row<"opportunity">, zone: string): void => {
   const extension = rowIn(answer.body, "extension")
   const { after, before } = extension
   const shown = (value: Json | undefined): string =>
     typeof value === "string" ? formatIn(value, zone) : String(value ?? "")
+  const names = new Map((order.items ?? []).map(({ id, name }) => [id, name]))
   const compared = [
     ...rows.map(([title, key]) => ({ what: title, before: shown(before[key]), after: shown(after[key]) })),
-    { what: "short of", before: shortOf(before), after: shortOf(after) }
+    { what: "short of", before: shortOf(before, names), after: shortOf(after, names) }
   ].filter((row) => row.before !== "" || row.after !== "")
   printTable(context, "what=, before, after", compared)
-  const names = new Map((order.items ?? []).map(({ id, name }) => [id, name]))
   const told = (ids: ReadonlyArray<number>): string =>
     ids.map((id) => names.get(id) ?? "the new line").join(", ") || "none"
   context.note(

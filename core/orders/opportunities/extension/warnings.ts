@@ -82,12 +82,12 @@ export const shownShortage = (short: LineShortage, promised: ReadonlyArray<Promi
   tracking_type: short.tracking_type,
   promised_to: promisedFor(short, promised).map(({ product_id: _product, store_id: _store, ...one }) => one)
 })
-/** Texts such as `PAR 64: 4 promised to "Gala" (0000000002) from … to ….`, at most three for each short line. */
+/** Texts such as `PAR 64: 4 promised to "Gala" (0000000002) from … to ….`, at most three for each short product. */
 export const promisesOf = (
   short: ReadonlyArray<LineShortage>,
   promised: ReadonlyArray<PromisedTo>
 ): ReadonlyArray<string> =>
-  short.flatMap((line) =>
+  [...new Map(short.map((line) => [`${line.product_id} ${line.store_id}`, line])).values()].flatMap((line) =>
     promisedFor(line, promised)
       .slice(0, 3)
       .map(
