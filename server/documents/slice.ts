@@ -13,8 +13,7 @@ import {
   documentStream
 } from "../../core/documents/schema.ts"
 import { bodyOf, CommandRuntime, invalid, invalidField, isJsonObject, journal } from "../../core/kernel/index.ts"
-import { keysOf } from "../../core/kernel/index.ts"
-import { Rejection, renderOne, statusOf, Store, viewContext } from "../../core/kernel/index.ts"
+import { keysOf, Rejection, renderOne, statusOf, Store, viewContext } from "../../core/kernel/index.ts"
 import type { Answer, FieldErrors, JsonObject } from "../../core/kernel/index.ts"
 import { authorizeCall } from "../../core/kernel/runtime/prepare.ts"
 import { unknownFields } from "../../core/pricing/print/texts.ts"
@@ -32,6 +31,7 @@ import {
 import { isSignedFor, showFile } from "../files/serve.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { answeredLater } from "../access/idempotency/slice.ts"
+import { system_jobs } from "../delivery/jobs/queue-table.ts"
 import { labelSheet } from "./labels.ts"
 import { certificateFollows, drawCertificate, isPublicPage, linkEndpoints, mailDocument } from "./links/api.ts"
 import { document_link_pins, document_link_tries, PublicCall } from "./links/public-links.ts"
@@ -311,6 +311,25 @@ const waitForDocument = (call: ServerCall, next: ServerEndpoint<Answer>): Server
         return id === undefined ? Effect.succeed(answer) : answerOnceDrawn(call, answer, id)
       })
 
+/** Middleware that says of a pending document that drawing it failed, and when it is tried again. */
+const tellRetry = (call: ServerCall, next: ServerEndpoint<Answer>): ServerEndpoint<Answer> =>
+  call.endpoint.name !== "documents.show"
+    ? next
+    : Effect.flatMap(
+        next,
+        Effect.fnUntraced(function* (answer) {
+          const { document: shown, meta = {} } = isJsonObject(answer.body) ? answer.body : {}
+          if (!isJsonObject(shown) || shown["status"] !== "pending" || !isJsonObject(meta)) return answer
+          const ids = (["request", "job"] as const).map((kind) => drawJobId(kind, Number(shown["id"])))
+          const job = (yield* Store.find(system_jobs, { id: ids })).find(({ error }) => error !== null)
+          if (job === undefined) return answer
+          const again =
+            job.next_attempt_at === null ? "is being tried again" : `is tried again at ${job.next_attempt_at}`
+          const warnings = [`Drawing it failed, and ${again}.`]
+          return { ...answer, body: { document: shown, meta: { ...meta, warnings } } }
+        })
+      )
+
 export const documentsServerSlice: ServerSlice = {
   name: "documents_server",
   endpoints: [...linkEndpoints, labelSheet],
@@ -318,7 +337,7 @@ export const documentsServerSlice: ServerSlice = {
   around: (call, next) =>
     isPublicPage(call.endpoint)
       ? Effect.provideService(next, PublicCall, call)
-      : checkedLayouts(call, drawMissing(call, next)),
+      : checkedLayouts(call, drawMissing(call, tellRetry(call, next))),
   jobs: [...drawing_jobs, drawCertificate, mailDocument],
   processes: [...drawing_processes, certificateFollows]
 }

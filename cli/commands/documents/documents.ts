@@ -11,7 +11,7 @@ import { objectBody, type Row, rowIn, rowsIn } from "../../base/answers.ts"
 import type { ApiRequest, CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
 import { idFlag, present } from "../../context/pages.ts"
-import { endedJob, printAnswer } from "../../context/print.ts"
+import { endedJob, noteWarnings, printAnswer } from "../../context/print.ts"
 import { recordText } from "../../output/table.ts"
 import { resolveId } from "../../context/resolve-id.ts"
 import { printBrief } from "../../briefs/documents.ts"
@@ -120,6 +120,7 @@ const drawnAtServer = async (context: CommandContext, recorded: Row<"document">)
         way_out: "flightcase sync conflicts says why."
       })
     if (answer.status >= 400) throw (await import("../../base/response-errors.ts")).responseError(answer)
+    noteWarnings(context, answer.body)
     const document = rowIn(answer.body, "document")
     if (document.status !== "pending" || Date.now() > until) return document
   }
@@ -158,6 +159,7 @@ const getDocument: CommandAction = async (context, [named = ""], flags) => {
   const id = await resolveId(context, "documents", named)
   if (flags.certificate === true) return writeCertificate(context, id, textFlag(flags, "output"))
   const answer = await context.askServer({ method: "GET", path: `/api/v1/documents/${id}` })
+  noteWarnings(context, answer.body)
   await writePdf(context, rowIn(answer.body, "document"), textFlag(flags, "output"))
 }
 

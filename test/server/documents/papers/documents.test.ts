@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { rebuild } from "../../../../core/kernel/runtime/schema.ts"
+import { BlobStoreFailure } from "../../../../server/ports/blob-store.ts"
 import { DrawingTooLong } from "../../../../server/print/renderer.ts"
 import { engines } from "../../../app.ts"
 import { pagesOfPdf } from "../../print/pdf-text.ts"
@@ -128,6 +129,20 @@ describe.each(engines)("documents on %s", (engine) => {
     const [row] = (await house.did(200, "GET", "/documents?sort=-id&per_page=1")).documents
     expect(row).toMatchObject({ status: "failed", download_url: null })
     expect(row.error).toContain("gone")
+  })
+  it("say while pending that drawing failed and is tried again", async () => {
+    const failure = new BlobStoreFailure({ fault: "unreachable", message: "No answer." })
+    house.drawn.before = () => Effect.fail(failure) as Effect.Effect<never>
+    await generate(quotation({ async: true }))
+    const [row] = (await house.did(200, "GET", "/documents?sort=-id&per_page=1")).documents
+    const shown = () => house.did(200, "GET", `/documents/${row.id}`)
+    await expect
+      .poll(async () => (await shown()).meta?.warnings?.[0], poll)
+      .toMatch(/^Drawing it failed, and is (being tried again|tried again at \S+Z)\.$/)
+    expect((await shown()).document).toMatchObject({ status: "pending", error: null })
+    house.drawn.before = () => Effect.void
+    await expect.poll(async () => (await shown()).document.status, { ...poll, timeout: 15_000 }).toBe("generated")
+    expect(await shown()).not.toHaveProperty("meta")
   })
   it("are refused with 422 if they take too long, and are not retried", async () => {
     let tries = 0
