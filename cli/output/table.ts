@@ -9,6 +9,8 @@ export interface Column<in R = JsonObject> {
   readonly right?: boolean
   /** Whether values are ids of stores, displayed by name on a terminal. */
   readonly is_store?: boolean
+  /** Whether only the day of its times counts, on a terminal. */
+  readonly is_day?: boolean
   /** Left out of a table that is too wide for the terminal; those with the highest number first. */
   readonly spare?: number
 }
@@ -16,7 +18,8 @@ export interface Column<in R = JsonObject> {
 export const column = (key: string, title: string = titleOf(key)): Column => ({
   title,
   of: (row) => row[key],
-  ...(key === "store_id" ? { is_store: true } : {})
+  ...(key === "store_id" ? { is_store: true } : {}),
+  ...(key === "due_at" ? { is_day: true } : {})
 })
 /** Readable form of a key: "product" for `product_id`. */
 export const labelOf = (key: string): string => key.replace(/_id$/, "").replaceAll("_", " ")
@@ -78,7 +81,10 @@ export const tableText = <R extends JsonObject>(
   }
   const shown = cells.map((row, at) => {
     const zone = terminal.zoneOf?.(rows[at] ?? {})
-    return row.map((text) => minuteText(text, zone))
+    return row.map((text, column) => {
+      const time = minuteText(text, zone)
+      return columns[column]?.is_day === true && day_or_minute.test(time) ? time.slice(0, 10) : time
+    })
   })
   const layout = withoutSpare(
     columns.map(({ right, spare, title }, at): LaidOut => {

@@ -40,7 +40,14 @@ it("a table never truncates document numbers, and says whether sums in lists inc
   }
   const [titles = "", row = ""] = bodyText({ invoices: [invoice] }, terminal, inWords).text.split("\n")
   expect(row).toContain("NORTH-2026-INV-0044")
-  expect(row).toMatch(/Acme Ev….*Partial…/)
+  expect(row).toMatch(/Acme Eve… .*Partially… .* 2026-07-31$/)
+  const usual = bodyText({ invoices: [{ ...invoice, number: "INV-0044" }] }, terminal, inWords).text
+  expect(usual).toMatch(/INV-0044 {2}Acme Events of … {2}Partially paid {2}1234.00 +1000.00 {2}2026-07-31\n/)
+  const view = {
+    ...{ id: 7, name: "Members whose contracts end this year", entity_type: "members", visibility: "personal" },
+    ...{ columns: ["name", "membership_type", "is_active"], sort_column: "created_at", sort_direction: "desc" }
+  }
+  expect(bodyText({ custom_views: [view] }, terminal, inWords).text).toMatch(/7 {2}Members whose contr… {2}members/)
   expect(titles).toMatch(/GROSS +OUTSTANDING/)
   const order = { id: 1, number: "0000000001", subject: "Gala", charge_total: "10.00" }
   expect(bodyText({ opportunities: [order] }, { ...terminal, columns: 200 }, inWords).text).toMatch(/ NET +CUR/)
