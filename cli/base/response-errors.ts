@@ -1,4 +1,5 @@
 /** Exit codes and errors of responses, by status. */
+import { catalogue } from "../../core/catalogue.ts"
 import { exitCodeOfStatus, isJsonObject, type Answer, type Json, type JsonObject } from "../../core/kernel/index.ts"
 import { CliError, exit_codes } from "./exit-codes.ts"
 
@@ -21,13 +22,26 @@ const ways_out: { readonly [code: number]: string } = {
   [exit_codes.network]: "Check the address and the connection; commands that the replica can answer work without it."
 }
 
-/** The error of a response with status 400 or above. */
-export const responseError = (answer: Answer): CliError => {
+/** Command that lists what a path of one row, and nothing below another, named in vain. */
+const listOf = (path: string, message: string): string | undefined => {
+  const [, , , noun = "", id, ...below] = path.split("/")
+  const is_one =
+    message.startsWith("No such") && id?.startsWith("{") === true && !below.some((one) => one.startsWith("{"))
+  return is_one && catalogue.endpoints.some(({ name }) => name === `${noun}.list`)
+    ? `flightcase ${noun.replaceAll("_", "-")} list shows what there is.`
+    : undefined
+}
+
+/** The error of a response with status 400 or above; `path`: that of the endpoint. */
+export const responseError = (answer: Answer, path = ""): CliError => {
   const { errors, message = `The server answered ${answer.status}.` } = refusalIn(answer.body)
   const code = exitCodeOf(answer)
   return new CliError(code, message, {
     errors,
-    way_out: answer.status === 401 ? "Log in again with another token, or give one with --token." : ways_out[code]
+    way_out:
+      answer.status === 401
+        ? "Log in again with another token, or give one with --token."
+        : (ways_out[code] ?? listOf(path, message))
   })
 }
 

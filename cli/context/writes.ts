@@ -1,9 +1,15 @@
 /** Several writes of one command line, and what a device does after writes at the server. */
-import { isJsonObject } from "../../core/kernel/index.ts"
+import { isJsonObject, type Endpoint, type Json } from "../../core/kernel/index.ts"
 import { metaIn } from "../base/answers.ts"
+import { nameableTable } from "../base/nameable.ts"
 import type { ApiRequest, CommandContext } from "./context.ts"
 import { printAnswer, warningsIn } from "./print.ts"
+import { findIdByName, idSaid, looksLikeId } from "./resolve-id.ts"
 
+interface Asked {
+  readonly endpoint: Endpoint
+  readonly words: ReadonlyArray<string>
+}
 /** Sends writes one after the other; with --plan each is planned on the effects of the earlier ones. */
 export const writesOf = (context: CommandContext) => {
   const asked: Array<ApiRequest> = []
@@ -24,7 +30,21 @@ export const writesOf = (context: CommandContext) => {
     const meta = { ...metaIn(body), warnings }
     return printAnswer(context, { status, events, wish, body: { ...(isJsonObject(body) ? body : {}), meta } })
   }
-  return { ask, printPlan }
+  /** The question before something that cannot be undone; a merge names both rows, and which of them goes. */
+  const questionOf = async ({ endpoint, words }: Asked, args: ReadonlyArray<string>, body?: Json): Promise<string> => {
+    const typed = `${words.join(" ")} ${args.join(" ")}`
+    const { secondary_id: other = null } = isJsonObject(body) ? body : {}
+    const table = endpoint.params["id"]?.table
+    if (other === null || table === undefined) return `${typed}: sure?`
+    const called = async (text: string): Promise<string> => {
+      const id = looksLikeId(text) ? text : (idSaid(text) ?? (await findIdByName(context, table.name, text)) ?? 0)
+      const answer = await context.request({ method: "GET", path: `${nameableTable(table.name)?.path}/${id}` })
+      const row = isJsonObject(answer.body) ? answer.body[table.entity] : undefined
+      return isJsonObject(row) ? `${String(row.name)} (id ${id})` : text
+    }
+    return `${typed}: ${await called(String(other))} goes, and is merged into ${await called(args[0] ?? "")}: sure?`
+  }
+  return { ask, printPlan, questionOf }
 }
 
 /** Syncs the device to fetch rows written at the server; without a device, or offline, does nothing. */

@@ -128,7 +128,11 @@ export const runDerivedCommand = async (
     ).refuseUnknownParts(listFlag(given, "q").map(queryPart), resourceOf(endpoint), Object.keys(endpoint.fields))
   const { body, values } = await bodyOf(context, verb, flags, args, given)
   const files = await filesOf(endpoint, given)
-  if (endpoint.destructive) await context.agree(() => questionOf(context, verb, args, body), given)
+  if (endpoint.destructive)
+    await context.agree(
+      async () => (await import("../context/writes.ts")).writesOf(context).questionOf(verb, args, body),
+      given
+    )
   const query: Query = [
     ...(await filtersRead(context, endpoint, given)),
     ...(endpoint.method === "GET" ? queryOf(values) : []),
@@ -151,26 +155,6 @@ export const runDerivedCommand = async (
       : whole
   if (brief === undefined) await printAnswer(context, shown, textFlag(given, "output"))
   else await (await brief.load()).printBrief(context, answer)
-}
-
-/** The question before something that cannot be undone; a merge names both rows, and which of them goes. */
-const questionOf = async (
-  context: CommandContext,
-  { endpoint, words }: Verb,
-  args: ReadonlyArray<string>,
-  body: Json | undefined
-): Promise<string> => {
-  const typed = `${words.join(" ")} ${args.join(" ")}`
-  const { secondary_id: other = null } = isJsonObject(body) ? body : {}
-  const table = endpoint.params["id"]?.table
-  if (other === null || table === undefined) return `${typed}: sure?`
-  const called = async (text: string): Promise<string> => {
-    const id = looksLikeId(text) ? text : (idSaid(text) ?? (await findIdByName(context, table.name, text)) ?? 0)
-    const answer = await context.request({ method: "GET", path: `${nameableTable(table.name)?.path}/${id}` })
-    const row = isJsonObject(answer.body) ? answer.body[table.entity] : undefined
-    return isJsonObject(row) ? `${String(row.name)} (id ${id})` : text
-  }
-  return `${typed}: ${await called(String(other))} goes, and is merged into ${await called(args[0] ?? "")}: sure?`
 }
 
 /** Query from the flags; for lists with parsed filter values. */
@@ -272,7 +256,7 @@ const askNamed = async (
       return { answer: await context.ask(asking(named)), path: named }
     }
   }
-  throw (await import("../base/response-errors.ts")).responseError(answer)
+  throw (await import("../base/response-errors.ts")).responseError(answer, verb.endpoint.path)
 }
 const idOfArgument = async (
   context: CommandContext,

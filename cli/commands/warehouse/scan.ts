@@ -2,13 +2,14 @@
 import type { JsonObject } from "../../../core/kernel/index.ts"
 import type { QueryResult } from "../../../sync/device/device.ts"
 import { objectBody, type Row, rowIn } from "../../base/answers.ts"
-import { requireAsset, scanCodes, ScanQuestion, type ScanResult } from "../../context/codes.ts"
+import { findAsset, requireAsset, scanCodes, ScanQuestion, type ScanResult } from "../../context/codes.ts"
 import type { ApiRequest, CommandContext } from "../../context/context.ts"
 import { noteWarnings } from "../../context/print.ts"
 import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
 import { attachPhotos } from "../documents/attach.ts"
 import { type Flags, listFlag, repeatable, textFlag, verb } from "../../context/program.ts"
 import { type Command, Option } from "commander"
+import { findIdByName } from "../../context/resolve-id.ts"
 import { opportunityPath } from "../orders/shared/show.ts"
 
 // Requests of scans, and their results as text.
@@ -85,6 +86,18 @@ const progressOf = ({ counts, direction }: Row<"scan">): string | undefined => {
 
 // `scan in`: damage and photos of checked-in units.
 
+/** Path of the order that the first word names; undefined if it is the code of a unit or case instead. */
+const orderOrUnit = async (context: CommandContext, word: string): Promise<string | undefined> => {
+  try {
+    return await opportunityPath(context, word)
+  } catch (error) {
+    if (!(error instanceof CliError) || error.code !== exit_codes.not_found) throw error
+    const goods = (await findAsset(context, word)) ?? (await findIdByName(context, "containers", word))
+    if (goods === undefined) throw error
+    return undefined
+  }
+}
+
 const damaged = 1,
   missing = 2
 /** Body values from `--damaged`, `--missing` and `--note`. */
@@ -159,7 +172,7 @@ export const declare = (program: Command): void => {
   })
   verb(scan, "in", {
     about: "Check in units and cases; for bulk products, name the order",
-    "[order]": "order, by id or number (default: the order that each item is out on)",
+    "[order]": "order, by id or number; without one, units are checked in on the orders they are out on",
     "[code...]": given_codes,
     "--file <file>": "read codes from this file",
     "--finalise": "finalise at once, as checked and in good condition",
@@ -169,9 +182,10 @@ export const declare = (program: Command): void => {
       new Option(typed, "record as not returned; each unit is recorded as lost").conflicts(["finalise", "damaged"]),
     "--note <text>": "description of the damage, with --damaged or --missing",
     "--photo <file>": repeatable("photo of the damage, attached to each unit checked in; repeatable"),
-    run: async (context, [order, ...codes], flags) => {
+    run: async (context, [first, ...others], flags) => {
       const unfit = unfitOf(flags)
-      const path = order === undefined ? undefined : await opportunityPath(context, order)
+      const path = first === undefined ? undefined : await orderOrUnit(context, first)
+      const codes = first === undefined || path !== undefined ? others : [first, ...others]
       const photos = listFlag(flags, "photo")
       const { localFile } = await import("../../base/input.ts")
       // Unreadable files are reported before the first check-in.

@@ -4,7 +4,7 @@ import { reject } from "../../../kernel/index.ts"
 import type { DecideContext, Decided, Id, JsonObject, NewEvent, Rejection } from "../../../kernel/index.ts"
 import { acknowledgementOf, gatePolicy, isTold, liveLines, recalculate, requireStanding } from "../state/index.ts"
 import { shortageText, shortageToldText, standingWarnings, taxesLocked, taxesReleased } from "../state/index.ts"
-import { withHeader, type DecisionState, type Opportunity, type Warned } from "../state/index.ts"
+import { unitName, withHeader, type DecisionState, type Opportunity, type Warned } from "../state/index.ts"
 import { acknowledgements, checked_in, dispatched, finalised, isAbandoned, on_hire, prepared } from "../tables/index.ts"
 import { requireTransition, statusLabelOf, statusNamed, targetStatus } from "../tables/index.ts"
 import type { OpportunityRow, Transition } from "../tables/index.ts"
@@ -19,8 +19,21 @@ const isMore = (one: string, other: string): boolean => Number(one) > Number(oth
 const isStockOut = (opportunity: Opportunity): boolean =>
   units(opportunity, dispatched, on_hire) ||
   opportunity.lines.some((line) => isMore(line.dispatched_quantity, line.returned_quantity))
-/** Whether anything is out, or returned and not yet checked. */
-const isUnreturned = (opportunity: Opportunity): boolean => isStockOut(opportunity) || units(opportunity, checked_in)
+const named_max = 5
+/** Why an order cannot be complete: units are out, or back and not yet checked; undefined if neither. */
+const unreturnedText = (state: DecisionState): string | undefined => {
+  const { opportunity } = state
+  if (isStockOut(opportunity)) return "Units are still out or unchecked; check them in before the order is complete."
+  const names = opportunity.units
+    .filter(({ status }) => status === checked_in)
+    .map(({ stock_level_id }) => unitName(state, stock_level_id))
+  if (names.length === 0) return undefined
+  const more = names.length > named_max ? `, and ${names.length - named_max} more` : ""
+  return (
+    `Back, but not yet checked: ${names.slice(0, named_max).join(", ")}${more}. ` +
+    "Finalise them before the order is complete (flightcase scan in CODE --finalise)."
+  )
+}
 /** Whether anything was ever dispatched, even if all of it is returned. */
 export const wasDispatched = (opportunity: Opportunity): boolean =>
   opportunity.units.some((unit) => unit.status >= dispatched) ||
@@ -217,8 +230,8 @@ export const changeStatus = (
       return yield* refuse(
         `Units are still out; check them in before it is ${statusLabelOf({ ...header, status }).toLowerCase()}.`
       )
-    if (name === "complete" && isUnreturned(state.opportunity))
-      return yield* refuse("Units are still out or unchecked; check them in before the order is complete.")
+    const unreturned = name === "complete" ? unreturnedText(state) : undefined
+    if (unreturned !== undefined) return yield* refuse(unreturned)
     return yield* moveTo(state, "status_changed", { status }, reason === null ? {} : { reason }, context)
   })
 

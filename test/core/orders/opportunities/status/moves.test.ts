@@ -229,7 +229,12 @@ describe("a change to another status of the same state", () => {
       .thenEvents(changed("status_changed", { status: 6 }, { status: 3 }))
     given(order(3), service, waiting)
       .when(status(5))
-      .thenRefused({ state: ["Units are still out or unchecked; check them in before the order is complete."] })
+      .thenRefused({
+        state: [
+          "Back, but not yet checked: Stock level 501. Finalise them before the order is complete " +
+            "(flightcase scan in CODE --finalise)."
+        ]
+      })
     given(order(), service, unit(1), unit(2, { status: 1 }))
       .when(status(5))
       .thenEvents(changed("status_changed", { status: 5 }, { status: 0 }))
