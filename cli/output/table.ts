@@ -9,8 +9,6 @@ export interface Column<in R = JsonObject> {
   readonly right?: boolean
   /** Whether values are ids of stores, displayed by name on a terminal. */
   readonly is_store?: boolean
-  /** Whether only the day of its times counts, on a terminal. */
-  readonly is_day?: boolean
   /** Left out of a table that is too wide for the terminal; those with the highest number first. */
   readonly spare?: number
 }
@@ -18,8 +16,7 @@ export interface Column<in R = JsonObject> {
 export const column = (key: string, title: string = titleOf(key)): Column => ({
   title,
   of: (row) => row[key],
-  ...(key === "store_id" ? { is_store: true } : {}),
-  ...(key === "due_at" ? { is_day: true } : {})
+  ...(key === "store_id" ? { is_store: true } : {})
 })
 /** Readable form of a key: "product" for `product_id`. */
 export const labelOf = (key: string): string => key.replace(/_id$/, "").replaceAll("_", " ")
@@ -57,7 +54,8 @@ const plainColumn = (spec: string): Column => {
 export const columnsNamed = (specs: string): ReadonlyArray<Column> => specs.split(/,\s*/).map(columnOf)
 
 const gap = "  "
-const day_or_minute = /^\d{4}-\d{2}-\d{2}( \d{2}:\d{2}Z?)?$/
+/** `2027-07-01`, with or without a minute, and the short forms of a day's lists: `09:00`, `Fri 4 Dec 09:00`. */
+const day_or_minute = /^(\d{4}-\d{2}-\d{2}( \d{2}:\d{2}Z?)?|([A-Z][a-z]{2} \d+ [A-Z][a-z]{2} )?\d{2}:\d{2})$/
 const numeric = /^-?\d[\d,]*(\.\d+)?%?$/
 
 /**
@@ -81,10 +79,7 @@ export const tableText = <R extends JsonObject>(
   }
   const shown = cells.map((row, at) => {
     const zone = terminal.zoneOf?.(rows[at] ?? {})
-    return row.map((text, column) => {
-      const time = minuteText(text, zone)
-      return columns[column]?.is_day === true && day_or_minute.test(time) ? time.slice(0, 10) : time
-    })
+    return row.map((text) => minuteText(text, zone))
   })
   const layout = withoutSpare(
     columns.map(({ right, spare, title }, at): LaidOut => {
@@ -127,7 +122,7 @@ const narrowest = 8
 const readable = 16
 /** Columns that change what the others say where they differ by row: they are not spare then. */
 const telling: ReadonlySet<string> = new Set(["CUR", "ACTIVE", "OVERDUE"])
-const whole_titles: ReadonlySet<string> = new Set(["ID", "NUMBER"])
+const whole_titles: ReadonlySet<string> = new Set(["ID", "NUMBER", ""])
 /**
  * Widths of columns that fit the terminal: the widest shrinks first, to eight at least. Ids, numbers and dates are
  * never cut, as they are copied, or useless in part.

@@ -57,12 +57,16 @@ const number: Column<{ readonly id: number; readonly number: string | null }> = 
   title: "NUMBER",
   of: (row) => numberText(row.number, row.id)
 }
-const store = column("store_name", "STORE")
+/** The store of each row; it may give way to the rest on a narrow terminal where it is the same for all. */
+const storeOf = (rows: ReadonlyArray<{ readonly store_name: string | null }>): Column => ({
+  ...column("store_name", "STORE"),
+  spare: new Set(rows.map(({ store_name }) => store_name)).size > 1 ? 0 : 1
+})
 
 type Today = Row<"today">
 const orderColumns = (
   list: OrderList,
-  { date, store: one_store }: Today
+  { [list]: { orders }, date, store: one_store }: Today
 ): ReadonlyArray<Column<Today[OrderList]["orders"][number]>> => [
   when(date, list === "late" ? "DUE" : "WHEN"),
   number,
@@ -79,7 +83,7 @@ const orderColumns = (
         .filter((part) => part !== "")
         .join(", ")
   },
-  ...(one_store === null ? [store] : [])
+  ...(one_store === null ? [storeOf(orders)] : [])
 ]
 type Due = NonNullable<Today["sub_hire_in"]>["purchase_orders"][number]
 const dueColumns = ({ date, store: one_store }: Today): ReadonlyArray<Column<Due>> => [
@@ -87,7 +91,7 @@ const dueColumns = ({ date, store: one_store }: Today): ReadonlyArray<Column<Due
   number,
   ...columnsNamed("subject, supplier_name=SUPPLIER"),
   { title: "", of: ({ is_late, pieces }) => `${pieces} pieces${is_late ? ", late" : ""}` },
-  ...(one_store === null ? [store] : [])
+  ...(one_store === null ? [column("store_name", "STORE")] : [])
 ]
 const unpaid_columns: ReadonlyArray<Column<NonNullable<Today["unpaid"]>["invoices"][number]>> = [
   { title: "DUE", of: ({ days_late }) => (days_late === 0 ? "today" : `${days_late} days ago`) },

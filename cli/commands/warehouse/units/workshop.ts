@@ -5,7 +5,7 @@ import { out_of_service_states } from "../../../../core/products/stock/schema.ts
 import type { CommandContext } from "../../../context/context.ts"
 import { usageError } from "../../../base/exit-codes.ts"
 import { printTable } from "../../../context/print.ts"
-import { type Column, column, columnsNamed } from "../../../output/table.ts"
+import { type Column, columnsNamed } from "../../../output/table.ts"
 import { allRows, idFlag, queryOf } from "../../../context/pages.ts"
 import { type Flags, textFlag } from "../../../context/program.ts"
 
@@ -16,10 +16,10 @@ const columns: ReadonlyArray<Column<Listed>> = [
     of: (row) => row.asset_number ?? row.serial_number ?? row.barcode ?? `stock level ${row.stock_level_id}`
   },
   ...columnsNamed(
-    "product_name=PRODUCT, quantity, state_name=STATE, reason, starts_at=SINCE, expected_back_at=EXPECTED BACK"
+    "product_name=PRODUCT, quantity?1, state_name=STATE, reason, starts_at=SINCE, expected_back_at=EXPECTED BACK"
   ),
   { title: "OVERDUE", of: (row) => (row.is_overdue ? "overdue" : "") },
-  column("store_name", "STORE")
+  ...columnsNamed("store_name=STORE?2")
 ]
 
 export const showWorkshop = async (context: CommandContext, flags: Flags): Promise<void> => {
