@@ -59,10 +59,7 @@ export interface CommandContext {
   /** Reads a path, and returns the response's body; error responses are thrown. */
   readonly read: (path: string, query?: Query) => Promise<JsonObject>
   /** Asks on a terminal before something that cannot be undone; exit 2 if declined. Not with --yes or --plan. */
-  readonly agree: (
-    question: string | (() => Promise<string>),
-    flags: { readonly [name: string]: unknown }
-  ) => Promise<void>
+  readonly agree: (question: string | (() => Promise<string>), flags: { readonly yes?: unknown }) => Promise<void>
   /** Makes further writes throw this error, as the user may have meant another row. */
   readonly refuseWrites: (refusal: CliError) => void
   /** Loads time zones for `terminal.zoneOf`; does nothing if the output is for programs. */

@@ -49,8 +49,8 @@ export const queryPart = (text: string): readonly [string, string] => {
 /** A page or its size. Exit 2 for what is no number, which the API would pass over. */
 const countFlag = (flags: Flags, name: string): string | undefined => {
   const text = textFlag(flags, name)
-  if (text === undefined || /^\d+$/.test(text)) return text
-  throw usageError(`${flagTyped(name)}: ${JSON.stringify(text)} is no whole number.`)
+  if (!/^\d+$/.test(text ?? "1")) throw usageError(`${flagTyped(name)}: "${text}" is no whole number.`)
+  return text
 }
 /** Query from the flags of a list. */
 export const listQuery = (flags: Flags): Query => [

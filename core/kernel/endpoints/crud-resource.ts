@@ -201,8 +201,8 @@ const answerWith = <F extends Fields, X>({ resource, rules }: Draft<F, X>, statu
     const body = yield* renderById(resource, result.id, input.query, viewContext(input))
     const row = rules?.meta === undefined ? undefined : yield* Store.get(resource.table, result.id)
     const more = row === undefined ? undefined : yield* rules?.meta?.(row) ?? Effect.succeed(undefined)
-    const { warnings } = result
-    const meta: JsonObject = { ...more, ...(warnings === undefined ? {} : { warnings }) }
+    const { warnings = [] } = result
+    const meta: JsonObject = { ...more, ...(warnings.length === 0 ? {} : { warnings }) }
     return status(Object.keys(meta).length === 0 ? body : { ...body, meta })
   })
 

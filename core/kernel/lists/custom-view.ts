@@ -93,7 +93,7 @@ export const isVisible = (view: Sharing, viewer: Viewer): boolean => {
   }
 }
 
-export const noSuchView = (way_out = "It takes no views.") => notFound(`No such view of this list. ${way_out}`)
+export const noSuchView = (way_out = "It has none.") => notFound(`No such view of this list. ${way_out}`)
 /**
  * The view named by `view_id`; undefined without one. 404 if it does not exist, is for another list, or is hidden from
  * this user.
@@ -109,10 +109,7 @@ export const requestedView = (
     const id = /^[1-9]\d{0,15}$/.test(asked) ? Number(asked) : undefined
     const view = id === undefined || !Number.isSafeInteger(id) ? undefined : yield* Store.get(custom_views, id)
     if (view?.entity_type === entity_type && isVisible(view, viewer)) return view
-    return yield* noSuchView(
-      `GET /api/v1/custom_views?q[entity_type_eq]=${entity_type} lists its views ` +
-        `(flightcase custom-views list -q entity_type_eq=${entity_type}).`
-    )
+    return yield* noSuchView(`flightcase custom-views list -q entity_type_eq=${entity_type} shows its views.`)
   })
 }
 

@@ -139,21 +139,19 @@ export const productsSlice: Slice = crudResource({
     facts: ({ settings, values }, before) =>
       Effect.gen(function* () {
         const warnings: Array<string> = []
-        for (const [column, word] of [["sku", "SKU"] as const, ["barcode", "barcode"] as const]) {
+        for (const column of ["sku", "barcode"] as const) {
           const code = values[column]
-          if (typeof code !== "string" || code === "" || code === before?.[column]) continue
+          if (code == null || code === before?.[column]) continue
           const [other] = yield* Store.find(products, { [column]: code, deleted_at: null }, { order: ["id"], limit: 1 })
-          if (other !== undefined)
-            warnings.push(`The ${word} ${code} is also that of "${other.name}" (id ${other.id}).`)
+          if (other !== undefined) warnings.push(`"${other.name}" (id ${other.id}) has the ${column} ${code}, too.`)
         }
-        const class_id = before === undefined ? yield* assignedClass(product_tax_classes, settings) : undefined
-        return { class_id, warnings }
+        return {
+          class_id: before === undefined ? yield* assignedClass(product_tax_classes, settings) : undefined,
+          warnings
+        }
       }),
     save: ({ facts: { class_id, warnings }, input }) =>
-      Result.succeed({
-        set: classesFor(product_tax_columns, input.body, class_id),
-        ...(warnings.length === 0 ? {} : { warnings })
-      }),
+      Result.succeed({ set: classesFor(product_tax_columns, input.body, class_id), warnings }),
     meta_shows: Shown.optional(Shown.keys({ warnings: Shown.list(text()) }))
   }
 })

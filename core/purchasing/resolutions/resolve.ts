@@ -353,22 +353,14 @@ const onlyWaits = (values: ResolveValues): Result.Result<void, Rejection> => {
   return Result.succeed(undefined)
 }
 
-/** Warns of lines that nobody priced: neither the request nor the product. Costs are for users who may see them. */
-const unpricedWarnings = (
-  events: ReadonlyArray<NewEvent>,
-  sent: ReadonlyArray<SentItem>,
-  { viewer }: DecideContext
-): ReadonlyArray<string> => {
-  const open = new Set<number | null | undefined>(
-    sent.filter((item) => item.unit_cost === null).map((item) => item.opportunity_item_id)
-  )
+/** Warning of lines priced neither by the request nor by their product. */
+const unpricedWarnings = (events: ReadonlyArray<NewEvent>, sent: ReadonlyArray<SentItem>): ReadonlyArray<string> => {
+  const open = sent.filter((item) => item.unit_cost === null).map((item) => item.opportunity_item_id)
   const names = [...dataOf(purchaseOrderCreated, events), ...dataOf(purchaseOrderUpdated, events)]
     .flatMap(({ items = [] }) => ("added" in items ? items.added : items))
-    .filter((row) => row.unit_cost === 0 && open.has(row.opportunity_item_id))
+    .filter((row) => row.unit_cost === 0 && open.includes(row.opportunity_item_id ?? null))
     .map(({ name }) => name)
-  return names.length === 0 || !hasOnePermission(viewer, "costs.view")
-    ? []
-    : [`No price was given, and the product has none: ordered at 0.00 are ${names.join(", ")}.`]
+  return names.length === 0 ? [] : [`No price was given, and the product has none: 0.00 for ${names.join(", ")}.`]
 }
 
 /** Facts for joining the waiting list, or for a purchase order. */
@@ -398,6 +390,6 @@ export const decideResolution = (
     const { events, result } = yield* resolveShortages(facts, values, context)
     const { items } = yield* facts.resolved
     const marked = values.sub_rental === true ? yield* subRentedEvents(facts.state, items, typeOf(values), context) : []
-    const warnings = unpricedWarnings(events, items, context)
+    const warnings = hasOnePermission(context.viewer, "costs.view") ? unpricedWarnings(events, items) : []
     return { events: [...events, ...marked], result: { ...result, warnings } }
   })

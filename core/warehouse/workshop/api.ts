@@ -322,10 +322,7 @@ const update = crudResource({
       }),
     save: ({ before, context, facts, next }) =>
       Result.flatMap(facts.rules.leaveStore(facts.leaving), (warnings) =>
-        Result.map(saveLevel(next, before, facts.level, context), (saved) => ({
-          ...saved,
-          ...(warnings.length === 0 ? {} : { warnings })
-        }))
+        Result.map(saveLevel(next, before, facts.level, context), (saved) => ({ ...saved, warnings }))
       ),
     meta_shows: Shown.optional(Shown.keys({ warnings: list(text()) }))
   }

@@ -87,7 +87,7 @@ const rows: ReadonlyArray<readonly [title: string, key: Exclude<keyof Hire, "sho
   ["tax", "tax_total"],
   ["total with tax", "charge_including_tax_total"]
 ]
-/** What a hire is short of; a part that moves is short as a line of its own, beside the line it is taken from. */
+/** Shortages of a hire; a part that moves has its own, beside that of the line it is taken from. */
 const shortOf = (hire: Hire, names: ReadonlyMap<number, string>): string =>
   hire.shortages
     .map((one) => {
