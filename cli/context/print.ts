@@ -2,13 +2,12 @@
 import type { CommandContext } from "./context.ts"
 import { clearMoving, showMoving } from "../output/out.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/index.ts"
-import { metaIn, type Row, rowIn } from "../base/answers.ts"
+import { metaIn, rowIn } from "../base/answers.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
 import { type Column, column, columnsNamed, columnsSeen, recordText, tableText } from "../output/table.ts"
 import { recordedText, sentenceText, type Terminal, toType } from "../output/text.ts"
 import { columnsOf } from "../output/columns.ts"
 import { inWords } from "../output/labels.ts"
-import { setTimeout } from "node:timers/promises"
 
 // Formats a response's body: rows as a table, a record as lines.
 
@@ -108,30 +107,6 @@ export const progressOf = (context: CommandContext): Progress => {
       showMoving(`${what} ${bar}`)
     },
     end: clearMoving
-  }
-}
-
-/**
- * Asks the server for a job until it is done or failed, or `wait_millis` have passed, and returns it. Shows its
- * progress as that of `doing`, out of `total`.
- */
-export const endedJob = async (
-  context: CommandContext,
-  job_id: string,
-  { doing, total = 100, wait_millis = Infinity }: { doing?: string; total?: number; wait_millis?: number }
-): Promise<Row<"job">> => {
-  const progress = progressOf(context)
-  const path = `/api/v1/system/jobs/${encodeURIComponent(job_id)}`
-  const until = performance.now() + wait_millis
-  try {
-    for (let pause = 100; ; pause = Math.min(500, pause * 2)) {
-      const job = rowIn((await context.askServer({ method: "GET", path })).body, "job")
-      if (job.status === "done" || job.status === "failed" || performance.now() > until) return job
-      if (doing !== undefined) progress.at(doing, Math.round((job.progress ?? 0) * total), total)
-      await setTimeout(pause)
-    }
-  } finally {
-    progress.end()
   }
 }
 

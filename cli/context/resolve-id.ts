@@ -6,7 +6,7 @@ import { spokenNumber } from "../../core/values/text.ts"
 import { type Row, rowIn, rowsIn } from "../base/answers.ts"
 import type { CommandContext } from "./context.ts"
 import { CliError, exit_codes, usageError } from "../base/exit-codes.ts"
-import { nameableTable, nameableTables, type NameableTable } from "../base/nameable.ts"
+import { nameableTable, type NameableTable } from "../base/nameable.ts"
 import { zoneOr } from "../base/parse-time.ts"
 
 const nameable = (table: string): NameableTable => {
@@ -147,23 +147,6 @@ const containerOfHousing = async (context: CommandContext, text: string): Promis
   const containers = rowsIn(await context.read("/api/v1/containers", query), "containers")
   const active = containers.find((one) => one.serialised_item_id === housing && one.status !== "dissolved")
   return active === undefined ? undefined : active.id
-}
-
-/** Other words for rows of a table in commands. */
-const other_words: { readonly [word: string]: string } = {
-  opportunity: "order",
-  quote: "order",
-  "stock level": "asset",
-  "rental product": "product"
-}
-/**
- * Table of the rows that an argument or flag names, such as `<product>`, `--store` or `--member-id`; undefined for
- * others.
- */
-export const tableOfNoun = (word: string): string | undefined => {
-  const name = word.replace(/^--/, "").replace(/-id$/, "").replaceAll("-", " ")
-  const called = other_words[name] ?? name
-  return [...nameableTables()].find(([, { word: own }]) => own === called)?.[0]
 }
 
 const names_max = 50

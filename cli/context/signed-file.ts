@@ -1,11 +1,38 @@
-/** Downloads files by their signed URLs, and writes them. */
+/** Waits for jobs at the server; downloads files by their signed URLs, and writes them. */
 import { createHash } from "node:crypto"
 import { existsSync } from "node:fs"
 import { writeFile } from "node:fs/promises"
 import { dirname } from "node:path"
+import { setTimeout } from "node:timers/promises"
 import { shownFileName } from "../../core/values/file-name.ts"
 import type { CommandContext } from "./context.ts"
+import { type Row, rowIn } from "../base/answers.ts"
 import { CliError, exit_codes, usageError } from "../base/exit-codes.ts"
+import { progressOf } from "./print.ts"
+
+/**
+ * Asks the server for a job until it is done or failed, or `wait_millis` have passed, and returns it. Shows its
+ * progress as that of `doing`, out of `total`.
+ */
+export const endedJob = async (
+  context: CommandContext,
+  job_id: string,
+  { doing, total = 100, wait_millis = Infinity }: { doing?: string; total?: number; wait_millis?: number }
+): Promise<Row<"job">> => {
+  const progress = progressOf(context)
+  const path = `/api/v1/system/jobs/${encodeURIComponent(job_id)}`
+  const until = performance.now() + wait_millis
+  try {
+    for (let pause = 100; ; pause = Math.min(500, pause * 2)) {
+      const job = rowIn((await context.askServer({ method: "GET", path })).body, "job")
+      if (job.status === "done" || job.status === "failed" || performance.now() > until) return job
+      if (doing !== undefined) progress.at(doing, Math.round((job.progress ?? 0) * total), total)
+      await setTimeout(pause)
+    }
+  } finally {
+    progress.end()
+  }
+}
 
 interface SignedFile {
   readonly content: Uint8Array

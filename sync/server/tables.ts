@@ -13,9 +13,8 @@ import {
   plainTable
 } from "../../core/kernel/index.ts"
 import { Rejection, scrubsOf, Store, streamOf, table, text, timestamp, update } from "../../core/kernel/index.ts"
-import { updateWhere } from "../../core/kernel/index.ts"
+import { updateWhere, type UploadedFile, type Viewer } from "../../core/kernel/index.ts"
 import type { Failure, Json, RowChange, Scrubs, StoredEvent, StoreShape } from "../../core/kernel/index.ts"
-import type { UploadedFile, Viewer } from "../../core/kernel/index.ts"
 import type { Seed } from "../protocol/bundle-format.ts"
 import type { TableMigration } from "../../core/kernel/store/table-migration.ts"
 import { createHash } from "node:crypto"

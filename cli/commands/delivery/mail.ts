@@ -4,7 +4,7 @@ import { Schema } from "effect"
 import { decodeAnswer, decoderOf } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
-import { endedJob } from "../../context/print.ts"
+import { endedJob } from "../../context/signed-file.ts"
 import { type CommandAction, type Flags, textFlag, verb } from "../../context/program.ts"
 
 export const declare = (program: Command): void => {

@@ -10,9 +10,9 @@ import { Schema } from "effect"
 import { daysThrough } from "../../output/days.ts"
 import { type Column, tableText } from "../../output/table.ts"
 import { styled, type Terminal } from "../../output/text.ts"
-import { endedJob, printAnswer } from "../../context/print.ts"
+import { printAnswer } from "../../context/print.ts"
 import { listQuery, queryOf, queryPart, wholeList } from "../../context/pages.ts"
-import { signedFile, writeAs } from "../../context/signed-file.ts"
+import { endedJob, signedFile, writeAs } from "../../context/signed-file.ts"
 
 /** Flags that select calls, for tables and files. */
 const window_flags = {

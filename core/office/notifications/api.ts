@@ -3,9 +3,8 @@ import { Effect, Result, Schema } from "effect"
 import { command, createdEvent, decided, deletedEvent, eventType, follow, forbidden, get } from "../../kernel/index.ts"
 import { hasOnePermission, insert, keysOf, lockStreams, notFound, ok, remove, removeWhere } from "../../kernel/index.ts"
 import { rowEvents, sameJson, Shown, Store, storedValue, streamOf, text, unpagedMeta } from "../../kernel/index.ts"
-import { updatedEvents } from "../../kernel/index.ts"
+import { updatedEvents, type SharedDraft, type Slice, type Viewer } from "../../kernel/index.ts"
 import type { AnyEventType, CallerContext, DecideContext, Decided, NewEvent, Rejection } from "../../kernel/index.ts"
-import type { SharedDraft, Slice, Viewer } from "../../kernel/index.ts"
 import type { Change } from "./fields.ts"
 import {
   changesIn,

@@ -5,9 +5,8 @@ import { custom_views, isVisible, valueless, viewFields } from "../../kernel/lis
 import { command, CommandRuntime, created, createdEvent, crudResource, customFieldsFor } from "../../kernel/index.ts"
 import { decided, forbidden, get, hasOnePermission, initialRow, invalid, invalidField } from "../../kernel/index.ts"
 import { listBody, notFound, ok, reject, renderById, renderOne, resource, Shown, Store } from "../../kernel/index.ts"
-import { text, viewContext } from "../../kernel/index.ts"
+import { text, viewContext, type SharedDraft, type Slice, type Viewer } from "../../kernel/index.ts"
 import type { Catalogue, Endpoint, Input, Json, NewEvent, Rejection, Resource } from "../../kernel/index.ts"
-import type { SharedDraft, Slice, Viewer } from "../../kernel/index.ts"
 
 // The columns a saved view may name, by entity type (rules/conventions 6).
 

@@ -4,9 +4,8 @@
  */
 import { anything, type Keys, keys, map, row } from "../../../core/kernel/lists/answer-schema.ts"
 import { CommandRuntime, decodeData, foldStored, integer, journal, render, Store } from "../../../core/kernel/index.ts"
-import { text, viewContext } from "../../../core/kernel/index.ts"
+import { text, viewContext, type ViewContext } from "../../../core/kernel/index.ts"
 import type { AnyRow, Catalogue, JsonObject, Resource, StoredEvent, Table } from "../../../core/kernel/index.ts"
-import type { ViewContext } from "../../../core/kernel/index.ts"
 import { viewerNamed } from "../../ports/server-context.ts"
 import { Clock, Effect } from "effect"
 import { instantOf } from "../../../core/values/time.ts"

@@ -5,9 +5,8 @@
 import { Effect, Schema } from "effect"
 import { canonicalJson, CommandRuntime, created, get, id, integer, invalid } from "../../../core/kernel/index.ts"
 import { invalidField, journal, json, lastPosition, notFound, ok, plainTable } from "../../../core/kernel/index.ts"
-import { keyOf, postQuery, quote, Shown, Store, text, timestamp } from "../../../core/kernel/index.ts"
+import { keyOf, postQuery, quote, Shown, Store, text, timestamp, type Viewer } from "../../../core/kernel/index.ts"
 import type { Catalogue, Failure, JsonObject, Key, Rejection, RowOf, Table } from "../../../core/kernel/index.ts"
-import type { Viewer } from "../../../core/kernel/index.ts"
 import { createHash } from "node:crypto"
 import {
   advanceIdSequence,

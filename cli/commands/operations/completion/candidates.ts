@@ -168,10 +168,28 @@ const commandAt = (
   return { command, operands }
 }
 
+/** Other words for rows of a table in commands. */
+const other_words: { readonly [word: string]: string } = {
+  opportunity: "order",
+  quote: "order",
+  "stock level": "asset",
+  "rental product": "product"
+}
+/**
+ * Table of the rows that an argument or flag names, such as `<product>`, `--store` or `--member-id`; undefined for
+ * others.
+ */
+const tableOfNoun = async (word: string): Promise<string | undefined> => {
+  const { nameableTables } = await import("../../../base/nameable.ts")
+  const name = word.replace(/^--/, "").replace(/-id$/, "").replaceAll("-", " ")
+  const called = other_words[name] ?? name
+  return [...nameableTables()].find(([, { word: own }]) => own === called)?.[0]
+}
+
 /** Names of arguments that take a unit's code, possibly among others. */
 const code_arguments: ReadonlySet<string> = new Set(["code", "codes", "words"])
 const tableNamed = async (what: string): Promise<string | undefined> =>
-  code_arguments.has(what) ? "stock_levels" : (await import("../../../context/resolve-id.ts")).tableOfNoun(what)
+  code_arguments.has(what) ? "stock_levels" : tableOfNoun(what)
 /**
  * Names with the prefix, only from the replica, as completion does not wait for a network. Names with line breaks are
  * left out.

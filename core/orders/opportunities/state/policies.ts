@@ -5,9 +5,8 @@
  */
 import { Effect, Result } from "effect"
 import { baseCurrency, bindings, CommandRuntime, decodeValue, hasOnePermission } from "../../../kernel/index.ts"
-import { invalid, settingText, Store } from "../../../kernel/index.ts"
+import { invalid, settingText, Store, type Viewer } from "../../../kernel/index.ts"
 import type { AnyRow, DecideContext, FieldErrors, NewEvent, Rejection, Settings, Table } from "../../../kernel/index.ts"
-import type { Viewer } from "../../../kernel/index.ts"
 import { exact, roundHalfAway } from "../../../values/decimal.ts"
 import { formatMoney, scaleOf } from "../../../values/money.ts"
 import type { Customer, DecisionState, Owed } from "./aggregate.ts"
