@@ -26,6 +26,23 @@ describe.each(engines)("products on %s", (engine) => {
     const cleared = await w.put(`/products/${body.product.id}`, { sku: "", description: null })
     expect(cleared.body.product).toMatchObject({ sku: null, description: "d" })
   })
+  it("warn of a SKU or barcode of another product when it is set, and refuse nothing", async () => {
+    const [name, sku] = ["N".repeat(255), "S".repeat(255)]
+    const first = await w.post("/products", { name, sku, barcode: "B-1" })
+    expect(first.body).not.toHaveProperty("meta")
+    const { id } = first.body.product
+    const second = await w.post("/products", { name: "B", sku, barcode: "B-1" })
+    expect([second.status, second.body.meta]).toEqual([
+      201,
+      { warnings: [`"${name}" (id ${id}) has the sku ${sku}, too.`, `"${name}" (id ${id}) has the barcode B-1, too.`] }
+    ])
+    const path = `/products/${second.body.product.id}`
+    expect((await w.put(path, { name: "C", sku, barcode: "B-1" })).body).not.toHaveProperty("meta")
+    expect((await w.put(path, { sku: "", barcode: "B-2" })).body).not.toHaveProperty("meta")
+    expect((await w.put(path, { barcode: "B-1" })).body.meta?.["warnings"]).toHaveLength(1)
+    await w.remove(`/products/${id}`)
+    expect((await w.put(path, { sku })).body).not.toHaveProperty("meta")
+  })
   it("treat a percent sign in a filter literally", async () => {
     for (const name of ["50% off", "500"]) await w.post("/products", { name })
     const found = await w.get("/products?q[name_cont]=50%25")
