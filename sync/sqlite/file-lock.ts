@@ -10,7 +10,8 @@ interface FileLock {
 export const takeLock = (folder: string, name: string, patience_ms = 0): FileLock | undefined => {
   const lock = new DatabaseSync(join(folder, name), { timeout: patience_ms })
   try {
-    lock.exec("begin exclusive")
+    // Without a journal in a file, which would be created and deleted each time.
+    lock.exec("pragma journal_mode = memory; begin exclusive")
   } catch {
     lock.close()
     return undefined

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs"
+import { mkdtempSync, readdirSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
@@ -74,6 +74,7 @@ describe("a sync in the background", () => {
     const held = takeLock(folder, name)
     expect(held).toBeDefined()
     expect(takeLock(folder, name)).toBeUndefined()
+    expect(readdirSync(folder)).toEqual([name])
     expect(worth()).toBe(false)
     held?.release()
     expect(worth()).toBe(true)

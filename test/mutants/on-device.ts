@@ -426,7 +426,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     name: "two syncs of one folder run concurrently",
     file: "sync/device/exchange/server-session.ts",
     within: "lockSync",
-    find: 'try { lock.exec("begin exclusive") }',
+    find: 'try { lock.exec("pragma journal_mode = memory; begin exclusive") }',
     replace: 'try { lock.exec("begin") }',
     killed_by: [{ file: broken_test, test: "refuses a second sync of its folder while one runs" }]
   },

@@ -34,8 +34,9 @@ export class SyncBusy extends Error {
  */
 const lockSync = (folder: string, patience_millis: number): (() => void) => {
   const lock = new DatabaseSync(join(folder, "sync.lock"), { timeout: patience_millis })
+  // Nothing is ever written, and a journal in a file would be created and deleted each time.
   try {
-    lock.exec("begin exclusive")
+    lock.exec("pragma journal_mode = memory; begin exclusive")
   } catch (error) {
     lock.close()
     throw sqliteCodeIn(error) === 5 ? new SyncBusy("Another sync of this profile is running.", { cause: error }) : error
