@@ -101,7 +101,8 @@ export const watch = async (parts: WatchParts): Promise<"stopped" | "upgraded"> 
     await tellConflicts()
     return (await untilSomething(parts, { seen, news: true })).news
   }
-  while (!stop.aborted && !parts.upgraded()) {
+  // News is applied before looking for another release: the wait that follows looks for it, too.
+  while (!stop.aborted && (arrived !== undefined || !parts.upgraded())) {
     const seen = parts.lastPending()
     const news = arrived
     arrived = undefined
@@ -118,8 +119,9 @@ export const watch = async (parts: WatchParts): Promise<"stopped" | "upgraded"> 
       const wait = sync_due === undefined ? {} : { wait_millis: Math.max(0, sync_due - performance.now()) }
       const ended = await untilSomething(parts, { seen, news: true, ...wait })
       arrived = ended.news
-      // Pauses after a wake-up without changes for this reader.
-      if (ended.woken === "news" && is_empty) await untilSomething(parts, { seen, wait_millis: idle_pause_millis })
+      // Pauses after a wake-up without changes for this reader, unless the news that came has some.
+      if (ended.woken === "news" && is_empty && !hasChanges(arrived, news))
+        await untilSomething(parts, { seen, wait_millis: idle_pause_millis })
     } catch (error) {
       arrived = await afterFailure(error, seen)
     }
@@ -128,6 +130,9 @@ export const watch = async (parts: WatchParts): Promise<"stopped" | "upgraded"> 
   tell({ event: end })
   return end
 }
+/** Whether news has events, and does not follow news that had some, too, but changed nothing here. */
+const hasChanges = (arrived: News | undefined, before: News | undefined): boolean =>
+  (arrived?.events ?? []).length > 0 && (before?.events ?? []).length === 0
 /** Reports each conflict and warning once; `known`: ids of conflicts to leave out. */
 const tellingOnce = ({ conflicts, tell }: WatchParts, known: Set<string>) => {
   const warned = new Set<string>()
@@ -211,10 +216,13 @@ const untilSomething = (
       if (over) return
       over = true
       clearInterval(ticking)
-      unwatch?.()
       parts.stop.removeEventListener("abort", stopped)
-      listening.abort()
       resolve({ woken, news: arrived })
+      // Later, as what came is applied first. An answered request needs no abort, which would take as long as the rest.
+      setImmediate(() => {
+        unwatch?.()
+        if (woken !== "news" && woken !== "unreachable") listening.abort()
+      })
     }
     const stopped = (): void => end("stop")
     const look = (): void => {
@@ -232,8 +240,9 @@ const untilSomething = (
       look()
       if (until !== undefined && performance.now() >= until) end("time")
     }, tick_millis)
+    if (parts.upgraded()) return end("upgraded")
     if (seen !== undefined) unwatch = parts.recorded?.(look)
-    if (over) unwatch?.()
+    if (over) return
     parts.stop.addEventListener("abort", stopped)
     if (parts.stop.aborted) return end("stop")
     if (news)

@@ -143,6 +143,42 @@ describe("sync --watch", () => {
     expect(await taken([undefined])).toEqual({ syncs: 2, told: ["started", "synced", "stopped"] })
   })
 
+  it("applies news after an empty sync at once, and aborts only requests that are not answered", async () => {
+    const stop = new AbortController()
+    const done: Array<string> = []
+    const event = { position: 8, stream: "product:1", version: 1, type: "product.deleted", data: {}, command_id: "c" }
+    const events = [{ ...event, actor_id: 1, replica_id: null, recorded_at: "2030-11-03T09:00:00.000Z" }]
+    const arrived = { after: "7_1", handle: "h", offset: "8_1", up_to_date: true, events }
+    let waits = 0
+    await watch({
+      tick_millis: 60_000,
+      sync: async () => nothing,
+      news: (signal) =>
+        new Promise((resolve) => {
+          signal.addEventListener("abort", () => done.push("aborted"))
+          done.push("waits")
+          if (++waits === 1) setTimeout(() => resolve(arrived), 5)
+          else setTimeout(() => stop.abort(), 5)
+        }),
+      take: async () => {
+        done.push("applied")
+        return { ...nothing, pulled_events: 1, quiet: true }
+      },
+      lastPending: () => 0,
+      recorded: () => () => done.push("unwatched"),
+      conflicts: async () => [],
+      tell: () => {},
+      stop: stop.signal,
+      upgraded: () => {
+        done.push("looked")
+        return false
+      }
+    })
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    const begun = done.indexOf("waits")
+    expect(done.slice(begun)).toEqual(["waits", "applied", "looked", "waits", "unwatched", "unwatched", "aborted"])
+  })
+
   it("syncs once a minute even if news never ceases", async () => {
     let [now, syncs, takes] = [performance.now(), 0, 0]
     const clock = vi.spyOn(performance, "now").mockImplementation(() => now)
