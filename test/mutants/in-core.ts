@@ -75,9 +75,9 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
   {
     name: "commands that claim the same goods do not wait for each other",
     file: "core/orders/opportunities/state/load.ts",
-    within: "loadDecisionState",
-    find: "if (needed !== undefined)",
-    replace: "if (needed === undefined)",
+    within: "lockStock",
+    find: "lockClaims(claimed, wanted)",
+    replace: "lockClaims([], wanted)",
     killed_by: [
       {
         file: "test/api/shortage-races.test.ts",

@@ -20,8 +20,7 @@ import type { CountedLevel, CountFacts, CountLine, Packing } from "./lines.ts"
 import { countLines, foundLine, level_columns, product_columns, totalsOf } from "./lines.ts"
 import { stocktakeStream } from "./events.ts"
 import { loadBulkOut } from "./moves.ts"
-import type { StocktakeRow } from "./schema.ts"
-import { ledger_source, stocktake_moves, stocktake_scans, stocktakes } from "./schema.ts"
+import { type StocktakeRow, ledger_source, stocktake_moves, stocktake_scans, stocktakes } from "./schema.ts"
 
 /** Rows of a table with a timestamp column after an instant. */
 const since = Effect.fnUntraced(function* <T extends Table, C extends keyof T["columns"] & string>(

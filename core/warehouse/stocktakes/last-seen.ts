@@ -7,8 +7,7 @@ import { container_items } from "../../products/packing.ts"
 import { stock_transactions } from "../../products/stock/schema.ts"
 import { inspections } from "../inspections/schema.ts"
 import { transfers } from "../transfers/schema.ts"
-import type { last_seen_shown } from "./schema.ts"
-import { stocktake_scans, stocktakes } from "./schema.ts"
+import { type last_seen_shown, stocktake_scans, stocktakes } from "./schema.ts"
 
 /** Source of ledger lines of transfers. */
 const ledger_source = "Transfer"

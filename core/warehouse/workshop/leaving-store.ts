@@ -1,7 +1,6 @@
 /** Checks of the hire that damage is charged to, and of stock levels that change store (rules/availability 10, 13). */
 import { Effect, Result } from "effect"
-import { invalidField, isJsonObject, journal, reject, Store } from "../../kernel/index.ts"
-import type { Rejection, Now } from "../../kernel/index.ts"
+import { invalidField, isJsonObject, journal, reject, Store, type Rejection, type Now } from "../../kernel/index.ts"
 import { product_components } from "../../products/kits/schema.ts"
 import { opportunityStream } from "../../orders/opportunities/events/event-families.ts"
 import { asset_assignments, dispatched, on_hire, opportunities } from "../../orders/opportunities/tables/index.ts"

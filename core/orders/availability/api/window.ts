@@ -148,6 +148,15 @@ export interface LineAtStore extends LineRequest {
   readonly store_id: number
 }
 
+/** The span of all lines, with `withMargin`. */
+export const spanOf = (lines: ReadonlyArray<LineAtStore>): Period => {
+  const windows = lines.map((line) => inOrder({ from: millisOf(line.starts_at), to: millisOf(line.ends_at) }))
+  return withMargin({
+    from: windows.reduce((first, { from }) => Math.min(first, from), Number.POSITIVE_INFINITY),
+    to: windows.reduce((last, { to }) => Math.max(last, to), Number.NEGATIVE_INFINITY)
+  })
+}
+
 /**
  * Snapshots of all stores that the lines take from, over the span of all lines, in a fixed number of queries. `read`:
  * all demands of one opportunity, which are not read again.
@@ -158,15 +167,11 @@ export const snapshotsForLines = Effect.fnUntraced(function* (
   read?: Parameters<typeof loadSnapshots>[0]["read"]
 ): Store.Reads<ReadonlyMap<number, AvailabilitySnapshot>> {
   if (lines.length === 0) return new Map()
-  const windows = lines.map((line) => inOrder({ from: millisOf(line.starts_at), to: millisOf(line.ends_at) }))
   return yield* loadSnapshots(
     {
       store_ids: [...new Set(lines.map((line) => line.store_id))],
       product_ids: [...new Set(lines.map((line) => line.product_id))],
-      window: withMargin({
-        from: windows.reduce((first, { from }) => Math.min(first, from), Number.POSITIVE_INFINITY),
-        to: windows.reduce((last, { to }) => Math.max(last, to), Number.NEGATIVE_INFINITY)
-      }),
+      window: spanOf(lines),
       read
     },
     context

@@ -1,7 +1,8 @@
 /** Lines of an opportunity: add, change, remove, restructure (rules/opportunities 7). */
 import { Effect, Result } from "effect"
-import { boolean, command, decision, integer, list, object, reject, Store } from "../../../kernel/index.ts"
-import type { DecideContext, Decided, Endpoint, Input, Settings } from "../../../kernel/index.ts"
+import { boolean, command, decision, integer, later, list, object, reject, Store } from "../../../kernel/index.ts"
+import { withRules, type DecideContext, type Decided, type Endpoint, type Input } from "../../../kernel/index.ts"
+import type { Settings } from "../../../kernel/index.ts"
 import { demandSettings, hasShortageCheck, inActiveVersion, liveLines, loadDecisionState } from "../state/index.ts"
 import { opportunityAnswer, opportunityShown, recalculate, restructured, warnedOpportunity } from "../state/index.ts"
 import { warnedResult, withParts, type DecisionState, type Node } from "../state/index.ts"
@@ -12,7 +13,7 @@ import { lineRemoved, linesRestructured } from "../events/lines.ts"
 import type { LineAtStore } from "../../availability/api/window.ts"
 import { lineWindow } from "../../availability/rules/line-demands.ts"
 import { product_accessories } from "../../../products/kits/schema.ts"
-import { changeLine, type ChangeLine } from "./change.ts"
+import type { ChangeLine } from "./change.ts"
 
 // Reorders and nests all lines (rules/opportunities 7.5).
 
@@ -80,6 +81,13 @@ const stockOptions = (
   }
 }
 
+/** Units that a line and its accessories take at most, of all products together. */
+const takenBy = (quantity = "1.00", included: ReadonlyArray<{ readonly quantity: string }> = []): number =>
+  ["1", ...included.map((one) => one.quantity)].reduce(
+    (sum, each) => sum + Math.ceil(Number(each) * Number(quantity)) + 1,
+    0
+  )
+
 const add = command("POST", `${path}/{id}/items`, {
   answer: opportunityShown,
   success_status: 201,
@@ -110,6 +118,7 @@ const add = command("POST", `${path}/{id}/items`, {
           rated_product_ids: product_ids,
           live_only: true,
           touched_line_ids: [],
+          taken_max: takenBy(sent.quantity, included),
           ...stockOptions(header, input, product_ids, sent)
         })
       }
@@ -119,6 +128,8 @@ const add = command("POST", `${path}/{id}/items`, {
   result: warnedResult,
   respond: (result, input) => warnedOpportunity(result, input, withParts, 201)
 })
+
+const changing = later(() => import("./change.ts"))
 
 const change = command("PATCH", `${path}/{id}/items/{item}`, {
   answer: opportunityShown,
@@ -135,15 +146,19 @@ const change = command("PATCH", `${path}/{id}/items/{item}`, {
     const sent: ChangeLine = input.values
     const header = input.rows.id
     const ids = [sent.item_id, input.rows.item.item_id].filter((id) => typeof id === "number")
-    return loadDecisionState(header, input, {
-      product_ids: ids,
-      rated_product_ids: ids,
-      live_only: true,
-      touched_line_ids: [input.rows.item.id],
-      ...stockOptions(header, input, ids, sent)
-    })
+    return withRules(changing, () =>
+      loadDecisionState(header, input, {
+        product_ids: ids,
+        rated_product_ids: ids,
+        live_only: true,
+        touched_line_ids: [input.rows.item.id],
+        taken_max: Math.max(takenBy(sent.quantity), takenBy(input.rows.item.quantity)),
+        ...stockOptions(header, input, ids, sent)
+      })
+    )
   },
-  decide: (state, input, context) => changeLine(state, input.rows.item, input.values, input.body, context),
+  decide: ({ known, rules }, input, context) =>
+    rules.changeLine(known, input.rows.item, input.values, input.body, context),
   result: warnedResult,
   respond: (result, input) => warnedOpportunity(result, input, withParts)
 })
@@ -179,6 +194,7 @@ const remove = command("DELETE", `${path}/{id}/items/{item}`, {
   facts: (input) =>
     loadDecisionState(input.rows.id, input, {
       live_only: true,
+      taken_max: 0,
       stock: hasShortageCheck(input.rows.id, input.settings),
       touched_line_ids: (opportunity) => subtreeOf(opportunity, input.rows.item).map(({ id }) => id)
     }),

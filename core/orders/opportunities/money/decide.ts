@@ -6,8 +6,7 @@ import type { AnyRow, DecideContext, Decided, Endpoint, Input, Rejection, Values
 import { costTaxRateOf, loadDecisionState, newCostRow, opportunityAnswer, opportunityShown } from "../state/index.ts"
 import { recalculate, withHeader, withParts, type DecisionState, type Opportunity } from "../state/index.ts"
 import { costAdded, costRemoved, costUpdated, dealPriceChanged } from "../events/money.ts"
-import { cost, costFields, edit, one, path, requireTransition } from "../tables/index.ts"
-import type { CostRow } from "../tables/index.ts"
+import { cost, costFields, edit, one, path, requireTransition, type CostRow } from "../tables/index.ts"
 
 type CostValues = Partial<ValuesOf<typeof costFields>>
 

@@ -4,6 +4,7 @@
  */
 import { Effect, Result } from "effect"
 import type { AvailabilitySnapshot, StockedProduct } from "../../availability/rules/snapshot.ts"
+import type { LineAtStore } from "../../availability/api/window.ts"
 import type { Demand } from "../../availability/rules/demand.ts"
 import type { DemandRow } from "../../demands/schema.ts"
 import { reject, Store, type Rejection } from "../../../kernel/index.ts"
@@ -90,6 +91,8 @@ export interface DecisionState {
   readonly units_out_elsewhere: ReadonlyMap<number, string>
   /** Stock by store; read only where shortages matter: if the opportunity holds stock or is about to. */
   readonly snapshots: ReadonlyMap<number, AvailabilitySnapshot> | undefined
+  /** Whether a line's product surely suffices for all lines and the command; then it is in no snapshot. */
+  readonly enough?: ((line: LineAtStore) => boolean) | undefined
 }
 
 /** Lines of the active version in path order: those that are displayed, charged and take stock. */

@@ -193,27 +193,29 @@ const coveredBy = (
         .filter((one) => one.starts_at <= line.starts_at && one.ends_at >= line.ends_at)
         .reduce((sum, one) => sum + (onOrder.get(one.id) ?? 0), 0)
 
-type StockFacts = Pick<DecisionState, "opportunity" | "snapshots" | "touched_line_ids">
+type StockFacts = Pick<DecisionState, "enough" | "opportunity" | "snapshots" | "touched_line_ids">
 /** Stock by store, with the opportunity's own `demands` after the change instead of the stored ones. */
 const snapshotsWith = (state: StockFacts, demands: ReadonlyArray<Demand>): ReadonlyMap<number, AvailabilitySnapshot> =>
   new Map([...(state.snapshots ?? [])].map(([id, snapshot]) => [id, withOpportunity(snapshot, state, demands)]))
 
 /**
- * Lines that take stock, with the quantity still needed: less what is returned, but at least the units not yet back; 0
- * if nothing. Serialised units return individually, other goods by the line's count.
+ * Lines that take stock and may be short, with the quantity still needed: less what is returned, but at least the units
+ * not yet back; 0 if nothing. Serialised units return individually, other goods by the line's count.
  */
 const linesStillAsking = (
-  { opportunity, snapshots }: StockFacts,
+  { enough, opportunity, snapshots }: StockFacts,
   settings: Settings,
   now: string
 ): ReadonlyArray<LineAtStore> => {
-  const returned = new Map(opportunity.lines.map((line) => [line.id, Number(line.returned_quantity)]))
+  const taking = linesTakingStock(opportunity, demandSettings(settings, now))
+  const asking = enough === undefined ? taking : taking.filter((line) => !enough(line))
+  const returned = new Map(opportunity.lines.map((line) => [line.id, line.returned_quantity]))
   const units = unitsByLine(opportunity)
-  return linesTakingStock(opportunity, demandSettings(settings, now)).map((line) => {
+  return asking.map((line) => {
     const { is_serialised = false } = snapshots?.get(line.store_id)?.products.get(line.product_id) ?? {}
     const own = is_serialised ? (units.get(line.id) ?? []) : []
     const back = own.filter(({ status }) => status >= checked_in).length
-    const left = line.quantity - Math.max(returned.get(line.id) ?? 0, back)
+    const left = line.quantity - Math.max(Number(returned.get(line.id) ?? 0), back)
     return { ...line, quantity: Math.max(left, own.length - back) }
   })
 }

@@ -1,21 +1,23 @@
 /** Loads the state that rules decide on, in a fixed number of queries, whatever the number of lines. */
 import { Effect } from "effect"
-import { type LineAtStore, snapshotsForLines } from "../../availability/api/window.ts"
-import { loadStockedProducts } from "../../availability/facts/load-products.ts"
-import type { StockedProduct } from "../../availability/rules/snapshot.ts"
+import { type LineAtStore, snapshotsForLines, spanOf } from "../../availability/api/window.ts"
+import { boundInstant, loadStockedProducts } from "../../availability/facts/load-products.ts"
+import { requestedUnits } from "../../availability/rules/line.ts"
+import { compositionOf, type StockedProduct } from "../../availability/rules/snapshot.ts"
 import { type DemandRow, demands, lockClaims, transfer_source } from "../../demands/schema.ts"
-import { baseCurrency, bindings, columnList, referredRows, Store } from "../../../kernel/index.ts"
-import type { Bindings, Now, RowOf, Table } from "../../../kernel/index.ts"
+import { baseCurrency, bindings, columnList, decodeValue, referredRows, Store } from "../../../kernel/index.ts"
+import type { Bindings, Now, RowOf, Settings, StoreShape, Table } from "../../../kernel/index.ts"
 import { members } from "../../../people/members/schema.ts"
 import type { TaxTable } from "../../../pricing/pricing/line.ts"
 import { products } from "../../../products/products/schema.ts"
 import { discountFacts, surchargeFacts } from "../../../products/rates/discounts-surcharges.ts"
 import { rateFacts } from "../../../products/rates/product-rates.ts"
 import { taxFacts } from "../../../setup/reference-data/tax.ts"
-import { stock_levels } from "../../../products/stock/schema.ts"
+import { blocksUninspected, stock_levels, unit_category } from "../../../products/stock/schema.ts"
 import { stores } from "../../../setup/stores.ts"
 import { demandSettings, linesTakingStock } from "./demands.ts"
-import { type Customer, type DecisionState, type Opportunity, opportunityName, type UnitHold } from "./aggregate.ts"
+import { opportunityName, unitsByLine } from "./aggregate.ts"
+import type { Customer, DecisionState, Opportunity, UnitHold } from "./aggregate.ts"
 import { asset_assignments, dispatched, on_hire, opportunities, opportunity_costs } from "../tables/index.ts"
 import { opportunity_items, opportunity_versions, order, type OpportunityRow } from "../tables/index.ts"
 
@@ -31,6 +33,11 @@ export interface LoadOptions {
   readonly stock?: boolean
   /** Lines as the command may leave them, if windows or products change. */
   readonly lines?: ReadonlyArray<LineAtStore>
+  /**
+   * For commands whose rules only ask which lines are short: the most units of a product that touched and new lines may
+   * take. Stock of products that surely suffice is not read.
+   */
+  readonly taken_max?: number
   /** The customer after the command; by default the current one. */
   readonly member_id?: number | null
   readonly store_id?: number | null
@@ -123,9 +130,10 @@ const loadOwnDemands = (opportunity_id: number, touches: ReadonlyArray<number> |
 /** Loads an opportunity with the facts for pricing, demands and rules. */
 export const loadDecisionState = Effect.fnUntraced(function* (
   header: OpportunityRow,
-  { now, settings }: Now,
+  context: Now,
   options: LoadOptions = {}
 ): Store.Reads<DecisionState> {
+  const { now, settings } = context
   const store = yield* Store
   const opportunity = yield* loadOpportunity(header, options)
   const store_id = options.store_id === undefined ? header.store_id : options.store_id
@@ -136,15 +144,8 @@ export const loadDecisionState = Effect.fnUntraced(function* (
       ? [...linesTakingStock(opportunity, demandSettings(settings, now)), ...(options.lines ?? [])]
       : undefined
   const stocked = yield* loadStockedProducts(product_ids)
-  if (needed !== undefined) {
-    const claiming = opportunity.lines.flatMap(({ id, item_id }) =>
-      item_id !== null && touches?.includes(id) !== false ? [item_id] : []
-    )
-    yield* lockClaims(
-      withParts([...claiming, ...(options.product_ids ?? [])], stocked),
-      needed.map(({ product_id }) => product_id)
-    )
-  }
+  const claiming = { opportunity, stocked, touches, units: level_ids.length }
+  const enough = needed && (yield* lockStock(needed, claiming, options, settings))
   const own = yield* loadOwnDemands(header.id, touches)
   const read = touches === undefined ? { opportunity_id: header.id, demands: own } : undefined
   return {
@@ -181,8 +182,166 @@ export const loadDecisionState = Effect.fnUntraced(function* (
     touched_line_ids: touches === undefined ? undefined : new Set(touches),
     unit_holds: yield* loadUnitHolds(header.id, level_ids),
     units_out_elsewhere: header.state === order ? yield* loadUnitsOutElsewhere(header.id, level_ids) : new Map(),
-    snapshots: needed === undefined ? undefined : yield* snapshotsForLines(needed, { now, settings }, read)
+    enough,
+    snapshots:
+      needed &&
+      (yield* snapshotsForLines(
+        needed.filter((line) => enough?.(line) !== true),
+        context,
+        read
+      ))
   }
+})
+
+/** Number of lines from which on sums are looked up first, which would be one more look for a few. */
+const long_order = 20
+interface Claiming extends Pick<DecisionState, "opportunity" | "stocked"> {
+  readonly touches: ReadonlyArray<number> | undefined
+  /** Number of units that the command may move. */
+  readonly units: number
+}
+/**
+ * Locks the products that the command may demand, and those of the lines. If its rules only ask what is short, returns
+ * whether a line's product surely suffices for all lines and for what the command takes.
+ */
+const lockStock = Effect.fnUntraced(function* (
+  needed: ReadonlyArray<LineAtStore>,
+  { opportunity, stocked, touches, units }: Claiming,
+  { product_ids = [], taken_max }: LoadOptions,
+  settings: Settings
+): Store.Reads<DecisionState["enough"]> {
+  const claiming = opportunity.lines.flatMap(({ id, item_id }) =>
+    item_id !== null && touches?.includes(id) !== false ? [item_id] : []
+  )
+  const claimed = withParts([...claiming, ...product_ids], stocked)
+  const wanted = new Set(needed.map(({ product_id }) => product_id))
+  yield* lockClaims(claimed, wanted)
+  if (taken_max === undefined || needed.length < long_order) return undefined
+  const of_line = unitsByLine(opportunity)
+  // Demands on parts depend on their kits.
+  const parts = new Set(
+    [...claimed].flatMap((id) => stocked.get(id)?.parts.map((one) => one.component_product_id) ?? [])
+  )
+  const taken = (id: number): number =>
+    parts.has(id) ? Number.POSITIVE_INFINITY : claimed.has(id) ? taken_max + units : 0
+  return yield* sufficing(
+    opportunity.header.id,
+    needed.map((line) => {
+      const { length: quantity } = of_line.get(line.id) ?? []
+      return quantity > line.quantity ? { ...line, quantity } : line
+    }),
+    { stocked, taken },
+    settings
+  )
+})
+
+// Products that suffice for all lines, which a bound shows without their demands one by one.
+
+const placeOf = ({ product_id, store_id }: Pick<LineAtStore, "product_id" | "store_id">): string =>
+  `${store_id}/${product_id}`
+
+interface Bounded {
+  /** One line for each product and store. */
+  readonly lines: ReadonlyArray<LineAtStore>
+  readonly window: ReturnType<typeof spanOf>
+}
+/** SQL of these columns for the lines' products and stores, to be continued, and its values. */
+const rowsAt = ({ dialect }: Pick<StoreShape, "dialect">, { lines }: Bounded, table: Table, columns: string) => {
+  const { bind, values } = bindings(dialect)
+  const listed = (ids: ReadonlyArray<number>): string => [...new Set(ids)].map(bind).join(", ")
+  const text =
+    `select product_id, store_id, ${columns} from ${table.name} ` +
+    `where store_id in (${listed(lines.map((line) => line.store_id))}) ` +
+    `and product_id in (${listed(lines.map((line) => line.product_id))})`
+  return { bind, text, values }
+}
+/** Statement of the sums of active demands that meet the window: of all, or of one opportunity by line. */
+const sumsOfDemands = (store: Pick<StoreShape, "dialect">, bounded: Bounded, opportunity_id?: number) => {
+  const by = opportunity_id === undefined ? "" : "source_id, "
+  const { bind, text, values } = rowsAt(store, bounded, demands, `${by}sum(quantity) as quantity`)
+  const { from, to } = bounded.window
+  const meeting =
+    `reaches_to > ${bind(boundInstant(from))} and buffered_starts_at < ${bind(boundInstant(Math.max(to, from + 1)))}` +
+    (opportunity_id === undefined
+      ? ""
+      : ` and source_type = 'opportunity_item' and opportunity_id = ${bind(opportunity_id)}`)
+  return { text: `${text} and ${meeting} and is_active = true group by ${by}product_id, store_id`, values }
+}
+
+/**
+ * Units that a plain product has left in every slot of the window, at least: stock without a hire window, less all
+ * active demands that meet the window; absent if stock is out of service. One row for each place.
+ */
+const leastFree = Effect.fnUntraced(function* (
+  bounded: Bounded,
+  settings: Settings
+): Store.Reads<ReadonlyMap<string, number>> {
+  const store = yield* Store
+  const counted = (quantity: string, category: string): string =>
+    `sum(case when ${category} and starts_at is null and ends_at is null then ${quantity} else 0 end)`
+  const uninspected = blocksUninspected(settings) ? " or inspection_due_at is not null" : ""
+  const sums =
+    `${counted("1", `stock_category = ${unit_category} and not is_gone`)} as units, ` +
+    `${counted("quantity_held", `stock_category <> ${unit_category}`)} as bulk, ` +
+    `sum(case when out_of_service <> '[]'${uninspected} then 1 else 0 end) as out_of_service`
+  const { text, values } = rowsAt(store, bounded, stock_levels, sums)
+  const of_stock = { text: `${text} group by product_id, store_id`, values }
+  const [stock = [], taken = []] = yield* store.readAll([of_stock, sumsOfDemands(store, bounded)])
+  const demanded = new Map(taken.map((row) => [placeOf(row), Number(row.quantity)]))
+  return new Map(
+    stock.flatMap((row) => {
+      const bulk = Number(decodeValue(stock_levels.columns.quantity_held, row.bulk, store.dialect))
+      const left = Number(row.units) + Math.floor(bulk) - (demanded.get(placeOf(row)) ?? 0)
+      return Number(row.out_of_service) > 0 ? [] : [[placeOf(row), left] as const]
+    })
+  )
+})
+
+const bounded_millis_max = 5 * 365 * 86_400_000
+const bounded_places_max = 500
+/**
+ * Which lines of an opportunity are of plain products that surely suffice for all its lines, and for what a command
+ * takes. `lines` have the most that each may need; `taken`: the most units of a product that new demands may take.
+ */
+const sufficing = Effect.fnUntraced(function* (
+  opportunity_id: number,
+  lines: ReadonlyArray<LineAtStore>,
+  {
+    stocked,
+    taken
+  }: { readonly stocked: ReadonlyMap<number, StockedProduct>; readonly taken: (product_id: number) => number },
+  settings: Settings
+): Store.Reads<(line: LineAtStore) => boolean> {
+  const isPlain = (product?: StockedProduct): boolean => product !== undefined && compositionOf(product) === "plain"
+  const places = Map.groupBy(
+    lines.filter(({ product_id }) => isPlain(stocked.get(product_id))),
+    placeOf
+  )
+  const window = spanOf(lines)
+  if (places.size === 0 || places.size > bounded_places_max || window.to - window.from > bounded_millis_max)
+    return () => false
+  const firsts = [...places.values()].flatMap((of_place) => of_place.slice(0, 1))
+  const free = yield* leastFree({ lines: firsts, window }, settings)
+  const linesAt = (line: LineAtStore): ReadonlyArray<LineAtStore> => places.get(placeOf(line)) ?? []
+  const left = (line: LineAtStore): number => (free.get(placeOf(line)) ?? 0) - taken(line.product_id)
+  const suffices = (line: LineAtStore): boolean =>
+    linesAt(line).every((one) => requestedUnits(one.quantity) <= left(one))
+  // Where the opportunity's own demands leave less than a line needs, those of each line are looked at.
+  const tight = firsts.filter((line) => left(line) >= 0 && free.has(placeOf(line)) && !suffices(line))
+  const enough = new Set(firsts.filter(suffices).map(placeOf))
+  if (tight.length > 0) {
+    const { text, values } = sumsOfDemands(yield* Store, { lines: tight, window }, opportunity_id)
+    const rows = yield* Store.run<LineAtStore & { readonly source_id: number }>(text, values)
+    const own = new Map(rows.map((row) => [`${placeOf(row)}/${row.source_id}`, Number(row.quantity)]))
+    for (const line of tight)
+      if (
+        linesAt(line).every(
+          (one) => requestedUnits(one.quantity) <= left(one) + (own.get(`${placeOf(one)}/${one.id}`) ?? 0)
+        )
+      )
+        enough.add(placeOf(line))
+  }
+  return (line) => enough.has(placeOf(line))
 })
 
 /** Rows by a condition on these units. */

@@ -27,7 +27,7 @@ import { opportunityStream } from "../events/event-families.ts"
 import { opportunity_costs, type CostRow, type ItemRow, type OpportunityRow } from "../tables/index.ts"
 import { costTaxRateOf, priceOne, stagesOf, taxRateOf } from "./pricing.ts"
 
-export interface RecalculationScope {
+interface RecalculationScope {
   readonly priced?: ReadonlyArray<number>
   /** Lines whose demands to compute again; removed lines release theirs. */
   readonly demanded?: ReadonlyArray<number> | "all"

@@ -3,7 +3,7 @@ import { Result } from "effect"
 import { decision, initialRow, reject, settingNumber, unstamped } from "../../../kernel/index.ts"
 import type { DecideContext, Decided, NewEvent, Rejection } from "../../../kernel/index.ts"
 import { recalculate, versionTotals, withHeader } from "../state/index.ts"
-import type { DecisionState, Opportunity, Recalculated, RecalculationScope } from "../state/index.ts"
+import type { DecisionState, Opportunity, Recalculated } from "../state/index.ts"
 import { versionActivated, versionChanged, versionCreated, versionDeleted } from "../events/versions.ts"
 import { opportunity_items, opportunity_versions, requireTransition, version_statuses } from "../tables/index.ts"
 import type { ItemRow, OpportunityRow, VersionRow } from "../tables/index.ts"
@@ -118,7 +118,7 @@ export const createVersion = (state: DecisionState, body: NewVersion, context: D
       ? opportunity.lines.map((line) => ({ ...line, version_id: row.id }))
       : [...opportunity.lines.map((line) => ({ ...line, is_live: false })), ...copies]
     const after = { ...withHeader(opportunity, set), lines }
-    const scope: RecalculationScope = adopts ? { totals: false } : { demanded: "all", taxed: true }
+    const scope: Parameters<typeof recalculate>[2] = adopts ? { totals: false } : { demanded: "all", taxed: true }
     const recalculated = yield* recalculate(state, after, scope, context)
     const copy_ids = new Set(copies.map((line) => line.id))
     const items = recalculated.opportunity.lines.filter((line) => copy_ids.has(line.id))

@@ -55,6 +55,30 @@ describe.each(engines)("opportunities of several lines and versions on %s", (eng
       items: [{ total: "400.00" }]
     })
   })
+  it("are short from the first unit on that one of their products lacks", async () => {
+    const [lamps, stands] = [await w.product(), await w.product()]
+    await w.hold(lamps, 43)
+    await w.hold(stands, 5)
+    const { id } = await w.opportunity(hire_dates)
+    const added = async (item_id: number, quantity: string) =>
+      (await w.must("POST", `/opportunities/${id}/items`, { ...fifty_each, item_id, quantity })).opportunity
+    for (let at = 0; at < 20; at++) await added(lamps, "2")
+    await w.confirm(id)
+    const withStands = await added(stands, "5")
+    const line = withStands.items.at(-1)!.id
+    const changed = async (quantity: string) =>
+      (await w.must("PATCH", `/opportunities/${id}/items/${line}`, { quantity })).opportunity.has_shortage
+    expect([withStands.has_shortage, await changed("6"), await changed("5")]).toEqual([false, true, false])
+    const last = await added(lamps, "3")
+    const short = await added(lamps, "1")
+    expect([last.has_shortage, short.has_shortage]).toEqual([false, true])
+    const removed = await w.must("DELETE", `/opportunities/${id}/items/${short.items.at(-1)!.id}`)
+    expect(removed.opportunity.has_shortage).toBe(false)
+    await w.hold(stands, 4)
+    const free = await w.product()
+    await w.hold(free, 1)
+    expect((await added(free, "1")).has_shortage).toBe(true)
+  })
   it("write only moved lines when reordered, and record the complete order", async () => {
     const { id } = await w.deal(hire_dates)
     for (const name of ["B", "C"]) await w.post(`/opportunities/${id}/items`, { ...fifty_each, name })
