@@ -266,11 +266,10 @@ export const make = Effect.fnUntraced(function* (
     onCommitFailure: acquirers.onCommitFailure
   })
   const { share = identity } = options
-  const direct = directOver(db, statements, asUsual, client)
   return Object.assign(client, {
     withTransaction: share(withTransaction, client.transactionService, () => db.isTransaction),
-    direct,
-    together: togetherOver(direct)
+    direct: directOver(db, statements, asUsual, client),
+    together: togetherOver(db, statements, client)
   })
 })
 
@@ -302,21 +301,35 @@ const directOver =
     }
   }
 
-/** Runs statements one after the other; undefined if the first has to wait. */
-const togetherOver =
-  (direct: ReturnType<typeof directOver>) =>
-  (
-    statements: ReadonlyArray<{ readonly text: string; readonly values: ReadonlyArray<unknown> }>,
-    fiber: Parameters<typeof direct>[2]
-  ) => {
-    const rows: Array<ReadonlyArray<Row>> = []
-    for (const { text, values } of statements) {
-      const ran = direct(text, values, fiber)
-      if (ran === undefined || Exit.isFailure(ran)) return ran
-      rows.push(ran.value)
+/**
+ * Runs statements that only read, one after the other; undefined if they have to wait. Outside a transaction they share
+ * one of their own, as each would lock and unlock the file otherwise.
+ */
+const togetherOver = (
+  db: DatabaseSync,
+  statements: ReturnType<typeof makeStatements>,
+  { transactionService }: SqlClient.SqlClient
+) => {
+  const begin = db.prepare("BEGIN"),
+    commit = db.prepare("COMMIT")
+  return (
+    reads: ReadonlyArray<{ readonly text: string; readonly values: ReadonlyArray<unknown> }>,
+    { context }: Parameters<ReturnType<typeof directOver>>[2]
+  ): Exit.Exit<ReadonlyArray<ReadonlyArray<Row>>, SqlError.SqlError> | undefined => {
+    const isInside = Context.getOrUndefined(context, transactionService) !== undefined
+    if (!isInside && db.isTransaction) return undefined
+    const begins = !isInside && reads.length > 1
+    try {
+      if (begins) begin.run()
+      const rows = reads.map(({ text, values }) => statements.rows(text, values))
+      if (begins) commit.run()
+      return Exit.succeed(rows)
+    } catch (cause) {
+      if (begins && db.isTransaction) db.exec("ROLLBACK")
+      return !isInside && isBusy(cause) ? undefined : Exit.fail(sqliteError(cause, "execute"))
     }
-    return Exit.succeed(rows)
   }
+}
 
 const rolledBack = new SqlError.SqlError({
   reason: new SqlError.UnknownError({
