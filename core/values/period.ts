@@ -36,12 +36,11 @@ export const hull = (one: Period, other: Period): Period => ({
 })
 
 /** A plain date, `days` later. */
-export const dateAfter = (date: string, days = 1): string =>
-  instantOf(Date.parse(`${date}T00:00:00Z`) + days * 86_400_000).slice(0, 10)
+export const dateAfter = (date: string, days = 1): string => instantOf(millisOf(date) + days * 86_400_000).slice(0, 10)
 
 /** Days of a span counted inclusively; 0 or less when `last` is before `first`. */
 export const daysInclusive = (first: string, last: string): number =>
-  Math.round((Date.parse(`${last}T00:00:00Z`) - Date.parse(`${first}T00:00:00Z`)) / 86_400_000) + 1
+  Math.round((millisOf(last) - millisOf(first)) / 86_400_000) + 1
 
 /** A store-local day as a period, shorter or longer than 24 hours when clocks change. */
 export interface LocalDay extends Period {

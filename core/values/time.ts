@@ -125,7 +125,7 @@ export const instantOfWall = (wall: number, zone: string): number => {
 }
 
 /** The instant a store-local day (`YYYY-MM-DD`) begins; 01:00 on the wall where clocks jump at midnight. */
-export const startOfDay = (date: string, zone: string): number => instantOfWall(Date.parse(`${date}T00:00:00Z`), zone)
+export const startOfDay = (date: string, zone: string): number => instantOfWall(millisOf(date), zone)
 
 /**
  * The store-local day that contains an instant: the latest one begun. Days follow each other without gaps or overlaps,
@@ -134,11 +134,12 @@ export const startOfDay = (date: string, zone: string): number => instantOfWall(
 export const dayOf = (instant: number, zone: string): string => {
   const wall = wallOf(instant, zone)
   // The day on the wall clock has begun; so has the next one if the clock went back over midnight.
-  const next = dateOf(wall + dayMillis)
-  return startOfDay(next, zone) <= instant ? next : dateOf(wall)
+  const midnight = Math.floor(wall / dayMillis) * dayMillis
+  const next = midnight + dayMillis
+  return dateOf(instantOfWall(next, zone) <= instant ? next : midnight)
 }
 
-const dateOf = (wall: number): string => instantOf(wall).slice(0, 10)
+const dateOf = (midnight: number): string => instantOf(midnight).slice(0, 10)
 const utcYear = (instant: number): number => new Date(instant).getUTCFullYear()
 const yearStart = (year: number): number => utcOf(year, 1, 1)
 /** UTC milliseconds for any year, including those before 1 and after 9999, which have no plain text form. */
