@@ -128,17 +128,16 @@ const availableAssets = get("/api/v1/products/{product}/available-assets", {
     page: integer({ min: 1, default: 1, describe: "Page number, from 1" })
   },
   check: inOrderCheck,
-  run: (input) =>
-    Effect.gen(function* () {
-      const { page = 1, per_page = 50 } = input.values
-      const store = yield* requestedStore(input)
-      const span = yield* spanIn(input.body, zoneOf(store?.timezone))
-      const free = yield* freeAssets(input.rows.product.id, store.id, { from: span.from.at, to: span.to.at }, input)
-      return ok({
-        available_assets: free.slice((page - 1) * per_page, page * per_page).map((asset) => ({ ...asset })),
-        meta: { total: free.length, per_page, page }
-      })
+  run: Effect.fnUntraced(function* (input) {
+    const { page = 1, per_page = 50 } = input.values
+    const store = yield* requestedStore(input)
+    const span = yield* spanIn(input.body, zoneOf(store?.timezone))
+    const free = yield* freeAssets(input.rows.product.id, store.id, { from: span.from.at, to: span.to.at }, input)
+    return ok({
+      available_assets: free.slice((page - 1) * per_page, page * per_page).map((asset) => ({ ...asset })),
+      meta: { total: free.length, per_page, page }
     })
+  })
 })
 
 export const availabilitySlice: Slice = {

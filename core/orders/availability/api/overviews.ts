@@ -97,29 +97,28 @@ const calendar = get("/api/v1/availability/calendar", {
     include_kits
   },
   check: inOrderCheck,
-  run: (input) =>
-    Effect.gen(function* () {
-      const store = yield* requestedStore(input)
-      const zone = zoneOf(store?.timezone)
-      const span = yield* spanIn(input.body, zone, spanMaxIn(input.settings))
-      const product_ids = input.values.product_ids ?? undefined
-      const with_kits = input.values.include_kits === true
-      const snapshot = yield* loadSnapshot(
-        store.id,
-        { ...(product_ids === undefined ? { with_kits } : { product_ids }), window: windowOf(span, zone) },
-        input
-      )
-      const { availabilityCalendar } = yield* countingDays
-      const grid = yield* rejectingLimits(() =>
-        availabilityCalendar(snapshot, span.from, span.to, { product_ids, include_kits: with_kits })
-      )
-      return ok({
-        calendar: {
-          ...grid,
-          products: grid.products.map((one) => ({ ...one, days: one.days.map((day) => ({ ...day })) }))
-        }
-      })
+  run: Effect.fnUntraced(function* (input) {
+    const store = yield* requestedStore(input)
+    const zone = zoneOf(store?.timezone)
+    const span = yield* spanIn(input.body, zone, spanMaxIn(input.settings))
+    const product_ids = input.values.product_ids ?? undefined
+    const with_kits = input.values.include_kits === true
+    const snapshot = yield* loadSnapshot(
+      store.id,
+      { ...(product_ids === undefined ? { with_kits } : { product_ids }), window: windowOf(span, zone) },
+      input
+    )
+    const { availabilityCalendar } = yield* countingDays
+    const grid = yield* rejectingLimits(() =>
+      availabilityCalendar(snapshot, span.from, span.to, { product_ids, include_kits: with_kits })
+    )
+    return ok({
+      calendar: {
+        ...grid,
+        products: grid.products.map((one) => ({ ...one, days: one.days.map((day) => ({ ...day })) }))
+      }
     })
+  })
 })
 
 const gantt = get("/api/v1/availability/{product}/gantt", {
@@ -136,24 +135,23 @@ const gantt = get("/api/v1/availability/{product}/gantt", {
     include_kits
   },
   check: inOrderCheck,
-  run: (input) =>
-    Effect.gen(function* () {
-      const store = yield* requestedStore(input)
-      const zone = zoneOf(store?.timezone)
-      const span = yield* spanIn(input.body, zone, spanMaxIn(input.settings))
-      const { id } = input.rows.product
-      const snapshot = yield* loadSnapshot(
-        store.id,
-        { product_ids: [id], refusal: missingProduct(id), with_names: true, window: windowOf(span, zone) },
-        input
-      )
-      const { availabilityGantt } = yield* charting
-      const chart = yield* rejectingLimits(() =>
-        availabilityGantt(snapshot, id, span.from, span.to, snapshot.opportunities, input.values.asset_ids ?? undefined)
-      )
-      const kit = input.values.include_kits === true ? yield* kitOf(snapshot, id, span) : {}
-      return ok({ gantt: { ...chart, ...rowsJson(chart), ...kit } })
-    })
+  run: Effect.fnUntraced(function* (input) {
+    const store = yield* requestedStore(input)
+    const zone = zoneOf(store?.timezone)
+    const span = yield* spanIn(input.body, zone, spanMaxIn(input.settings))
+    const { id } = input.rows.product
+    const snapshot = yield* loadSnapshot(
+      store.id,
+      { product_ids: [id], refusal: missingProduct(id), with_names: true, window: windowOf(span, zone) },
+      input
+    )
+    const { availabilityGantt } = yield* charting
+    const chart = yield* rejectingLimits(() =>
+      availabilityGantt(snapshot, id, span.from, span.to, snapshot.opportunities, input.values.asset_ids ?? undefined)
+    )
+    const kit = input.values.include_kits === true ? yield* kitOf(snapshot, id, span) : {}
+    return ok({ gantt: { ...chart, ...rowsJson(chart), ...kit } })
+  })
 })
 
 const rowsJson = ({ demands, shortages, supplies }: Pick<AvailabilityGantt, "demands" | "shortages" | "supplies">) => ({
@@ -186,25 +184,24 @@ const sweep = get("/api/v1/availability/shortages", {
     page: integer({ min: 1, default: 1, describe: "Page number, from 1" })
   },
   check: inOrderCheck,
-  run: (input) =>
-    Effect.gen(function* () {
-      const { page = 1, per_page = 50, store_id } = input.values
-      const swept = yield* Store.find(
-        stores,
-        typeof store_id === "number" ? { id: store_id } : { include_in_default_queries: true }
-      )
-      const zone = swept.length === 1 ? zoneOf(swept[0]?.timezone) : "UTC"
-      const span = yield* spanIn(input.body, zone, spanMaxIn(input.settings))
-      const snapshots = yield* loadSnapshots(
-        { store_ids: swept.map((one) => one.id), window: windowOf(span, zone) },
-        input
-      )
-      const found = yield* rejectingLimits(() => shortages([...snapshots.values()], span.from, span.to))
-      return ok({
-        shortages: found.slice((page - 1) * per_page, page * per_page).map((one) => ({ ...one })),
-        meta: { total: found.length, per_page, page }
-      })
+  run: Effect.fnUntraced(function* (input) {
+    const { page = 1, per_page = 50, store_id } = input.values
+    const swept = yield* Store.find(
+      stores,
+      typeof store_id === "number" ? { id: store_id } : { include_in_default_queries: true }
+    )
+    const zone = swept.length === 1 ? zoneOf(swept[0]?.timezone) : "UTC"
+    const span = yield* spanIn(input.body, zone, spanMaxIn(input.settings))
+    const snapshots = yield* loadSnapshots(
+      { store_ids: swept.map((one) => one.id), window: windowOf(span, zone) },
+      input
+    )
+    const found = yield* rejectingLimits(() => shortages([...snapshots.values()], span.from, span.to))
+    return ok({
+      shortages: found.slice((page - 1) * per_page, page * per_page).map((one) => ({ ...one })),
+      meta: { total: found.length, per_page, page }
     })
+  })
 })
 
 const why = get("/api/v1/availability/why", {
@@ -218,43 +215,41 @@ const why = get("/api/v1/availability/why", {
     date: timestamp({ required: true }),
     as_of: timestamp({ nullable: true, describe: "As-of time: computed from events recorded by then" })
   },
-  run: (input) =>
-    Effect.gen(function* () {
-      const store = yield* requestedStore(input)
-      const product_id = input.values.product_id ?? 0
-      const zone = zoneOf(store?.timezone)
-      const { at } = momentIn(input.body, "date", zone)
-      const as_of =
-        typeof input.values.as_of === "string" ? instantOf(momentIn(input.body, "as_of", zone).at) : undefined
-      const snapshot =
-        as_of === undefined
-          ? yield* loadSnapshot(
-              store.id,
-              { product_ids: [product_id], with_names: true, window: withMargin({ from: at, to: at }) },
-              input
-            )
-          : yield* (yield* pastStock).snapshotAsOf(store, [product_id], as_of, input, true)
-      const { availabilityReasons } = yield* reasoning
-      const {
-        cases,
-        claims: demands,
-        demand_breakdown,
-        parts,
-        stock_level_ids,
-        ...reasons
-      } = yield* rejectingLimits(() => availabilityReasons(snapshot, product_id, at, snapshot.opportunities))
-      return ok({
-        reasons: {
-          ...reasons,
-          ...(as_of === undefined ? {} : { as_of }),
-          demand_breakdown: { ...demand_breakdown },
-          stock_level_ids: [...stock_level_ids],
-          claims: demands.map((one) => ({ ...one })),
-          parts: parts.map((one) => ({ ...one })),
-          cases: cases.map((one) => ({ ...one, missing: one.missing.map((part) => ({ ...part })) }))
-        }
-      })
+  run: Effect.fnUntraced(function* (input) {
+    const store = yield* requestedStore(input)
+    const product_id = input.values.product_id ?? 0
+    const zone = zoneOf(store?.timezone)
+    const { at } = momentIn(input.body, "date", zone)
+    const as_of = typeof input.values.as_of === "string" ? instantOf(momentIn(input.body, "as_of", zone).at) : undefined
+    const snapshot =
+      as_of === undefined
+        ? yield* loadSnapshot(
+            store.id,
+            { product_ids: [product_id], with_names: true, window: withMargin({ from: at, to: at }) },
+            input
+          )
+        : yield* (yield* pastStock).snapshotAsOf(store, [product_id], as_of, input, true)
+    const { availabilityReasons } = yield* reasoning
+    const {
+      cases,
+      claims: demands,
+      demand_breakdown,
+      parts,
+      stock_level_ids,
+      ...reasons
+    } = yield* rejectingLimits(() => availabilityReasons(snapshot, product_id, at, snapshot.opportunities))
+    return ok({
+      reasons: {
+        ...reasons,
+        ...(as_of === undefined ? {} : { as_of }),
+        demand_breakdown: { ...demand_breakdown },
+        stock_level_ids: [...stock_level_ids],
+        claims: demands.map((one) => ({ ...one })),
+        parts: parts.map((one) => ({ ...one })),
+        cases: cases.map((one) => ({ ...one, missing: one.missing.map((part) => ({ ...part })) }))
+      }
     })
+  })
 })
 
 export const overviewEndpoints = [calendar, gantt, sweep, why]

@@ -70,13 +70,14 @@ const stockedOf = (
   { dialect }: Pick<StoreShape, "dialect">,
   rows: ReadonlyArray<ProductPartRow>
 ): ReadonlyMap<number, StockedProduct> => {
-  const live = new Set(rows.flatMap((row) => (row.deleted_at === null ? [row.id] : [])))
+  const live = new Set<number>()
+  for (const { deleted_at, id } of rows) if (deleted_at === null) live.add(id)
   const found = new Map<number, StockedProduct>()
   const parts = new Map<number, Array<KitPart>>()
   for (const row of rows) {
-    const own = parts.get(row.id) ?? []
-    if (!found.has(row.id)) {
-      parts.set(row.id, own)
+    let own = parts.get(row.id)
+    if (own === undefined) {
+      parts.set(row.id, (own = []))
       found.set(row.id, asStockedProduct(row, own))
     }
     const { binding, component_product_id, part_quantity } = row

@@ -77,8 +77,12 @@ const composedProducts = Effect.fnUntraced(function* (): Store.Reads<ReadonlyMap
   return yield* loadStockedProducts(rows.map((row) => row.id))
 })
 
-const withoutDeleted = (products: ReadonlyMap<number, StockedProduct>, live_only = false): typeof products =>
-  live_only ? new Map([...products].filter(([, { name }]) => name !== null)) : products
+const withoutDeleted = (products: ReadonlyMap<number, StockedProduct>, live_only = false): typeof products => {
+  if (live_only)
+    for (const { name } of products.values())
+      if (name === null) return new Map([...products].filter(([, one]) => one.name !== null))
+  return products
+}
 
 /** One snapshot per existing store. Nine queries at most, whatever the number of stores, products and demands. */
 export const loadSnapshots = Effect.fnUntraced(function* (
@@ -94,6 +98,7 @@ export const loadSnapshots = Effect.fnUntraced(function* (
   const { demands: rows, levels, products } = facts
   const demandsAt = byStore(rows, found.length),
     levelsAt = byStore(levels, found.length)
+  const all = [...products.values()]
   const stocked = store_ids.map((id) => new Set(levelsAt(id).map((level) => level.product_id)))
   const unstocked = [...products.keys()].filter((id) => stocked.some((here) => !here.has(id)))
   const known_pairs = unstocked.length === 0 ? [] : yield* loadKnown(store, store_ids, unstocked)
@@ -101,7 +106,7 @@ export const loadSnapshots = Effect.fnUntraced(function* (
   const containers =
     product_ids === undefined && request.with_kits !== true
       ? []
-      : yield* packedContainers(store_ids, [...products.values()], request.window.from)
+      : yield* packedContainers(store_ids, all, request.window.from)
   return new Map(
     found.map((one) => {
       const snapshot = snapshotOf({
@@ -114,7 +119,7 @@ export const loadSnapshots = Effect.fnUntraced(function* (
         demands: demandsAt(one.id),
         opportunities: facts.opportunities,
         stock: levelsAt(one.id),
-        products: [...products.values()],
+        products: all,
         containers: containers.filter((container) => container.store_id === null || container.store_id === one.id)
       })
       // Includes products whose demands or stock were not read: demands outside the window, deleted stock.
@@ -172,10 +177,11 @@ const stockOf = ({ dialect }: Pick<StoreShape, "dialect">, rows: ReadonlyArray<S
   rows.map((row) => {
     const { source_id, source_type } = row
     return source_type === null || source_id === null
-      ? stockLevelOf({
+      ? {
           ...row,
-          quantity_held: String(decodeValue(stock_levels.columns.quantity_held, row.quantity_held, dialect))
-        })
+          quantity_held: String(decodeValue(stock_levels.columns.quantity_held, row.quantity_held, dialect)),
+          last_transaction_type: row.is_gone ? writtenOff : null
+        }
       : supplyAsStock({ ...row, id: -row.id, quantity: Number(row.quantity_held), source_id, source_type })
   })
 /** Converts a supply to the form of stock in snapshots. */
@@ -290,8 +296,9 @@ const meeting = (
   store_ids: ReadonlyArray<number>,
   product_ids: ReadonlySet<number>
 ): ReadonlyArray<Demand> => {
+  if (read === undefined) return []
   const [from, to] = boundsOf(window)
-  return (read?.demands ?? []).filter(
+  return read.demands.filter(
     (demand) =>
       product_ids.has(demand.product_id) &&
       store_ids.includes(demand.store_id) &&
@@ -337,6 +344,23 @@ const factsOf = function* (
 }
 
 type ProductRows = Parameters<typeof stockedProducts.of>[1]
+type Levels = readonly [products: ProductRows, stock: ReadonlyArray<StockRow>, demands: ReadonlyArray<DemandWithName>]
+/** Products stay in the order of their ids, as those of each level are. */
+const withLevel = ([products, stock, demands]: Levels, [made, held, claimed]: Levels): Levels => [
+  [...products, ...made].toSorted((one, other) => one.id - other.id),
+  [...stock, ...held],
+  [...demands, ...claimed]
+]
+/** Ids of the parts in these rows that were not known, which are known then. */
+const newParts = (known: Set<number>, rows: ProductRows): ReadonlyArray<number> => {
+  const found: Array<number> = []
+  for (const { component_product_id: id } of rows) {
+    if (id === null || known.has(id)) continue
+    known.add(id)
+    found.push(id)
+  }
+  return found
+}
 /** Rows of these products, then of their parts, and so on; undefined if a statement cannot name them all. */
 const readLevels = function* (
   store: StoreShape,
@@ -345,21 +369,15 @@ const readLevels = function* (
   request: SnapshotRequest
 ) {
   const known = new Set(named)
-  let products: ProductRows = []
-  let stock: ReadonlyArray<StockRow> = []
-  let demands: ReadonlyArray<DemandWithName> = []
+  let levels: Levels = [[], [], []]
   for (let wanted = named; wanted.length > 0;) {
     if (known.size > named_products_max) return undefined
     const [made = [], held = [], claimed = []] = yield* store.readAll(statementsOf(store, store_ids, request, wanted))
-    products = [...products, ...made]
-    stock = [...stock, ...held]
-    demands = [...demands, ...claimed]
-    const parts = new Set<number>(made.flatMap((row) => row.component_product_id ?? []))
-    wanted = [...parts].filter((id) => !known.has(id))
-    for (const id of wanted) known.add(id)
+    levels = wanted === named ? [made, held, claimed] : withLevel(levels, [made, held, claimed])
+    wanted = newParts(known, made)
   }
   const own = meeting(request, store_ids, known)
-  return [products.toSorted((one, other) => one.id - other.id), stock, [...demands, ...own]] as const
+  return own.length === 0 ? levels : withLevel(levels, [[], [], own])
 }
 
 /** The products that ever had demands or stock at the stores: one index look-up per pair. */

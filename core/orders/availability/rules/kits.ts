@@ -85,13 +85,15 @@ const timeline = (
     if (wait !== undefined) waiting.add(wait.from, wait.to, demand.quantity)
   }
   const total_demanded = demanded.sums()
+  const demanded_by_source = new Map<string, ReadonlyArray<number>>()
+  for (const [source, tally] of by_source) demanded_by_source.set(source, tally.sums())
   return {
     bounds,
     total_stock,
     total_demanded,
     available: total_stock.map((total, slot) => total - (total_demanded[slot] ?? 0)),
     pending_checkin: waiting.sums(),
-    demanded_by_source: new Map([...by_source].map(([source, tally]) => [source, tally.sums()]))
+    demanded_by_source
   }
 }
 

@@ -244,24 +244,24 @@ export const snapshotOf = (entries: SnapshotEntries): AvailabilitySnapshot => {
   const { blocks_uninspected = false, store } = entries
   const moment = { now: millisOf(entries.now), zone: zoneOf(store.timezone), blocks_uninspected }
   const store_id = store.id
-  const here = <Row extends { readonly store_id: number }>(row: Row): boolean => row.store_id === store_id
-  const demands = grouped(
-    entries.demands.filter(here),
-    (demand) => demand.product_id,
-    (demand) => activeDemand(demand, moment.now)
-  )
-  const levels = entries.stock.filter(here)
-  const stock = grouped(
-    levels.filter(countsAsStock),
-    (level) => level.product_id,
-    (level) => stockPeriodOf(level, moment)
-  )
+  const known = new Set<number>()
+  const demands = new Map<number, Array<ActiveDemand>>()
+  for (const demand of entries.demands) {
+    if (demand.store_id !== store_id) continue
+    known.add(demand.product_id)
+    addTo(demands, demand.product_id, activeDemand(demand, moment.now))
+  }
+  const stock = new Map<number, Array<StockPeriod>>()
+  for (const level of entries.stock) {
+    if (level.store_id !== store_id) continue
+    known.add(level.product_id)
+    if (countsAsStock(level)) addTo(stock, level.product_id, stockPeriodOf(level, moment))
+  }
   const containers = grouped(
     entries.containers ?? [],
     (container) => container.product_id ?? 0,
     (container) => container
   )
-  const known = new Set([...demands.keys(), ...levels.map((level) => level.product_id)])
   for (const [product_id, rows] of stock) {
     const booked = demands.get(product_id) ?? []
     const out = demandsOutOfService(rows, booked, moment)
@@ -286,13 +286,10 @@ export const snapshotOf = (entries: SnapshotEntries): AvailabilitySnapshot => {
 export const withProducts = (
   snapshot: AvailabilitySnapshot,
   product_ids: ReadonlyArray<number>
-): AvailabilitySnapshot => ({
-  ...snapshot,
-  known:
-    product_ids.length === 0
-      ? snapshot.known
-      : [...new Set([...snapshot.known, ...product_ids])].sort((left, right) => left - right)
-})
+): AvailabilitySnapshot =>
+  product_ids.length === 0
+    ? snapshot
+    : { ...snapshot, known: [...new Set([...snapshot.known, ...product_ids])].sort((left, right) => left - right) }
 
 /** The snapshot with these stock levels replacing those with the same ids; `gone`: ids to remove. */
 export const withLevels = (
@@ -370,11 +367,11 @@ const grouped = <Row, Entry>(
   entryOf: (row: Row) => Entry
 ): Map<number, ReadonlyArray<Entry>> => {
   const groups = new Map<number, Array<Entry>>()
-  for (const row of rows) {
-    const key = keyOf(row)
-    const group = groups.get(key)
-    if (group === undefined) groups.set(key, [entryOf(row)])
-    else group.push(entryOf(row))
-  }
+  for (const row of rows) addTo(groups, keyOf(row), entryOf(row))
   return groups
+}
+const addTo = <Entry>(groups: Map<number, Array<Entry>>, key: number, entry: Entry): void => {
+  const group = groups.get(key)
+  if (group === undefined) groups.set(key, [entry])
+  else group.push(entry)
 }
