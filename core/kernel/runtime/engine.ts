@@ -52,9 +52,7 @@ export const runCommand = (
   call: EndpointCall,
   command_metadata: CommandMetadata = {}
 ): Effect.Effect<Outcome, Failure, Store | CommandRuntime> =>
-  Effect.gen(function* () {
-    return yield* Store.transaction(decideCommand(call, command_metadata, true))
-  }).pipe(retryOnConflict)
+  Store.transaction(decideCommand(call, command_metadata, true)).pipe(retryOnConflict)
 
 interface Span<A> extends Tracer.SpanOptions {
   readonly name: string
@@ -140,7 +138,7 @@ const decideAndRecord = Effect.fnUntraced(function* (
   const now = instantOf(yield* Clock.currentTimeMillis)
   yield* lockCommandStreams(endpoint, call)
   const { issued_at = now } = command_metadata
-  const input = yield* prepare(call, now, issued_at < now ? issued_at : now)
+  const input = yield* prepare(call, runtime, now, issued_at < now ? issued_at : now)
   const facts = yield* endpoint.facts(input)
   const ids = yield* makeIdAllocator(command_metadata.ids ?? {}, endpoint.creates)
   const decision = yield* decideWithIds(endpoint, facts, input, ids)
@@ -209,7 +207,7 @@ export const replayAnswer = Effect.fnUntraced(function* (
   call: EndpointCall,
   result: unknown
 ): CommandRuntime.Reads<Answer> {
-  const input = yield* prepare(call, instantOf(yield* Clock.currentTimeMillis))
+  const input = yield* prepare(call, yield* CommandRuntime, instantOf(yield* Clock.currentTimeMillis))
   const endpoint = commandOf(call)
   return yield* endpoint.respond(yield* Effect.orDie(Schema.decodeUnknownEffect(endpoint.result)(result)), input)
 })
@@ -351,9 +349,14 @@ const answerQuery = (call: EndpointCall): ReturnType<typeof runQuery> => {
           : Effect.fail(failure)
       )
 }
-const runQuery = Effect.fnUntraced(function* (call: EndpointCall): CommandRuntime.Reads<Answer> {
-  const now = instantOf(yield* Clock.currentTimeMillis)
-  const input = yield* prepare(call, now)
+const runQuery = (call: EndpointCall) =>
+  CommandRuntime.use((runtime) => Effect.clockWith((clock) => queried(call, runtime, clock.currentTimeMillisUnsafe())))
+const queried = Effect.fnUntraced(function* (
+  call: EndpointCall,
+  runtime: CommandRuntime["Service"],
+  now: number
+): CommandRuntime.Reads<Answer> {
+  const input = yield* prepare(call, runtime, instantOf(now))
   const { endpoint, request } = call
   const answered = endpoint.kind === "query" ? yield* endpoint.run(input) : yield* notFound()
   // A list that ignores `view_id` supports no views.

@@ -56,11 +56,15 @@ const checkSight = (endpoint: Endpoint, viewer: Viewer): Effect.Effect<void, Rej
 }
 
 /** The endpoint's input, within the caller's generator; 404, 403 or 422, in this order (rules/conventions 1). */
-export const prepare = function* (call: EndpointCall, now: string, happened_at = now): CommandRuntime.Reads<Input> {
+export const prepare = function* (
+  call: EndpointCall,
+  runtime: CommandRuntime["Service"],
+  now: string,
+  happened_at = now
+): CommandRuntime.Reads<Input> {
   const { endpoint, params, request, viewer } = call
   const rows = yield* authorizeCall(call)
   if (request.body_fault !== undefined) return yield* request.body_fault
-  const runtime = yield* CommandRuntime
   const settings = yield* runtime.settings
   const given =
     endpoint.kind === "query" && endpoint.method === "GET" ? queryBody(request, endpoint.fields) : (request.body ?? {})
@@ -198,18 +202,17 @@ const missingReferences = function* (
   references: ReadonlyArray<Reference>,
   lock: boolean
 ): Store.Reads<FieldErrors> {
-  const store = yield* Store
   const errors: { [path: string]: ReadonlyArray<string> } = {}
   for (const [name, wanted] of Map.groupBy(references, (one) => one.table)) {
     const table = catalogue.table(name)
     const ids = wanted.map((one) => one.id)
     const read = !lock
       ? table.reference
-        ? store.getMany(table, ids)
-        : store.pickMany(table, table.soft_delete ? ["id", "deleted_at"] : ["id"], ids)
+        ? Store.getMany(table, ids)
+        : Store.pickMany(table, table.soft_delete ? ["id", "deleted_at"] : ["id"], ids)
       : isDeletable(catalogue.references, table)
-        ? store.getManyLocked(table, ids)
-        : store.getMany(table, ids)
+        ? Store.getManyLocked(table, ids)
+        : Store.getMany(table, ids)
     const rows = new Map((yield* read).map((row: AnyRow) => [row["id"], row]))
     for (const one of wanted) {
       const row = rows.get(one.id)

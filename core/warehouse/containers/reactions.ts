@@ -85,25 +85,28 @@ const fieldOf = (events: ReadonlyArray<CaseEvent>): string =>
       ? "availability_mode"
       : "binding"
 
+const caseFacts = Effect.fnUntraced(function* (about: ReadonlyArray<CaseEvent>, now: string): Store.Reads<CaseFacts> {
+  const found = yield* containersOf(about)
+  if (found.length === 0) return no_cases
+  const product_ids = [...new Set(found.flatMap(({ product_id }) => product_id ?? []))]
+  return {
+    packed: yield* loadPackedUnits(found, now),
+    products: yield* Store.getMany(products, product_ids),
+    components: yield* Store.find(product_components, { product_id: product_ids })
+  }
+})
 /**
  * Holds or releases units packed in a case with new mode or parts. 422 on `binding`, `component` or `availability_mode`
  * if a unit to be held has another demand. Merges of products are left out, as their rule does it.
  */
 export const casesChanged = reaction({
   on: [partMade, partChanged, partDeleted, productChanged],
-  facts: ({ all, events }, { now }) =>
-    Effect.gen(function* (): Store.Reads<CaseFacts> {
-      const about = events.filter(changesCase)
-      if (about.length === 0 || all.some(({ type }) => type === products.merged_by?.event)) return no_cases
-      const found = yield* containersOf(about)
-      if (found.length === 0) return no_cases
-      const product_ids = [...new Set(found.flatMap(({ product_id }) => product_id ?? []))]
-      return {
-        packed: yield* loadPackedUnits(found, now),
-        products: yield* Store.getMany(products, product_ids),
-        components: yield* Store.find(product_components, { product_id: product_ids })
-      }
-    }),
+  facts: ({ all, events }, { now }) => {
+    const about = events.filter(changesCase)
+    return about.length === 0 || all.some(({ type }) => type === products.merged_by?.event)
+      ? Effect.succeed(no_cases)
+      : caseFacts(about, now)
+  },
   decide: ({ events }, { components, packed, products }, context) =>
     Result.gen(function* () {
       const about = events.filter(changesCase)
