@@ -145,30 +145,26 @@ const serveFound = (
   found: Exclude<ReturnType<typeof match>, Rejection>
 ): Answering => {
   const { asked, path } = trace
-  const caller = {
-    ...found,
-    viewer: trace.viewer ?? nobody,
-    request: { method: asked.method, path, query: queryOf(asked.target), strict: isStrict(asked.headers) }
-  }
-  const body = found.endpoint.method === "GET" ? no_body : bodyFor(caller, trace, pipeline.bodies)
-  return Effect.flatMapEager(body, (read: ReadBody) => {
-    const call: ServerCall = {
-      ...caller,
-      headers: asked.headers,
-      request_id: trace.request_id,
-      remote_address: asked.remote_address,
-      request: { ...caller.request, ...read }
-    }
-    const { raw_bytes } = read
+  const { endpoint, params } = found
+  const viewer = trace.viewer ?? nobody
+  const request = { method: asked.method, path, query: queryOf(asked.target), strict: isStrict(asked.headers) }
+  const runWith = (whole: ServerCall["request"]): ServerEndpoint<Answer> => {
+    const { headers, remote_address } = asked
+    const call = { endpoint, params, viewer, headers, request_id: trace.request_id, remote_address, request: whole }
+    const { raw_bytes } = whole
     const run: ServerEndpoint<Answer> =
       raw_bytes === undefined
         ? dispatch(call)
-        : Effect.provideService(dispatch(call), RawRequest, { headers: asked.headers, bytes: raw_bytes })
-    const whole = pipeline.around.reduceRight((next, wrap) => wrap(call, next), run)
-    // A client that hangs up interrupts a read, never a change.
-    if (found.endpoint.method === "GET") return whole
-    const ending = Effect.onExit(whole, (exit) => Effect.sync(() => void (trace.ended = exit)))
-    const { body_max, uploads } = found.endpoint
+        : Effect.provideService(dispatch(call), RawRequest, { headers, bytes: raw_bytes })
+    return pipeline.around.reduceRight((next, wrap) => wrap(call, next), run)
+  }
+  // A client that hangs up interrupts a read, never a change.
+  if (endpoint.method === "GET") return runWith({ ...request, body: undefined })
+  return Effect.flatMapEager(bodyFor({ ...found, viewer, request }, trace, pipeline.bodies), (read: ReadBody) => {
+    const ending = Effect.onExit(runWith({ ...request, ...read }), (exit) =>
+      Effect.sync(() => void (trace.ended = exit))
+    )
+    const { body_max, uploads } = endpoint
     return Effect.provideService(
       Effect.uninterruptible(ending),
       SharedCommit,
@@ -177,7 +173,6 @@ const serveFound = (
     )
   })
 }
-const no_body = Effect.succeed({ body: undefined })
 
 /** Authenticates (401, or 403 for a revoked device), and applies rate limit and quota (429); returns the rejection. */
 const admit = (
@@ -192,7 +187,7 @@ const admit = (
     Effect.flatMapEager(pipeline.settings(trace.clock_millis), (settings) =>
       known === undefined
         ? refuseUnknown(pipeline, trace, settings, secret)
-        : admitBearer(pipeline, trace, found, { ...known, settings })
+        : admitBearer(pipeline, trace, found, known, settings)
     )
   )
 }
@@ -217,7 +212,8 @@ const admitBearer = (
   pipeline: Pipeline,
   trace: Trace,
   found: ReturnType<typeof match>,
-  { settings, ...bearer }: Bearer & { readonly settings: Settings }
+  bearer: Bearer,
+  settings: Settings
 ): Effect.Effect<Rejection | undefined> => {
   const { authentication, limits } = pipeline
   trace.viewer = bearer.viewer

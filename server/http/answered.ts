@@ -344,32 +344,24 @@ export const streamedReply = Effect.fnUntraced(function* (
   }
 })
 
-const limitHeaders = (
-  standing: RateLimitState | undefined,
-  quota: QuotaState | undefined
-): { readonly [name: string]: string } => ({
-  ...(standing === undefined
-    ? {}
-    : { "x-ratelimit-limit": String(standing.limit), "x-ratelimit-remaining": String(standing.remaining) }),
-  ...(quota === undefined
-    ? {}
-    : {
-        "x-quota-limit": String(quota.limit),
-        "x-quota-remaining": String(quota.remaining),
-        "x-quota-reset": String(quota.reset_at_seconds)
-      })
-})
-
 const headersOf = (answer: Answer, trace: Replied): { [name: string]: string } => {
   const { body, content, streamed } = answer
-  const type = content?.type ?? streamed?.type
-  const headers: { [name: string]: string } = {
-    ...(body !== undefined ? json_headers : type !== undefined ? { "content-type": type } : {}),
-    // Responses with an ETag may be cached and revalidated.
-    ...(answer.headers?.["etag"] === undefined ? { "cache-control": "no-store" } : {}),
-    "x-content-type-options": "nosniff",
-    "x-request-id": trace.request_id,
-    ...limitHeaders(trace.standing, trace.quota)
+  const { quota, standing } = trace
+  const type = body === undefined ? (content?.type ?? streamed?.type) : "application/json"
+  const headers: { [name: string]: string } = {}
+  if (type !== undefined) headers["content-type"] = type
+  // Responses with an ETag may be cached and revalidated.
+  if (answer.headers?.["etag"] === undefined) headers["cache-control"] = "no-store"
+  headers["x-content-type-options"] = "nosniff"
+  headers["x-request-id"] = trace.request_id
+  if (standing !== undefined) {
+    headers["x-ratelimit-limit"] = String(standing.limit)
+    headers["x-ratelimit-remaining"] = String(standing.remaining)
+  }
+  if (quota !== undefined) {
+    headers["x-quota-limit"] = String(quota.limit)
+    headers["x-quota-remaining"] = String(quota.remaining)
+    headers["x-quota-reset"] = String(quota.reset_at_seconds)
   }
   if (answer.headers !== undefined)
     for (const [name, value] of Object.entries(answer.headers)) headers[name.toLowerCase()] = value
@@ -383,4 +375,3 @@ const isKnown = (etag: string | undefined, { method, headers }: HttpRequest): bo
   const opaque = (tag: string): string => tag.replace(/^W\//, "")
   return text.trim() === "*" || (text.match(/(?:W\/)?"[^"]*"/g) ?? []).some((tag) => opaque(tag) === opaque(etag))
 }
-const json_headers = { "content-type": "application/json" }

@@ -49,11 +49,22 @@ const maybe_empty = [
 const declaration = ({ description, name, type }: (typeof maybe_empty)[number]): string =>
   `# HELP ${name} ${description}\n# TYPE ${name} ${type}\n`
 
+/** Metrics of a route; its counters by method and status, as joining these for each request takes longer. */
+interface RouteMetrics {
+  readonly counts: Map<string, Map<number, Metric.Counter<number>>>
+  readonly duration: Metric.Histogram<number>
+}
+const durationOf = (endpoint: string): RouteMetrics["duration"] =>
+  Metric.histogram(request_duration.name, {
+    description: request_duration.description,
+    boundaries,
+    attributes: { endpoint }
+  })
+
 /** Creates the metrics of a server; one process may run several servers. */
 export const makeMetrics = (metrics: Metric.MetricRegistry = new Map()): Metrics => {
   const registry = Context.make(Metric.MetricRegistry, metrics)
-  const requests = new Map<string, Metric.Counter<number>>()
-  const durations = new Map<string, Metric.Histogram<number>>()
+  const routes = new Map<string, RouteMetrics>()
   const position = Metric.gauge("flightcase_journal_position", { description: "Events recorded" })
   registerProcess(registry)
   const showJobs = jobMeasures(registry)
@@ -67,21 +78,16 @@ export const makeMetrics = (metrics: Metric.MetricRegistry = new Map()): Metrics
     count: ({ endpoint, method, status, duration_ms }) => {
       // Labels are names of endpoints only: with labels chosen by clients the metrics would grow without limit.
       const route = endpoint ?? "none"
-      const labels = { endpoint: route, method: endpoint === null ? "none" : method, status: String(status) }
-      getOrMake(requests, `${route} ${labels.method} ${status}`, () =>
+      const of_route = getOrMake(routes, route, () => ({ counts: new Map(), duration: durationOf(route) }))
+      const by_status = getOrMake(of_route.counts, endpoint === null ? "none" : method, () => new Map())
+      getOrMake(by_status, status, () =>
         Metric.counter(requests_total.name, {
           description: requests_total.description,
           incremental: true,
-          attributes: labels
+          attributes: { endpoint: route, method: endpoint === null ? "none" : method, status: String(status) }
         })
       ).updateUnsafe(1, registry)
-      getOrMake(durations, route, () =>
-        Metric.histogram(request_duration.name, {
-          description: request_duration.description,
-          boundaries,
-          attributes: { endpoint: route }
-        })
-      ).updateUnsafe(duration_ms / 1000, registry)
+      of_route.duration.updateUnsafe(duration_ms / 1000, registry)
     },
     text: (state) => {
       refresh(state)
@@ -166,7 +172,7 @@ const registerProcess = (registry: Context.Context<never>): void => {
   gauge("process_start_time_seconds", "Start of the process", () => Math.round(Date.now() / 1000 - process.uptime()))
 }
 
-const getOrMake = <A>(all: Map<string, A>, key: string, make: () => A): A => {
+const getOrMake = <K, A>(all: Map<K, A>, key: K, make: () => A): A => {
   const existing = all.get(key)
   if (existing !== undefined) return existing
   const fresh = make()
