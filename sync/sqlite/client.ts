@@ -301,21 +301,17 @@ const directOver =
     }
   }
 
-/**
- * Runs statements that only read, one after the other; undefined if they have to wait. Outside a transaction they share
- * one of their own, as each would lock and unlock the file otherwise.
- */
+/** Runs reads in one transaction, as each would lock and unlock the file otherwise; undefined if they have to wait. */
 const togetherOver = (
   db: DatabaseSync,
   statements: ReturnType<typeof makeStatements>,
   { transactionService }: SqlClient.SqlClient
 ) => {
-  const begin = db.prepare("BEGIN"),
-    commit = db.prepare("COMMIT")
+  const [begin, commit] = [db.prepare("BEGIN"), db.prepare("COMMIT")]
   return (
     reads: ReadonlyArray<{ readonly text: string; readonly values: ReadonlyArray<unknown> }>,
     { context }: Parameters<ReturnType<typeof directOver>>[2]
-  ): Exit.Exit<ReadonlyArray<ReadonlyArray<Row>>, SqlError.SqlError> | undefined => {
+  ) => {
     const isInside = Context.getOrUndefined(context, transactionService) !== undefined
     if (!isInside && db.isTransaction) return undefined
     const begins = !isInside && reads.length > 1

@@ -16,7 +16,7 @@ import { orderSql, quote, whereSql } from "../store/statement.ts"
 import { Store, type StoreRead, type StoreShape } from "../store/store.ts"
 import { caseFoldedName, isSearchable, type RowOf, type Table, type Where } from "../tables/table.ts"
 import type { Answer } from "./endpoint-types.ts"
-import type { Field, JsonObject, Keys } from "../fields/field.ts"
+import type { Field, Json, JsonObject, Keys } from "../fields/field.ts"
 
 // Lists: a page of the rows that match the request's filters, sorted.
 
@@ -79,14 +79,15 @@ export const listBody = Effect.fnUntraced(function* <T extends Table>(
   const statement = pageSql(resource.table, from, order, store.dialect, is_unpaged ? undefined : paging)
   const is_kept = !is_unpaged && isKept(options.where ?? {}, [...conditions, ...view_conditions], listing)
   const kept = is_kept ? keptCountSql(resource.table, archived, filters, store) : undefined
+  const count = `select count(*) as total${from}`
+  // A first page may turn out to be the whole list, which needs no counting.
+  const counting = kept ?? (is_unpaged || paging.page === 1 ? undefined : count)
   const [found = [], [counted] = []] = yield* store.readAll(
-    [statement, kept].filter((text) => text !== undefined).map((text) => ({ text, values: bound.values }))
+    [statement, counting].filter((text) => text !== undefined).map((text) => ({ text, values: bound.values }))
   )
   const rows = found.map((row) => store.decode(resource.table, row))
   const is_complete = is_unpaged || (paging.page === 1 && rows.length < paging.per_page)
-  const total = is_complete
-    ? rows.length
-    : Number((counted ?? (yield* store.run(`select count(*) as total${from}`, bound.values))[0])?.total ?? 0)
+  const total = is_complete ? rows.length : Number((counted ?? (yield* store.run(count, bound.values))[0])?.total ?? 0)
   const answers = yield* render(resource, rows, view === undefined ? includesOf(query) : [], context)
   const ignored = ignoredOf(query, {
     filters: (name) => offersFilter(name, listing),
@@ -222,7 +223,7 @@ type Draft<
   Partial<Typed<T, L, S, I>> & {
     readonly load?: (rows: ReadonlyArray<RowOf<T>>, context: ViewContext) => StoreRead<X>
     readonly view?: (
-      base: JsonObject,
+      base: { [key: string]: Json },
       row: RowOf<T>,
       found: RelatedRows<L>,
       context: ViewContext,

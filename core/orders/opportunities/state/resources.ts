@@ -245,15 +245,15 @@ export const opportunityResource = resource({
   view: (base, row, _found, { settings }) => {
     const state = states[row.state] ?? null
     const status = statusLabelOf(row)
-    return {
-      ...base,
+    // A spread of more than 64 keys takes ten times as long.
+    return Object.assign(base, {
       state_label: state,
       state_name: state,
       status_label: status,
       status_name: status,
       availability_phase: phaseOf(row.state, row.status, releasePointIn(settings)),
       pricing_locked: row.exchange_rate_locked || row.tax_locked
-    }
+    })
   }
 })
 
