@@ -246,12 +246,18 @@ interface Branch {
   readonly endpoints: Map<string, { readonly endpoint: Endpoint; readonly names: ReadonlyArray<string> }>
 }
 const branch = (): Branch => ({ literal: new Map(), param: undefined, endpoints: new Map() })
-const roots = new WeakMap<Catalogue, Branch>()
+/** The tree of paths, and its leaves by path where that has no parameters. */
+interface Paths {
+  readonly root: Branch
+  readonly plain: Map<string, Branch>
+}
+const roots = new WeakMap<Catalogue, Paths>()
 
-const rootOf = (catalogue: Catalogue): Branch => {
+const pathsIn = (catalogue: Catalogue): Paths => {
   const known = roots.get(catalogue)
   if (known !== undefined) return known
   const root = branch()
+  const plain: Paths["plain"] = new Map()
   for (const [endpoint, path] of catalogue.endpoints.flatMap((one) =>
     catalogue.pathsOf(one).map((path) => [one, path] as const)
   )) {
@@ -269,9 +275,11 @@ const rootOf = (catalogue: Catalogue): Branch => {
       }
     }
     at.endpoints.set(endpoint.method, { endpoint, names })
+    if (names.length === 0) plain.set(path, at)
   }
-  roots.set(catalogue, root)
-  return root
+  const paths = { root, plain }
+  roots.set(catalogue, paths)
+  return paths
 }
 const segmentsOf = (path: string): ReadonlyArray<string> => path.split("/").filter((segment) => segment !== "")
 
@@ -297,6 +305,10 @@ export const match = (catalogue: Catalogue, method: string, path: string): Match
   return is_read || catalogue.whole === loaded ? found : matchIn(catalogue.whole, method, path)
 }
 const matchIn = (catalogue: Catalogue, method: string, path: string): Matched | Rejection => {
+  const { plain, root } = pathsIn(catalogue)
+  const wanted = method === "HEAD" ? "GET" : method
+  const known = plain.get(path)?.endpoints.get(wanted)
+  if (known !== undefined) return { endpoint: known.endpoint, params: {} }
   const segments = decodedSegments(path)
   if (segments === undefined) return notFound()
   const leaves: Array<{ readonly at: Branch; readonly values: ReadonlyArray<string> }> = []
@@ -310,9 +322,8 @@ const matchIn = (catalogue: Catalogue, method: string, path: string): Matched | 
     if (literal !== undefined) walk(literal, depth + 1, values)
     if (at.param !== undefined) walk(at.param, depth + 1, [...values, segment])
   }
-  walk(rootOf(catalogue), 0, [])
+  walk(root, 0, [])
   if (leaves.length === 0) return notFound()
-  const wanted = method === "HEAD" ? "GET" : method
   for (const { at, values } of leaves) {
     const found =
       at.endpoints.get(wanted) ??

@@ -62,7 +62,7 @@ const pointOrRange = Effect.fnUntraced(function* (
   if (as_of !== undefined) yield* found
   const snapshotOver = (window: Period): Effect.Effect<AvailabilitySnapshot, Failure, Store | CommandRuntime> =>
     as_of === undefined
-      ? loadSnapshot(store.id, { product_ids: [product_id], live_only: true, refusal, window }, input)
+      ? loadSnapshot(store, { product_ids: [product_id], live_only: true, refusal, window }, input)
       : Effect.flatMap(pastStock, ({ snapshotAsOf }) => snapshotAsOf(store, [product_id], as_of, input))
   if (isMoment(input)) {
     const { at } = momentIn(input.body, "date", zone)

@@ -104,7 +104,7 @@ const calendar = get("/api/v1/availability/calendar", {
     const product_ids = input.values.product_ids ?? undefined
     const with_kits = input.values.include_kits === true
     const snapshot = yield* loadSnapshot(
-      store.id,
+      store,
       { ...(product_ids === undefined ? { with_kits } : { product_ids }), window: windowOf(span, zone) },
       input
     )
@@ -141,7 +141,7 @@ const gantt = get("/api/v1/availability/{product}/gantt", {
     const span = yield* spanIn(input.body, zone, spanMaxIn(input.settings))
     const { id } = input.rows.product
     const snapshot = yield* loadSnapshot(
-      store.id,
+      store,
       { product_ids: [id], refusal: missingProduct(id), with_names: true, window: windowOf(span, zone) },
       input
     )
@@ -224,7 +224,7 @@ const why = get("/api/v1/availability/why", {
     const snapshot =
       as_of === undefined
         ? yield* loadSnapshot(
-            store.id,
+            store,
             { product_ids: [product_id], with_names: true, window: withMargin({ from: at, to: at }) },
             input
           )

@@ -240,7 +240,7 @@ const fit = postQuery("/api/v1/availability/earliest_fit", {
       const product_ids = [...new Set(lines.map((line) => line.product_id))]
       const reach = widest(yield* loadStockedProducts(product_ids))
       const snapshot = yield* loadSnapshot(
-        store.id,
+        store,
         {
           product_ids,
           window: withMargin({ from: from - reach.before_minutes * 60_000, to: until + reach.after_minutes * 60_000 })

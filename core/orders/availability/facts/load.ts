@@ -7,7 +7,7 @@ import { bindings, decodeValue, settingNumber, settingText, Store } from "../../
 import type { Bindings, Failure, Rejection, RowOf, Settings, StoreShape } from "../../../kernel/index.ts"
 import { demands, supplies } from "../../demands/schema.ts"
 import { blocksUninspected, bulk_category, stock_levels } from "../../../products/stock/schema.ts"
-import { stores } from "../../../setup/stores.ts"
+import { type StoreRow, stores } from "../../../setup/stores.ts"
 import type { Period } from "../../../values/period.ts"
 import type { AvailabilitySnapshot, Horizon, StockedProduct, StockLevel } from "../rules/snapshot.ts"
 import { defaultHorizon, snapshotOf, withProducts } from "../rules/snapshot.ts"
@@ -42,7 +42,6 @@ export const spanMaxIn = (settings: Settings): number =>
   settingNumber(settings, group, "span_max_days") || default_span_days
 
 interface SnapshotRequest {
-  readonly store_ids: ReadonlyArray<number>
   /** Products to load, with their parts. Undefined: all products with stock or demands there, without parts. */
   readonly product_ids?: ReadonlyArray<number> | undefined
   /** With `product_ids`: deleted products count as having no stock and no demands. */
@@ -85,12 +84,19 @@ const withoutDeleted = (products: ReadonlyMap<number, StockedProduct>, live_only
 }
 
 /** One snapshot per existing store. Nine queries at most, whatever the number of stores, products and demands. */
-export const loadSnapshots = Effect.fnUntraced(function* (
+export const loadSnapshots = (
+  request: SnapshotRequest & { readonly store_ids: ReadonlyArray<number> },
+  context: SnapshotContext
+): Effect.Effect<ReadonlyMap<number, AvailabilitySnapshot>, Failure, Store> =>
+  Effect.flatMap(Store.getMany(stores, request.store_ids), (found) => snapshotsAt(found, request, context))
+const snapshotsAt = (found: ReadonlyArray<StoreRow>, request: SnapshotRequest, context: SnapshotContext) =>
+  Store.use((store) => snapshotsIn(store, found, request, context))
+const snapshotsIn = Effect.fnUntraced(function* (
+  store: StoreShape,
+  found: ReadonlyArray<StoreRow>,
   request: SnapshotRequest,
   { now, settings }: SnapshotContext
 ): Store.Reads<ReadonlyMap<number, AvailabilitySnapshot>> {
-  const store = yield* Store
-  const found = yield* store.getMany(stores, request.store_ids)
   const store_ids = found.map((one) => one.id)
   if (store_ids.length === 0) return new Map()
   const product_ids = request.product_ids === undefined ? undefined : [...new Set(request.product_ids)]
@@ -134,17 +140,22 @@ export const loadSnapshots = Effect.fnUntraced(function* (
   )
 })
 
-/** The snapshot of one store; a missing store is a defect. */
+/** The snapshot of one store, given by its row or id; a missing store is a defect. */
 export const loadSnapshot = (
-  store_id: number,
-  request: Omit<SnapshotRequest, "store_ids">,
+  of: StoreRow | number,
+  request: SnapshotRequest,
   context: SnapshotContext
-): Effect.Effect<AvailabilitySnapshot, Failure, Store> =>
-  Effect.map(loadSnapshots({ ...request, store_ids: [store_id] }, context), (snapshots) => {
-    const snapshot = snapshots.get(store_id)
+): Effect.Effect<AvailabilitySnapshot, Failure, Store> => {
+  const [store_id, snapshots] =
+    typeof of === "number"
+      ? [of, loadSnapshots({ ...request, store_ids: [of] }, context)]
+      : [of.id, snapshotsAt([of], request, context)]
+  return Effect.map(snapshots, (found) => {
+    const snapshot = found.get(store_id)
     if (snapshot === undefined) throw new Error(`store ${store_id} vanished while it was being counted`)
     return snapshot
   })
+}
 
 /** Rows of a store, out of those of `stores` stores. */
 const byStore = <Row extends { readonly store_id: number }>(
