@@ -85,7 +85,8 @@ const viewsOf = (viewed: Viewed, viewer: Viewer): { readonly views: Views; reado
   if (known === undefined) views_of.set(viewed, (known = tableViewsOf(viewed)))
   const isSeen = ([, { visible_to }]: Columns[number]): boolean =>
     visible_to === undefined || hasOnePermission(viewer, visible_to)
-  const seen = known.restricted.map((one) => (isSeen(one) ? 1 : 0)).join("")
+  let seen = ""
+  for (const one of known.restricted) seen += isSeen(one) ? "1" : "0"
   let views = known.by_restricted.get(seen)
   if (views === undefined) {
     const columns = known.columns.filter(isSeen)
@@ -170,6 +171,7 @@ const customValuesOut = (
   definitions: ReadonlyArray<CustomFieldRow>,
   documents: ReadonlyArray<JsonObject | null>
 ): StoreRead<ReadonlyArray<JsonObject>> => {
+  if (definitions.length === 0) return Effect.succeed(documents.map(() => ({})))
   const lists = definitions.filter((one) => one.field_type === 9 || one.field_type === 10)
   const ids = lists
     .flatMap((one) => documents.flatMap((document) => document?.[String(one.id)] ?? []))

@@ -47,7 +47,7 @@ export const authorizeCall = ({
  * `by_row` or `by_key` are exempt; endpoints with `authorize` or without a permission are not checked.
  */
 const checkSight = (endpoint: Endpoint, viewer: Viewer): Effect.Effect<void, Rejection> => {
-  for (const { table } of Object.values(endpoint.params)) {
+  for (const [, { table }] of declaredOf(endpoint)) {
     const { visibility } = table
     if (visibility === undefined || visibility.by_row !== undefined || visibility.by_key !== undefined) continue
     if (visibleColumnsOf(table, viewer) === undefined) return Effect.fail(notFound(noSuch(table)))
@@ -105,25 +105,36 @@ export const pathRows = (
   endpoint: Endpoint,
   params: { readonly [name: string]: string },
   every = false
-): StoreRead<Rows> => rowsFrom(Object.entries<Params[string]>(endpoint.params), params, every, {})
+): StoreRead<Rows> => rowsFrom(declaredOf(endpoint), 0, params, every, {})
+type Declared = ReadonlyArray<readonly [name: string, param: Params[string]]>
+const declared_params = new WeakMap<Params, Declared>()
+/** Parameters of the path in their order, listed once for each endpoint. */
+const declaredOf = ({ params }: Endpoint): Declared => {
+  let declared = declared_params.get(params)
+  if (declared === undefined) declared_params.set(params, (declared = Object.entries<Params[string]>(params)))
+  return declared
+}
+/** Rows of the parameters from `at` on, added to those before. */
 const rowsFrom = (
-  declared: ReadonlyArray<readonly [name: string, param: Params[string]]>,
+  declared: Declared,
+  at: number,
   params: { readonly [name: string]: string },
   every: boolean,
   rows: Rows
 ): StoreRead<Rows> => {
-  const [first, ...others] = declared
+  const first = declared[at]
   if (first === undefined) return Effect.succeed(rows)
   const [name, { found_by_run, of, table, with_deleted }] = first
   const text = params[name]
   const key = table.columns[table.key]?.type.kind === "text" ? text : rowId(text)
   if (key === undefined) return Effect.fail(notFound(noSuch(table)))
-  if (found_by_run === true && !every) return rowsFrom(others, params, every, { ...rows, [name]: { id: key } })
+  if (found_by_run === true && !every)
+    return rowsFrom(declared, at + 1, params, every, { ...rows, [name]: { id: key } })
   return Effect.flatMap(Store.get(table, key), (row: AnyRow | undefined) => {
     const is_deleted = table.soft_delete && with_deleted !== true && row?.["deleted_at"] !== null
     const is_elsewhere = of !== undefined && row?.[of.column] !== rows[of.param]?.["id"]
     if (row === undefined || is_deleted || is_elsewhere) return Effect.fail(notFound(noSuch(table)))
-    return rowsFrom(others, params, every, { ...rows, [name]: row })
+    return rowsFrom(declared, at + 1, params, every, { ...rows, [name]: row })
   })
 }
 const noSuch = (table: Table): string => `No such ${wordsOf(table)}.`

@@ -158,10 +158,11 @@ export const sourceName = (
   opportunities: ReadonlyMap<number, OpportunityName>
 ): string => {
   const opportunity = demand.opportunity_id === null ? undefined : opportunities.get(demand.opportunity_id)
-  const opportunity_name = [opportunity?.subject, opportunity?.number].find(
-    (text) => text !== undefined && text !== null && text !== ""
+  return (
+    opportunity?.subject ||
+    opportunity?.number ||
+    `${sources.get(demand.source_type)?.name ?? demand.source_type} #${demand.source_id}`
   )
-  return opportunity_name ?? `${sources.get(demand.source_type)?.name ?? demand.source_type} #${demand.source_id}`
 }
 
 // Slots: the periods for which availability is computed, in the store's time zone (rules/availability 4).
