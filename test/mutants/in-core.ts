@@ -12,8 +12,8 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     name: "a command is decided outside a transaction",
     file: engine,
     within: "runCommand",
-    find: "return yield* Store.transaction(decideCommand(call, command_metadata, true))",
-    replace: "return yield* decideCommand(call, command_metadata, true)",
+    find: "Store.transaction(decideCommand(call, command_metadata, true))",
+    replace: "decideCommand(call, command_metadata, true)",
     killed_by: [{ file: engine_test, test: "a defect in", engine: "sqlite" }]
   },
   {

@@ -76,14 +76,13 @@ export const listBody = Effect.fnUntraced(function* <T extends Table>(
   )
   const paging = pageOf(query, { default: view?.per_page ?? options.page_default, max: options.page_max })
   const is_unpaged = options.unpaged === true
-  const statement = pageSql(resource.table, from, order, store.dialect, is_unpaged ? undefined : paging)
+  const part = is_unpaged ? undefined : paging
+  const statement = pageSql(resource.table, from, order, store.dialect, part)
   const is_kept = !is_unpaged && isKept(options.where ?? {}, [...conditions, ...view_conditions], listing)
   const kept = is_kept ? keptCountSql(resource.table, archived, filters, store) : undefined
   const count = `select count(*) as total${from}`
-  // A first page may turn out to be the whole list, which needs no counting.
-  const counting = kept ?? (is_unpaged || paging.page === 1 ? undefined : count)
   const [found = [], [counted] = []] = yield* store.readAll(
-    [statement, counting].filter((text) => text !== undefined).map((text) => ({ text, values: bound.values }))
+    [statement, ...totalSql(kept, count, part)].map((text) => ({ text, values: bound.values }))
   )
   const rows = found.map((row) => store.decode(resource.table, row))
   const is_complete = is_unpaged || (paging.page === 1 && rows.length < paging.per_page)
@@ -168,6 +167,10 @@ const pageSql = (table: Table, from: string, order: string, dialect: Dialect, pa
     `join ${quote(table.name)} on ${key} = "page_key" order by ${order}`
   )
 }
+
+/** The statement that counts a list with its page: a first page may turn out to be all of it, which needs no count. */
+const totalSql = (kept: string | undefined, count: string, paging?: Paging): ReadonlyArray<string> =>
+  kept !== undefined ? [kept] : paging === undefined || paging.page === 1 ? [] : [count]
 
 /**
  * The `meta` of an unpaged list: one page, as long as the list (rules/conventions 2). `query`: for a list without

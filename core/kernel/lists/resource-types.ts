@@ -113,8 +113,8 @@ export interface Resource<T extends Table = Table, out N extends string = string
   views(rows: ReadonlyArray<RowOf<T>>, context: ViewContext): StoreRead<RowView>
 }
 /**
- * Renders row `at` of the page. `base`: its columns and includes, to which keys may be added; `related`: the rows of the
- * resource's lookups.
+ * Renders row `at` of the page. `base`: its columns and includes, to which keys may be added; `related`: the rows of
+ * the resource's lookups.
  */
 type RowView = (
   base: { [key: string]: Json },
