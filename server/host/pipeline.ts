@@ -350,7 +350,7 @@ const weightOf = (endpoint: Endpoint | undefined): number => endpoint?.metering_
 /** Path of a request line's target, which may also be a full URL. */
 export const pathOf = (target: string): string => {
   if (target.startsWith("/") && !target.includes("?") && !target.includes("#")) return target
-  const origin = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i.exec(target)?.[0] ?? ""
+  const origin = target.startsWith("/") ? "" : (/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i.exec(target)?.[0] ?? "")
   const end = target.search(/[?#]/)
   return target.slice(origin.length, end < 0 ? target.length : end) || "/"
 }

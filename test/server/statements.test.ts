@@ -297,8 +297,8 @@ describe("a request to a server on SQLite", () => {
     // The minimum of several runs, as jobs and limits take steps at any time.
     const fewest = async (path: string) =>
       Math.min(await stepsOf(path), await stepsOf(path), await stepsOf(path), await stepsOf(path))
-    expect(await fewest(`products/${id}`)).toBeLessThanOrEqual(38)
-    expect(await fewest("opportunities?per_page=20")).toBeLessThanOrEqual(37)
+    expect(await fewest(`products/${id}`)).toBeLessThanOrEqual(36)
+    expect(await fewest("opportunities?per_page=20")).toBeLessThanOrEqual(35)
     expect(await fewest(`availability?product_id=${id}&store_id=1&date=2026-12-01`)).toBeLessThanOrEqual(35)
     expect(await fewest(`availability/${id}/gantt?store_id=1&from=2026-12-01&to=2027-01-29`)).toBeLessThanOrEqual(38)
   })

@@ -251,7 +251,7 @@ const viewsOf =
     if (view === undefined) return Effect.succeed((base) => base)
     // Without `load`, X is undefined, its default. Lookups have the names in `lookups`.
     const loading: StoreRead<X> = load === undefined ? Effect.succeed(undefined as X) : load(rows, context)
-    return Effect.map(
+    return Effect.mapEager(
       loading,
       (loaded) => (base, at, related) => view(base, itemAt(rows, at), related as RelatedRows<L>, context, loaded)
     )
