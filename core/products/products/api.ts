@@ -127,7 +127,9 @@ export const productResource = resource({
     country_of_origin: { kind: "brief", via: "country_of_origin_id", table: countries },
     custom_field_values: { kind: "always", key: "custom_fields" }
   },
-  view: (base, _row, { product_group }) => ({ ...base, product_group_name: product_group?.name ?? null, icon: null })
+  // Added to the object itself: a spread of more than 50 keys takes ten times as long.
+  view: (base, _row, { product_group }) =>
+    Object.assign(base, { product_group_name: product_group?.name ?? null, icon: null })
 })
 
 export const productsSlice: Slice = crudResource({
