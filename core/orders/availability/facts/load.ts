@@ -77,10 +77,8 @@ const composedProducts = Effect.fnUntraced(function* (): Store.Reads<ReadonlyMap
 })
 
 const withoutDeleted = (products: ReadonlyMap<number, StockedProduct>, live_only = false): typeof products => {
-  if (live_only)
-    for (const { name } of products.values())
-      if (name === null) return new Map([...products].filter(([, one]) => one.name !== null))
-  return products
+  const has_deleted = live_only && [...products.values()].some(({ name }) => name === null)
+  return has_deleted ? new Map([...products].filter(([, { name }]) => name !== null)) : products
 }
 
 /** One snapshot per existing store. Nine queries at most, whatever the number of stores, products and demands. */
@@ -145,17 +143,17 @@ export const loadSnapshot = (
   of: StoreRow | number,
   request: SnapshotRequest,
   context: SnapshotContext
-): Effect.Effect<AvailabilitySnapshot, Failure, Store> => {
-  const [store_id, snapshots] =
+): Effect.Effect<AvailabilitySnapshot, Failure, Store> =>
+  Effect.map(
     typeof of === "number"
-      ? [of, loadSnapshots({ ...request, store_ids: [of] }, context)]
-      : [of.id, snapshotsAt([of], request, context)]
-  return Effect.map(snapshots, (found) => {
-    const snapshot = found.get(store_id)
-    if (snapshot === undefined) throw new Error(`store ${store_id} vanished while it was being counted`)
-    return snapshot
-  })
-}
+      ? loadSnapshots({ ...request, store_ids: [of] }, context)
+      : snapshotsAt([of], request, context),
+    (found) => {
+      const [snapshot] = found.values()
+      if (snapshot === undefined) throw new Error(`store ${String(of)} vanished while it was being counted`)
+      return snapshot
+    }
+  )
 
 /** Rows of a store, out of those of `stores` stores. */
 const byStore = <Row extends { readonly store_id: number }>(
@@ -362,16 +360,6 @@ const withLevel = ([products, stock, demands]: Levels, [made, held, claimed]: Le
   [...stock, ...held],
   [...demands, ...claimed]
 ]
-/** Ids of the parts in these rows that were not known, which are known then. */
-const newParts = (known: Set<number>, rows: ProductRows): ReadonlyArray<number> => {
-  const found: Array<number> = []
-  for (const { component_product_id: id } of rows) {
-    if (id === null || known.has(id)) continue
-    known.add(id)
-    found.push(id)
-  }
-  return found
-}
 /** Rows of these products, then of their parts, and so on; undefined if a statement cannot name them all. */
 const readLevels = function* (
   store: StoreShape,
@@ -385,7 +373,9 @@ const readLevels = function* (
     if (known.size > named_products_max) return undefined
     const [made = [], held = [], claimed = []] = yield* store.readAll(statementsOf(store, store_ids, request, wanted))
     levels = wanted === named ? [made, held, claimed] : withLevel(levels, [made, held, claimed])
-    wanted = newParts(known, made)
+    const parts: ReadonlyArray<number> = made.flatMap((row) => row.component_product_id ?? [])
+    wanted = parts.length === 0 ? parts : [...new Set(parts)].filter((id) => !known.has(id))
+    for (const id of wanted) known.add(id)
   }
   const own = meeting(request, store_ids, known)
   return own.length === 0 ? levels : withLevel(levels, [[], [], own])
