@@ -274,57 +274,50 @@ export const make = Effect.fnUntraced(function* (
 })
 
 /**
- * Runs a statement without spans and templates; undefined if it has to wait for another fiber's transaction or for
- * another process. No transaction can begin while it runs.
+ * Runs statements without spans and templates; undefined if they have to wait for another fiber's transaction or for
+ * another process. No transaction can begin while they run.
  */
+const runNow = <A>(
+  db: DatabaseSync,
+  { transactionService }: SqlClient.SqlClient,
+  { context }: { readonly context: Context.Context<never> },
+  run: (isInside: boolean) => A
+): Exit.Exit<A, SqlError.SqlError> | undefined => {
+  const isInside = Context.getOrUndefined(context, transactionService) !== undefined
+  if (!isInside && db.isTransaction) return undefined
+  try {
+    return Exit.succeed(run(isInside))
+  } catch (cause) {
+    if (!isInside && db.isTransaction) db.exec("ROLLBACK")
+    return !isInside && isBusy(cause) ? undefined : Exit.fail(sqliteError(cause, "execute"))
+  }
+}
+type Fiber = Parameters<typeof runNow>[2]
 const directOver =
   (
     db: DatabaseSync,
     statements: ReturnType<typeof makeStatements>,
     before: (sql: string) => void,
-    { transactionService }: SqlClient.SqlClient
+    client: SqlClient.SqlClient
   ) =>
-  (
-    sql: string,
-    params: ReadonlyArray<unknown>,
-    { context }: { readonly context: Context.Context<never> },
-    kind?: string
-  ): Exit.Exit<ReadonlyArray<Row>, SqlError.SqlError> | undefined => {
-    const isInside = Context.getOrUndefined(context, transactionService) !== undefined
-    if (!isInside && db.isTransaction) return undefined
-    try {
+  (sql: string, params: ReadonlyArray<unknown>, fiber: Fiber, kind?: string) =>
+    runNow(db, client, fiber, (): ReadonlyArray<Row> => {
       // One statement that begins so writes nothing.
       if (!sql.startsWith("select ")) before(sql)
-      return Exit.succeed(kind === "bound" ? statements.write(sql, params) : statements.rows(sql, params))
-    } catch (cause) {
-      return !isInside && isBusy(cause) ? undefined : Exit.fail(sqliteError(cause, "execute"))
-    }
-  }
+      return kind === "bound" ? statements.write(sql, params) : statements.rows(sql, params)
+    })
 
-/** Runs reads in one transaction, as each would lock and unlock the file otherwise; undefined if they have to wait. */
-const togetherOver = (
-  db: DatabaseSync,
-  statements: ReturnType<typeof makeStatements>,
-  { transactionService }: SqlClient.SqlClient
-) => {
+/** Runs reads in one transaction, as each would lock and unlock the file otherwise. */
+const togetherOver = (db: DatabaseSync, statements: ReturnType<typeof makeStatements>, client: SqlClient.SqlClient) => {
   const [begin, commit] = [db.prepare("BEGIN"), db.prepare("COMMIT")]
-  return (
-    reads: ReadonlyArray<{ readonly text: string; readonly values: ReadonlyArray<unknown> }>,
-    { context }: Parameters<ReturnType<typeof directOver>>[2]
-  ) => {
-    const isInside = Context.getOrUndefined(context, transactionService) !== undefined
-    if (!isInside && db.isTransaction) return undefined
-    const begins = !isInside && reads.length > 1
-    try {
+  return (reads: ReadonlyArray<{ readonly text: string; readonly values: ReadonlyArray<unknown> }>, fiber: Fiber) =>
+    runNow(db, client, fiber, (isInside) => {
+      const begins = !isInside && reads.length > 1
       if (begins) begin.run()
-      const rows = reads.map(({ text, values }) => statements.rows(text, values))
+      const rows = reads.map(({ text, values }): ReadonlyArray<Row> => statements.rows(text, values))
       if (begins) commit.run()
-      return Exit.succeed(rows)
-    } catch (cause) {
-      if (begins && db.isTransaction) db.exec("ROLLBACK")
-      return !isInside && isBusy(cause) ? undefined : Exit.fail(sqliteError(cause, "execute"))
-    }
-  }
+      return rows
+    })
 }
 
 const rolledBack = new SqlError.SqlError({
