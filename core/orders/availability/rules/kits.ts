@@ -260,7 +260,7 @@ const filledSlots = (
 }
 
 /** Per slot, the units of a part in one container that have no demand besides that of their packing. */
-const packedUnits = (
+export const packedUnits = (
   container: PackedContainer | undefined,
   part: KitPart,
   demands: ReadonlyMap<number, ReadonlyArray<ActiveDemand>>,
@@ -271,63 +271,6 @@ const packedUnits = (
     if (item.product_id === part.component_product_id) addFreeSlots(packed, item, demands, bounds)
   }
   return packed.sums()
-}
-
-/** One case of a container product in one slot: whether it counts as available, and why not. */
-export interface CaseState {
-  readonly stock_level_id: number
-  readonly container_id: number | null
-  readonly is_claimed: boolean
-  /** Whether it holds the full number of every fixed part, without demands of others. */
-  readonly is_filled: boolean
-  readonly missing: ReadonlyArray<{
-    readonly product_id: number
-    readonly product_name: string | null
-    readonly quantity: number
-  }>
-}
-
-/** Cases at the store in the first slot, by id; none if the product is no case. */
-export const casesAt = (
-  snapshot: AvailabilitySnapshot,
-  product_id: number,
-  bounds: ReadonlyArray<number>
-): ReadonlyArray<CaseState> => {
-  const product = snapshot.products.get(product_id)
-  if (product === undefined || !["kit", "hybrid"].includes(compositionOf(product))) return []
-  const fixed = product.parts.filter((part) => part.binding === "fixed" && part.quantity > 0)
-  const demandsOnCases = demandsByAsset(snapshot.demandsOf(product_id))
-  const demandsOnContents = demandsByAsset(fixed.flatMap((part) => snapshot.demandsOf(part.component_product_id)))
-  const containerIn = new Map(snapshot.containersOf(product_id).map((container) => [container.housing_id, container]))
-  const first_slot = bounds.slice(0, 2)
-  const touches = ({ from, to }: { readonly from: number; readonly to: number }): boolean =>
-    slotsTouched(first_slot, from, to).last === 0
-  return snapshot
-    .stockOf(product_id)
-    .filter((unit) => unit.is_unit && touches(unit))
-    .map(({ level }) => {
-      const container = containerIn.get(level.id)
-      const missing = fixed.flatMap((part) => {
-        const quantity = Math.ceil(part.quantity) - (packedUnits(container, part, demandsOnContents, bounds)[0] ?? 0)
-        return quantity <= 0
-          ? []
-          : [
-              {
-                product_id: part.component_product_id,
-                product_name: snapshot.products.get(part.component_product_id)?.name ?? null,
-                quantity
-              }
-            ]
-      })
-      return {
-        stock_level_id: level.id,
-        container_id: container?.id ?? null,
-        is_claimed: (demandsOnCases.get(level.id) ?? []).some(touches),
-        is_filled: missing.length === 0,
-        missing
-      }
-    })
-    .sort((one, other) => one.stock_level_id - other.stock_level_id)
 }
 
 /** Adds one packed unit to the slots in which it has no demand besides that of its packing. */
@@ -351,7 +294,9 @@ const addFreeSlots = (
   packed.addSlots(next, inside.last, 1)
 }
 
-const demandsByAsset = (demands: ReadonlyArray<ActiveDemand>): ReadonlyMap<number, ReadonlyArray<ActiveDemand>> => {
+export const demandsByAsset = (
+  demands: ReadonlyArray<ActiveDemand>
+): ReadonlyMap<number, ReadonlyArray<ActiveDemand>> => {
   const byAsset = new Map<number, Array<ActiveDemand>>()
   for (const demand of demands) {
     if (!demand.demand.is_active || demand.demand.asset_id === null) continue

@@ -3,7 +3,8 @@ import { itemAt } from "../../../values/text.ts"
 import { instantOf } from "../../../values/time.ts"
 import { type AvailabilitySnapshot, compositionOf, type StockPeriod } from "./snapshot.ts"
 import { type OpportunityName, type Phase, slotBounds, slotsTouched, sourceName } from "./demand.ts"
-import { breakdownWithWaitingAt, casesAt, type CaseState, freeUnits, kitsFrom, poolParts, timelineOf } from "./kits.ts"
+import { breakdownWithWaitingAt, demandsByAsset, freeUnits, kitsFrom, packedUnits } from "./kits.ts"
+import { poolParts, timelineOf } from "./kits.ts"
 import { type PointAvailability, pointAvailability } from "./days.ts"
 
 interface DemandReason {
@@ -30,6 +31,63 @@ interface SupplyReason {
   readonly quantity: number
   readonly from: string
   readonly to: string
+}
+
+/** One case of a container product in one slot: whether it counts as available, and why not. */
+interface CaseState {
+  readonly stock_level_id: number
+  readonly container_id: number | null
+  readonly is_claimed: boolean
+  /** Whether it holds the full number of every fixed part, without demands of others. */
+  readonly is_filled: boolean
+  readonly missing: ReadonlyArray<{
+    readonly product_id: number
+    readonly product_name: string | null
+    readonly quantity: number
+  }>
+}
+
+/** Cases at the store in the first slot, by id; none if the product is no case. */
+const casesAt = (
+  snapshot: AvailabilitySnapshot,
+  product_id: number,
+  bounds: ReadonlyArray<number>
+): ReadonlyArray<CaseState> => {
+  const product = snapshot.products.get(product_id)
+  if (product === undefined || !["kit", "hybrid"].includes(compositionOf(product))) return []
+  const fixed = product.parts.filter((part) => part.binding === "fixed" && part.quantity > 0)
+  const demandsOnCases = demandsByAsset(snapshot.demandsOf(product_id))
+  const demandsOnContents = demandsByAsset(fixed.flatMap((part) => snapshot.demandsOf(part.component_product_id)))
+  const containerIn = new Map(snapshot.containersOf(product_id).map((container) => [container.housing_id, container]))
+  const first_slot = bounds.slice(0, 2)
+  const touches = ({ from, to }: { readonly from: number; readonly to: number }): boolean =>
+    slotsTouched(first_slot, from, to).last === 0
+  return snapshot
+    .stockOf(product_id)
+    .filter((unit) => unit.is_unit && touches(unit))
+    .map(({ level }) => {
+      const container = containerIn.get(level.id)
+      const missing = fixed.flatMap((part) => {
+        const quantity = Math.ceil(part.quantity) - (packedUnits(container, part, demandsOnContents, bounds)[0] ?? 0)
+        return quantity <= 0
+          ? []
+          : [
+              {
+                product_id: part.component_product_id,
+                product_name: snapshot.products.get(part.component_product_id)?.name ?? null,
+                quantity
+              }
+            ]
+      })
+      return {
+        stock_level_id: level.id,
+        container_id: container?.id ?? null,
+        is_claimed: (demandsOnCases.get(level.id) ?? []).some(touches),
+        is_filled: missing.length === 0,
+        missing
+      }
+    })
+    .sort((one, other) => one.stock_level_id - other.stock_level_id)
 }
 
 interface PartReason {
