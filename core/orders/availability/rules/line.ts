@@ -308,11 +308,12 @@ const slotMillis: { readonly [R in Resolution]: number } = {
 }
 
 /** Cuts open and too long windows to the horizon; one that starts beyond it is judged by its first slot. */
-const countable = (snapshot: AvailabilitySnapshot, { from, to }: Period): Period => {
+const countable = ({ horizon, resolution }: AvailabilitySnapshot, { from, to }: Period): Period => {
   // Days may have 23 hours: with 10 % margin, clock changes cannot exceed the ceiling.
-  const isEndless = to >= openEndMillis || (to - from) / slotMillis[snapshot.resolution] > slotCeiling * 0.9
-  if (!isEndless) return { from, to }
-  return from >= snapshot.horizon.to
-    ? { from, to: from }
-    : { from: Math.max(from, snapshot.horizon.from), to: snapshot.horizon.to }
+  const longest = slotMillis[resolution] * slotCeiling * 0.9
+  if (to < openEndMillis && to - from <= longest) return { from, to }
+  if (from >= horizon.to) return { from, to: from }
+  const start = Math.max(from, horizon.from)
+  // A horizon of many years has too many hourly slots.
+  return { from: start, to: Math.min(horizon.to, start + longest) }
 }

@@ -109,6 +109,11 @@ describe("availability for a line", () => {
     }
   )
 
+  it("is computed for an open-ended hourly line over a horizon of twenty years, by its first years", () => {
+    const horizon = { past_days: 3650, future_days: 3650 }
+    const given = snapshot({ stock: [bulk(5)], demands: [demand(4, "07-03", "07-04")], resolution: "hourly", horizon })
+    expect(lineAvailability(given, line(2, "07-01", "2199-01-01"))).toMatchObject({ available_for_item: 1 })
+  })
   it("is computed for an open-ended hourly line, and for one that ends in 2198", () => {
     const given = snapshot({ stock: [bulk(5)], demands: [demand(4, "07-03", "07-04")], resolution: "hourly" })
     expect(lineAvailability(given, line(2, "2019-01-01", "2199-01-01")).available_for_item).toBe(1)
