@@ -84,6 +84,8 @@ export const watch = async (parts: WatchParts): Promise<"stopped" | "upgraded"> 
   const known = new Set((await parts.conflicts()).map(({ id }) => id))
   let tries = 0
   let arrived: News | undefined
+  /** The news that the sync to come follows. */
+  let followed: News | undefined
   let sync_due: number | undefined
   tell({ event: "started", conflicts: known.size })
   const { tellConflicts, warn } = tellingOnce(parts, known)
@@ -105,7 +107,8 @@ export const watch = async (parts: WatchParts): Promise<"stopped" | "upgraded"> 
   while (!stop.aborted && (arrived !== undefined || !parts.upgraded())) {
     const seen = parts.lastPending()
     const news = arrived
-    arrived = undefined
+    const before = news ?? followed
+    arrived = followed = undefined
     try {
       const report = await exchanged(parts, news, sync_due)
       if (tries > 0) tell({ event: "online" })
@@ -114,13 +117,16 @@ export const watch = async (parts: WatchParts): Promise<"stopped" | "upgraded"> 
       if (!is_empty) tell(synced(report))
       report.warnings.forEach(warn)
       await tellConflicts()
-      if (report.quiet === false) continue
+      if (report.quiet === false) {
+        followed = news
+        continue
+      }
       sync_due = report.quiet === undefined ? undefined : (sync_due ?? performance.now() + unsynced_millis)
       const wait = sync_due === undefined ? {} : { wait_millis: Math.max(0, sync_due - performance.now()) }
       const ended = await untilSomething(parts, { seen, news: true, ...wait })
       arrived = ended.news
       // Pauses after a wake-up without changes for this reader, unless the news that came has some.
-      if (ended.woken === "news" && is_empty && !hasChanges(arrived, news))
+      if (ended.woken === "news" && is_empty && !hasChanges(arrived, before))
         await untilSomething(parts, { seen, wait_millis: idle_pause_millis })
     } catch (error) {
       arrived = await afterFailure(error, seen)
@@ -226,7 +232,7 @@ const untilSomething = (
     }
     const stopped = (): void => end("stop")
     const look = (): void => {
-      if (seen !== undefined && parts.lastPending() > seen) end("outbox")
+      if (!over && seen !== undefined && parts.lastPending() > seen) end("outbox")
     }
     const ticking = setInterval(() => {
       const now = clock()

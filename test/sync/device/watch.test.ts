@@ -179,6 +179,62 @@ describe("sync --watch", () => {
     expect(done.slice(begun)).toEqual(["waits", "applied", "looked", "waits", "unwatched", "unwatched", "aborted"])
   })
 
+  it("pauses between syncs while a command is held, however many events of others arrive", async () => {
+    const stop = new AbortController()
+    const event = { position: 8, stream: "product:1", version: 1, type: "product.deleted", data: {}, command_id: "c" }
+    const events = [{ ...event, actor_id: 1, replica_id: null, recorded_at: "2030-11-03T09:00:00.000Z" }]
+    let syncs = 0
+    setTimeout(() => stop.abort(), 100)
+    await watch({
+      tick_millis: 2,
+      // The clock stands still, so a pause lasts until the end.
+      clock: () => 0,
+      sync: async () => {
+        syncs++
+        return nothing
+      },
+      news: () =>
+        new Promise((resolve) => {
+          setImmediate(() => resolve({ after: "7_1", handle: "h", offset: "8_1", up_to_date: true, events }))
+        }),
+      take: async () => ({ ...nothing, pulled_events: 1, quiet: false }),
+      lastPending: () => 0,
+      recorded: () => () => {},
+      conflicts: async () => [],
+      tell: () => {},
+      stop: stop.signal,
+      upgraded: () => false
+    })
+    expect(syncs).toBeLessThan(5)
+  })
+
+  it("looks at the outbox no more once it has ended", async () => {
+    const stop = new AbortController()
+    let change = (): void => {}
+    let looks = 0
+    await watch({
+      tick_millis: 60_000,
+      sync: async () => nothing,
+      news: () =>
+        new Promise(() => {
+          setTimeout(() => stop.abort(), 5)
+        }),
+      take: async () => undefined,
+      lastPending: () => ++looks,
+      recorded: (look) => {
+        change = look
+        return () => {}
+      },
+      conflicts: async () => [],
+      tell: () => {},
+      stop: stop.signal,
+      upgraded: () => false
+    })
+    const before = looks
+    change()
+    expect(looks).toBe(before)
+  })
+
   it("syncs once a minute even if news never ceases", async () => {
     let [now, syncs, takes] = [performance.now(), 0, 0]
     const clock = vi.spyOn(performance, "now").mockImplementation(() => now)
