@@ -159,21 +159,20 @@ export const spanOf = (lines: ReadonlyArray<LineAtStore>): Period => {
 
 /**
  * Snapshots of all stores that the lines take from, over the span of all lines, in a fixed number of queries. `read`:
- * all demands of one opportunity, which are not read again.
+ * all demands of one opportunity, which are not read again. `enough`: products to leave out, where it holds at all of
+ * these stores; stores and span stay those of all lines, as a line may get the product, store or days of another.
  */
 export const snapshotsForLines = Effect.fnUntraced(function* (
   lines: ReadonlyArray<LineAtStore>,
   context: SnapshotContext,
-  read?: Parameters<typeof loadSnapshots>[0]["read"]
+  read?: Parameters<typeof loadSnapshots>[0]["read"],
+  enough: (line: LineAtStore) => boolean = () => false
 ): Store.Reads<ReadonlyMap<number, AvailabilitySnapshot>> {
-  if (lines.length === 0) return new Map()
+  const store_ids = [...new Set(lines.map((line) => line.store_id))]
+  const asking = lines.filter((line) => !store_ids.every((store_id) => enough({ ...line, store_id })))
+  if (asking.length === 0) return new Map()
   return yield* loadSnapshots(
-    {
-      store_ids: [...new Set(lines.map((line) => line.store_id))],
-      product_ids: [...new Set(lines.map((line) => line.product_id))],
-      window: spanOf(lines),
-      read
-    },
+    { store_ids, product_ids: [...new Set(asking.map((line) => line.product_id))], window: spanOf(lines), read },
     context
   )
 })

@@ -183,13 +183,7 @@ export const loadDecisionState = Effect.fnUntraced(function* (
     unit_holds: yield* loadUnitHolds(header.id, level_ids),
     units_out_elsewhere: header.state === order ? yield* loadUnitsOutElsewhere(header.id, level_ids) : new Map(),
     enough,
-    snapshots:
-      needed &&
-      (yield* snapshotsForLines(
-        needed.filter((line) => enough?.(line) !== true),
-        context,
-        read
-      ))
+    snapshots: needed && (yield* snapshotsForLines(needed, context, read, enough))
   }
 })
 

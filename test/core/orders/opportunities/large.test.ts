@@ -55,6 +55,65 @@ describe.each(engines)("opportunities of several lines and versions on %s", (eng
       items: [{ total: "400.00" }]
     })
   })
+  describe("with thirty lines", () => {
+    const dates = (from: number, to: number) => ({
+      starts_at: `2026-07-${from}T09:00:00Z`,
+      ends_at: `2026-07-${to}T09:00:00Z`
+    })
+    const lastLine = async (id: number, line: object): Promise<number> =>
+      (
+        await w.must("POST", `/opportunities/${id}/items`, { name: "Line", quantity: "1", ...line })
+      ).opportunity.items.at(-1)!.id
+    /** A draft of thirty lamps, and the five stands, which another order has from the 20th on. */
+    const longOrder = async (place: { readonly store_id?: number } = { store_id: 1 }) => {
+      const [lamps, stands] = [await w.product(), await w.product()]
+      await w.hold(lamps, 100)
+      await w.hold(stands, 5)
+      const other = await w.create("/opportunities", { subject: "Gala", store_id: 1, ...dates(20, 24) })
+      await lastLine(other.id, { item_id: stands, quantity: "5" })
+      await w.confirm(other.id)
+      const { id } = await w.create("/opportunities", { subject: "Tour", ...place, ...dates(10, 14) })
+      for (let at = 0; at < 30; at++) await lastLine(id, { item_id: lamps })
+      return { id, lamps, stands }
+    }
+    it("judge a product exchanged on a line with days of its own in those days", async () => {
+      const { id, lamps, stands } = await longOrder()
+      const line = await lastLine(id, { item_id: lamps, quantity: "3", ...dates(20, 22) })
+      const { opportunity } = await w.must("PATCH", `/opportunities/${id}/items/${line}`, { item_id: stands })
+      expect(opportunity.has_shortage).toBe(true)
+      expect(await w.show(`/opportunities/${id}/shortages`)).toMatchObject([{ product_id: stands, shortfall: 3 }])
+    })
+    it("judge an accessory in the order's days, which are its own whatever was sent", async () => {
+      const { id, lamps, stands } = await longOrder()
+      await w.must("PUT", `/opportunities/${id}`, dates(20, 24))
+      const principal_item_id = await lastLine(id, { item_id: lamps })
+      const accessory = { name: "Stand", item_type: "accessory", item_id: stands, quantity: "3", principal_item_id }
+      const added = await w.must("POST", `/opportunities/${id}/items`, { ...accessory, ...dates(28, 30) })
+      expect(added.opportunity.has_shortage).toBe(true)
+    })
+    it("judge a line that leaves from another store by that store's stock", async () => {
+      const { id, lamps, stands } = await longOrder({})
+      const { id: store_id } = await w.create("/stores", { name: "Two" })
+      for (const [product_id, quantity_held] of [
+        [lamps, "100"],
+        [stands, "1"]
+      ])
+        await w.create("/stock_levels", { product_id, store_id, quantity_held })
+      const { id: amp } = await w.create("/products", { name: "Amp", stock_method: 2 })
+      const { id: stock_level_id } = await w.create("/stock_levels", { product_id: amp, store_id, asset_number: "X1" })
+      const line = await lastLine(id, { item_id: amp })
+      const path = `/opportunities/${id}`
+      await w.must("POST", `${path}/quick_allocate`, { allocations: [{ opportunity_item_id: line, stock_level_id }] })
+      await w.must("PUT", path, { store_id: 1 })
+      const { items } = await w.show(`${path}?include=items.assets`)
+      const [asset] = items.find((one: { id: number }) => one.id === line).assets
+      await w.must("DELETE", `${path}/items/${line}/assets/${asset.id}`)
+      const isShort = async (item_id: number, quantity: string): Promise<boolean> =>
+        (await w.must("PATCH", `${path}/items/${line}`, { item_id, quantity })).opportunity.has_shortage
+      expect([await isShort(stands, "3"), await isShort(lamps, "90")]).toEqual([true, false])
+      expect([await isShort(lamps, "101"), await isShort(stands, "1")]).toEqual([true, false])
+    })
+  })
   it("are short from the first unit on that one of their products lacks", async () => {
     const [lamps, stands] = [await w.product(), await w.product()]
     await w.hold(lamps, 43)
