@@ -5,6 +5,8 @@ import { connect } from "node:net"
 export interface Connection {
   /** Sends a request and resolves with the body of its answer; rejects unless the status is 200 to 209. */
   readonly send: (method: string, path: string, token: string, body?: string) => Promise<Buffer>
+  /** False once the server closed it, as it does with idle ones. */
+  readonly isOpen: () => boolean
   readonly close: () => void
 }
 
@@ -17,8 +19,10 @@ export const connectionTo = async (port: number, host = "127.0.0.1"): Promise<Co
   let held = 0
   let head_bytes = 0
   let wanted = Number.POSITIVE_INFINITY
-  socket.on("error", (cause) => reject(cause))
-  socket.on("close", () => reject(new Error("the server closed a connection")))
+  let ended: Error | undefined
+  const end = (cause: Error): void => reject((ended ??= cause))
+  socket.on("error", end)
+  socket.on("close", () => end(new Error("the server closed a connection")))
   socket.on("data", (part) => {
     parts.push(part)
     held += part.length
@@ -28,7 +32,8 @@ export const connectionTo = async (port: number, host = "127.0.0.1"): Promise<Co
       if (head_bytes < 4) return void (head_bytes = 0)
       const head = parts[0]!.toString("latin1", 0, head_bytes)
       wanted = head_bytes + Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? Number.NaN)
-      if (Number.isNaN(wanted) || !head.startsWith("HTTP/1.1 20")) return reject(new Error(parts[0]!.toString()))
+      if (Number.isNaN(wanted) || !head.startsWith("HTTP/1.1 20"))
+        return socket.destroy(new Error(parts[0]!.toString()))
     }
     if (held < wanted) return
     const body = Buffer.concat(parts).subarray(head_bytes)
@@ -40,6 +45,7 @@ export const connectionTo = async (port: number, host = "127.0.0.1"): Promise<Co
   return {
     send: (method, path, token, body) =>
       new Promise((answered, failed) => {
+        if (ended !== undefined) return failed(ended)
         resolve = answered
         reject = failed
         const head = `${method} ${path} HTTP/1.1\r\nhost: ${host}:${port}\r\nauthorization: Bearer ${token}\r\n`
@@ -49,6 +55,7 @@ export const connectionTo = async (port: number, host = "127.0.0.1"): Promise<Co
             : `${head}content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
         )
       }),
+    isOpen: () => ended === undefined,
     close: () => socket.destroy()
   }
 }

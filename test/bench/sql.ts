@@ -129,11 +129,13 @@ export const onBoth = async (use: (sql: Sql, ask: Client, send: Send) => Promise
     { port }: Running,
     ask: Client
   ): Promise<void> => {
-    const connection = await connectionTo(port)
+    let connection = await connectionTo(port)
     try {
-      await use(sql, ask, (method, path, body) =>
-        connection.send(method, path, owner_token, body === undefined ? undefined : JSON.stringify(body))
-      )
+      await use(sql, ask, async (method, path, body) => {
+        // Filling may take longer than the server keeps an idle connection.
+        if (!connection.isOpen()) connection = await connectionTo(port)
+        return connection.send(method, path, owner_token, body === undefined ? undefined : JSON.stringify(body))
+      })
     } finally {
       connection.close()
       await sql.close()
