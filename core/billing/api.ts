@@ -1,7 +1,7 @@
 /** The billing slice: invoices, payments, refunds and credit notes. */
 import { choice, command, created, crudResource, forbidden, get, hasOnePermission, integer } from "../kernel/index.ts"
 import { json, later, lockStreams, longText, ok, reaction, ref, renderById, Shown, Store } from "../kernel/index.ts"
-import { text, viewContext, viewManageAccess, wholeNumber, withRules } from "../kernel/index.ts"
+import { boolean, text, viewContext, viewManageAccess, wholeNumber, withRules } from "../kernel/index.ts"
 import type { Endpoint, Input, JsonObject, SettingGroups, Slice } from "../kernel/index.ts"
 import { checkoutEndpoints } from "./checkout/api.ts"
 import { eInvoiceEndpoints, eInvoiceSettings } from "./einvoice/api.ts"
@@ -9,7 +9,7 @@ import { billedOfOpportunities, creditNoteResource, invoiceResource, paymentReso
 import { billingEvents, invoiceIssued, invoiceVoided } from "./state/events.ts"
 import { invoiceEndpoints } from "./invoices/query.ts"
 import { emailInvoice } from "./mailing.ts"
-import { numberingSettings } from "../setup/settings/groups.ts"
+import { digits_default, numbering_group } from "../setup/settings/groups.ts"
 import {
   credit_note_items,
   credit_notes,
@@ -324,6 +324,40 @@ const billingSettings = {
       describe: "Account for payment methods without one of their own"
     }),
     payment_accounts: codes('Accounts by payment method: {"cash": "1010", "card": "1220"}')
+  }
+} satisfies SettingGroups
+
+// Format of document numbers: a prefix and a number of digits, for each kind (rules/billing 1.3).
+
+const prefix = () => text({ default: "", max: 40, describe: "Prefix of the number; {store} becomes its id" })
+const digits = () =>
+  integer({ default: digits_default, min: 1, max: 20, describe: "Minimum digits, zero-padded: 4 gives 0044" })
+const per_store = () => boolean({ default: false, describe: "Number each store separately" })
+const numberingSettings = {
+  [numbering_group]: {
+    "opportunity.prefix": prefix(),
+    "opportunity.digits": integer({
+      nullable: true,
+      on_null: "clear",
+      min: 1,
+      max: 20,
+      describe: "Minimum digits; null uses opportunities.number_pad"
+    }),
+    "invoice.prefix": prefix(),
+    "invoice.digits": digits(),
+    "invoice.per_store": per_store(),
+    "proforma.prefix": prefix(),
+    "proforma.digits": digits(),
+    "proforma.per_store": per_store(),
+    "credit_note.prefix": prefix(),
+    "credit_note.digits": digits(),
+    "credit_note.per_store": per_store(),
+    "purchase_order.prefix": prefix(),
+    "purchase_order.digits": digits(),
+    "purchase_order.per_store": per_store(),
+    "document.prefix": prefix(),
+    "document.digits": digits(),
+    "document.per_store": per_store()
   }
 } satisfies SettingGroups
 

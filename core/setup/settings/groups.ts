@@ -198,39 +198,8 @@ export const settingGroups = {
 
 export type NumberedKind = "opportunity" | "invoice" | "proforma" | "credit_note" | "purchase_order" | "document"
 
-const prefix = () => text({ default: "", max: 40, describe: "Prefix of the number; {store} becomes its id" })
-const digits_default = 10
-const digits = () =>
-  integer({ default: digits_default, min: 1, max: 20, describe: "Minimum digits, zero-padded: 4 gives 0044" })
-const per_store = () => boolean({ default: false, describe: "Number each store separately" })
+export const digits_default = 10
 export const numbering_group = "numbering"
-export const numberingSettings = {
-  [numbering_group]: {
-    "opportunity.prefix": prefix(),
-    "opportunity.digits": integer({
-      nullable: true,
-      on_null: "clear",
-      min: 1,
-      max: 20,
-      describe: "Minimum digits; null uses opportunities.number_pad"
-    }),
-    "invoice.prefix": prefix(),
-    "invoice.digits": digits(),
-    "invoice.per_store": per_store(),
-    "proforma.prefix": prefix(),
-    "proforma.digits": digits(),
-    "proforma.per_store": per_store(),
-    "credit_note.prefix": prefix(),
-    "credit_note.digits": digits(),
-    "credit_note.per_store": per_store(),
-    "purchase_order.prefix": prefix(),
-    "purchase_order.digits": digits(),
-    "purchase_order.per_store": per_store(),
-    "document.prefix": prefix(),
-    "document.digits": digits(),
-    "document.per_store": per_store()
-  }
-} satisfies SettingGroups
 
 export const prefixOf = (kind: NumberedKind, settings: Settings): string =>
   settingText(settings, numbering_group, `${kind}.prefix`)
