@@ -1,7 +1,8 @@
 /** Endpoints and API representation of products (rules/availability 7.1). */
 import { Effect, Result } from "effect"
-import { accessOf, bindings, crudResource, integer, json, longText, ref, reject, resource } from "../../kernel/index.ts"
-import { Shown, Store, table, text, whereSql, type JsonObject, type Resource, type Slice } from "../../kernel/index.ts"
+import { accessOf, bindings, crudResource, hasOnePermission, integer, json, longText } from "../../kernel/index.ts"
+import { ref, reject, resource, Shown, Store, table, text, whereSql } from "../../kernel/index.ts"
+import type { JsonObject, Resource, Slice } from "../../kernel/index.ts"
 import { countries } from "../../setup/reference-data/currencies.ts"
 import {
   assignedClass,
@@ -138,10 +139,11 @@ export const productsSlice: Slice = crudResource({
   path: "/api/v1/products",
   access: accessOf("products"),
   rules: {
-    facts: ({ settings, values }, before) =>
+    facts: ({ settings, values, viewer }, before) =>
       Effect.gen(function* () {
         const warnings: Array<string> = []
-        for (const column of ["sku", "barcode"] as const) {
+        // Names of other products are for those who may see them.
+        for (const column of hasOnePermission(viewer, "products.view") ? (["sku", "barcode"] as const) : []) {
           const code = values[column]
           if (code == null || code === before?.[column]) continue
           const [other] = yield* Store.find(products, { [column]: code, deleted_at: null }, { order: ["id"], limit: 1 })

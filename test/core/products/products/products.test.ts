@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { engines } from "../../../app.ts"
+import { engines, viewerWith } from "../../../app.ts"
 import { appHouse, itFoldsAgain, refused } from "../../../app-house.ts"
 
 describe.each(engines)("products on %s", (engine) => {
@@ -42,6 +42,13 @@ describe.each(engines)("products on %s", (engine) => {
     expect((await w.put(path, { barcode: "B-1" })).body.meta?.["warnings"]).toHaveLength(1)
     await w.remove(`/products/${id}`)
     expect((await w.put(path, { sku })).body).not.toHaveProperty("meta")
+  })
+  it("are created without a word about the products of the same code that one may not see", async () => {
+    await w.post("/products", { name: "Prototype", sku: "X-1" })
+    const creator = viewerWith(["products.create"], ["*"])
+    const { body } = await w.app.call("POST", "/api/v1/products", { name: "Y", sku: "X-1" }, creator)
+    expect(body.product).toMatchObject({ sku: "X-1" })
+    expect(body).not.toHaveProperty("meta")
   })
   it("treat a percent sign in a filter literally", async () => {
     for (const name of ["50% off", "500"]) await w.post("/products", { name })
