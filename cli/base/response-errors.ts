@@ -1,6 +1,7 @@
 /** Exit codes and errors of responses, by status. */
 import { catalogue } from "../../core/catalogue.ts"
-import { exitCodeOfStatus, isJsonObject, type Answer, type Json, type JsonObject } from "../../core/kernel/index.ts"
+import { exitCodeOfStatus, isJsonObject, wordsOf } from "../../core/kernel/index.ts"
+import type { Answer, Endpoint, Json, JsonObject } from "../../core/kernel/index.ts"
 import { CliError, exit_codes } from "./exit-codes.ts"
 
 /** Error keys of missing stock: status 422, but the exit code of conflicts and shortages. */
@@ -23,17 +24,19 @@ const ways_out: { readonly [code: number]: string } = {
 }
 
 /** Command that lists what a path of one row, and nothing below another, named in vain. */
-const listOf = (path: string, message: string): string | undefined => {
-  const [, , , noun = "", id, ...below] = path.split("/")
-  const is_one =
-    message.startsWith("No such") && id?.startsWith("{") === true && !below.some((one) => one.startsWith("{"))
+const listOf = ({ params, path }: Endpoint, message: string): string | undefined => {
+  const [, , , noun = "", id = "", ...below] = path.split("/")
+  const table = params[id.slice(1, -1)]?.table
+  // The row of the path, and not another that the request names, nor a view.
+  const is_its = table === undefined ? message.startsWith("No such") : message === `No such ${wordsOf(table)}.`
+  const is_one = is_its && id.startsWith("{") && !below.some((one) => one.startsWith("{"))
   return is_one && catalogue.endpoints.some(({ name }) => name === `${noun}.list`)
     ? `flightcase ${noun.replaceAll("_", "-")} list shows what there is.`
     : undefined
 }
 
-/** The error of a response with status 400 or above; `path`: that of the endpoint. */
-export const responseError = (answer: Answer, path = ""): CliError => {
+/** The error of a response with status 400 or above, of this endpoint if it is known. */
+export const responseError = (answer: Answer, endpoint?: Endpoint): CliError => {
   const { errors, message = `The server answered ${answer.status}.` } = refusalIn(answer.body)
   const code = exitCodeOf(answer)
   return new CliError(code, message, {
@@ -41,7 +44,7 @@ export const responseError = (answer: Answer, path = ""): CliError => {
     way_out:
       answer.status === 401
         ? "Log in again with another token, or give one with --token."
-        : (ways_out[code] ?? listOf(path, message))
+        : (ways_out[code] ?? (endpoint && listOf(endpoint, message)))
   })
 }
 

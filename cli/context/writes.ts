@@ -4,7 +4,7 @@ import { metaIn } from "../base/answers.ts"
 import { nameableTable } from "../base/nameable.ts"
 import type { ApiRequest, CommandContext } from "./context.ts"
 import { printAnswer, warningsIn } from "./print.ts"
-import { findIdByName, idSaid, looksLikeId } from "./resolve-id.ts"
+import { findIdByName, idSaid, looksLikeId, resolveId } from "./resolve-id.ts"
 
 interface Asked {
   readonly endpoint: Endpoint
@@ -44,7 +44,25 @@ export const writesOf = (context: CommandContext) => {
     }
     return `${typed}: ${await called(String(other))} goes, and is merged into ${await called(args[0] ?? "")}: sure?`
   }
-  return { ask, printPlan, questionOf }
+  /**
+   * Asks before something that cannot be undone, and returns its body: that of a merge with the id of the row that
+   * goes, as it may be named like the one that stays.
+   */
+  const agreed = async (
+    verb: Asked,
+    args: ReadonlyArray<string>,
+    given: Parameters<CommandContext["agree"]>[1],
+    said: Json | undefined
+  ): Promise<Json | undefined> => {
+    const { secondary_id: other } = isJsonObject(said) ? said : {}
+    const table = verb.endpoint.params["id"]?.table.name
+    const is_named = table !== undefined && typeof other === "string" && !looksLikeId(other)
+    const body =
+      is_named && isJsonObject(said) ? { ...said, secondary_id: await resolveId(context, table, other) } : said
+    await context.agree(() => questionOf(verb, args, body), given)
+    return body
+  }
+  return { agreed, ask, printPlan }
 }
 
 /** Syncs the device to fetch rows written at the server; without a device, or offline, does nothing. */

@@ -6,15 +6,8 @@ import { type Row, rowIn, rowsIn } from "../base/answers.ts"
 import type { ApiRequest, CommandContext } from "../context/context.ts"
 import { missingFlagError, usageError } from "../base/exit-codes.ts"
 import { nameableTable } from "../base/nameable.ts"
-import {
-  idSaid,
-  noteOtherNumber,
-  findIdByName,
-  resolveId,
-  looksLikeId,
-  notFoundNamed,
-  resolveStore
-} from "../context/resolve-id.ts"
+import { findIdByName, idSaid, looksLikeId, noteOtherNumber } from "../context/resolve-id.ts"
+import { notFoundNamed, resolveId, resolveStore } from "../context/resolve-id.ts"
 import { jsonArgument, type LocalFile, localFile } from "../base/input.ts"
 import { includesOf } from "../output/columns.ts"
 import { order_parts } from "../output/order.ts"
@@ -126,13 +119,11 @@ export const runDerivedCommand = async (
     await (
       await import("../base/ignored.ts")
     ).refuseUnknownParts(listFlag(given, "q").map(queryPart), resourceOf(endpoint), Object.keys(endpoint.fields))
-  const { body, values } = await bodyOf(context, verb, flags, args, given)
+  const { body: said, values } = await bodyOf(context, verb, flags, args, given)
   const files = await filesOf(endpoint, given)
-  if (endpoint.destructive)
-    await context.agree(
-      async () => (await import("../context/writes.ts")).writesOf(context).questionOf(verb, args, body),
-      given
-    )
+  const body = endpoint.destructive
+    ? await (await import("../context/writes.ts")).writesOf(context).agreed(verb, args, given, said)
+    : said
   const query: Query = [
     ...(await filtersRead(context, endpoint, given)),
     ...(endpoint.method === "GET" ? queryOf(values) : []),
@@ -256,7 +247,7 @@ const askNamed = async (
       return { answer: await context.ask(asking(named)), path: named }
     }
   }
-  throw (await import("../base/response-errors.ts")).responseError(answer, verb.endpoint.path)
+  throw (await import("../base/response-errors.ts")).responseError(answer, verb.endpoint)
 }
 const idOfArgument = async (
   context: CommandContext,

@@ -101,8 +101,13 @@ export const tableText = <R extends JsonObject>(
     terminal.columns
   )
   const widths = narrowed(
-    layout.map(({ width }) => width),
-    layout.map(({ gives }) => gives),
+    narrowed(
+      layout.map(({ width }) => width),
+      layout.map(({ gives }) => gives),
+      terminal.columns
+    ),
+    // Cells without a title stay whole if they can, but wrap no line.
+    layout.map(({ at, gives }) => gives || columns[at]?.title === ""),
     terminal.columns
   )
   const line = (row: ReadonlyArray<string>): string =>

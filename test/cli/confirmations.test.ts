@@ -61,6 +61,13 @@ it("a destructive command asks on a terminal, changes nothing if declined, and t
   ])
 
   confirm.mockReset().mockResolvedValue(true)
+  confirm.mockResolvedValue(true)
+  expect(await atTerminal("products merge Lamp --secondary-id Lampe")).toMatchObject({
+    code: 0,
+    err: expect.anything()
+  })
+  expect((await json("products list")).products).toHaveLength(1)
+  confirm.mockReset().mockResolvedValue(true)
   const { out } = await atTerminal(`invoices void ${invoice.id} --json`)
   expect(JSON.parse(out).invoice.status).toBe("voided")
   expect(questions()).toHaveLength(1)

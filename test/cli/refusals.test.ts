@@ -50,3 +50,14 @@ it("a refusal of an invalid quantity offers no waiting list", async () => {
   expect(code).not.toBe(0)
   expect(err).not.toContain("shortages wait")
 })
+it("a refusal about another row or a view does not point to the list of the path's row", async () => {
+  const body = '{"allocations":[{"opportunity_item_id":1,"stock_level_id":1}]}'
+  const { err } = await type(["opportunities", "quick-allocate", "2", "-d", body])
+  expect(err).toContain("No such opportunity item.")
+  expect(err).not.toContain("opportunities list")
+  const view = await type("members attachments 1 --view 99")
+  expect(view.err).toContain("shows its views")
+  expect(view.err).not.toContain("members list")
+  expect((await type("products show 99")).err).toContain("products list shows what there is")
+  expect((await type("settings show nope")).err).toContain("settings list shows what there is")
+})

@@ -91,7 +91,9 @@ const orderOrUnit = async (context: CommandContext, word: string): Promise<strin
   try {
     return await opportunityPath(context, word)
   } catch (error) {
-    if (!(error instanceof CliError) || error.code !== exit_codes.not_found) throw error
+    // People without the right to see orders check in by code.
+    const { not_allowed, not_found } = exit_codes
+    if (!(error instanceof CliError) || (error.code !== not_found && error.code !== not_allowed)) throw error
     const goods = (await findAsset(context, word)) ?? (await findIdByName(context, "containers", word))
     if (goods === undefined) throw error
     return undefined

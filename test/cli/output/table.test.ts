@@ -47,7 +47,7 @@ it("a table never truncates document numbers, and says whether sums in lists inc
     ...{ id: 7, name: "Members whose contracts end this year", entity_type: "members", visibility: "personal" },
     ...{ columns: ["name", "membership_type", "is_active"], sort_column: "created_at", sort_direction: "desc" }
   }
-  expect(bodyText({ custom_views: [view] }, terminal, inWords).text).toMatch(/7 {2}Members whose contracts /)
+  expect(bodyText({ custom_views: [view] }, terminal, inWords).text).toMatch(/7 {2}Members whose contr/)
   expect(titles).toMatch(/GROSS +OUTSTANDING/)
   const order = { id: 1, number: "0000000001", subject: "Gala", charge_total: "10.00" }
   expect(bodyText({ opportunities: [order] }, { ...terminal, columns: 200 }, inWords).text).toMatch(/ NET +CUR/)
@@ -139,4 +139,15 @@ it("lists of orders and the lines of one fit 80 columns", async () => {
 it("a table has different headings for an event and its id", () => {
   const rows = [{ id: 1, event: "member.created", event_id: "msg_1", source_id: 3 }]
   expect(tableText(columnsSeen(rows), rows, terminal).split("\n")[0]).toBe("ID  EVENT           EVENT ID  SOURCE")
+})
+it("text in a column without a title wraps no line of a terminal of 80 columns", () => {
+  const rows = [
+    {
+      ...{ when: "Mon 30 Nov 08:00", number: "1024", subject: "Summer ball of the county" },
+      ...{ customer: "Acme Events", at: "late, short, 12 to replace, 16 of 124 packed" }
+    }
+  ]
+  const left = { title: "", of: ({ at }: { readonly at: string }) => at }
+  const text = tableText([...columnsNamed("when, number, subject, customer"), left], rows, { ...terminal, columns: 80 })
+  expect(Math.max(...text.split("\n").map((line) => line.length))).toBeLessThanOrEqual(80)
 })
