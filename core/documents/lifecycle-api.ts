@@ -224,7 +224,7 @@ const listed = get(path, {
   run: (input: Input) => listOf(documentResource, input)
 })
 const show = get(`${path}/{id}`, {
-  answer: { ...documentShown, meta: Shown.optional(Shown.keys({ warnings: Shown.list(text()) })) },
+  answer: { ...documentShown, meta: Shown.optional(Shown.warnings()) },
   name: "documents.show",
   summary: "Show one document, with a URL of its PDF that is valid for an hour",
   ...read,

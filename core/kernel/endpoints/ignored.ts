@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import { nearest } from "../../values/nearest.ts"
-import { isSchema, type Kind, kindOf, kindWhenPresent, meta, type Part } from "../lists/answer-schema.ts"
+import { isSchema, kindOf, kindWhenPresent, meta, type Part } from "../lists/answer-schema.ts"
 import type { Answer, Endpoint, Request } from "./endpoint-types.ts"
 import { type Field, type Fields, isJsonObject, type Json, type JsonObject } from "../fields/field.ts"
 import { includesOf, type Query, snakeCase, splitPredicate, takesSeveral, valueOf } from "../lists/query.ts"
@@ -102,7 +102,7 @@ const unknownParameters = (endpoint: Endpoint, query: Query): ReadonlyArray<Pass
 }
 
 /** Includes that rows of this answer offer. */
-const includesIn = (kind: Kind | undefined): Includes =>
+const includesIn = (kind: ReturnType<typeof kindOf>): Includes =>
   kind?.kind !== "keys"
     ? {}
     : Object.assign(

@@ -21,7 +21,7 @@ interface More {
 type OrNull<M, T> = M extends { readonly nullable: true } ? T | null : T
 
 /** Properties of a Schema that are available before it is built. */
-export type Kind =
+type Kind =
   | { readonly kind: "keys"; readonly keys: Keys }
   | { readonly kind: "row" | "page"; readonly resource: () => ShownResource }
   | { readonly kind: "list" }
@@ -112,6 +112,8 @@ export const list = <const S extends Shown, const M extends More = {}>(
     more,
     () => ({ kind: "list" })
   )
+/** The `meta` of a response with warnings. */
+export const warnings = () => keys({ warnings: list(text()) })
 export const rows = <const M extends More = {}>(
   resource: () => ShownResource,
   more?: M

@@ -156,6 +156,6 @@ export const productsSlice: Slice = crudResource({
       }),
     save: ({ facts: { class_id, warnings }, input }) =>
       Result.succeed({ set: classesFor(product_tax_columns, input.body, class_id), warnings }),
-    meta_shows: Shown.optional(Shown.keys({ warnings: Shown.list(text()) }))
+    meta_shows: Shown.optional(Shown.warnings())
   }
 })

@@ -1,6 +1,6 @@
 /** Tax: classes of products and of customers, percentages, and the rules that join them (rules/rates 8). */
 import { Effect, Result } from "effect"
-import { boolean, choice, createdEvent, crudResource, decimal, initialRow, integer, list } from "../../kernel/index.ts"
+import { boolean, choice, createdEvent, crudResource, decimal, initialRow, integer } from "../../kernel/index.ts"
 import { longText, ref, reject, resource, Shown, Store, table, text, updatedEvents } from "../../kernel/index.ts"
 import { viewManageAccess, visible_to_all } from "../../kernel/index.ts"
 import type { JsonObject, RowOf, Settings, Slice, Stamped, Table } from "../../kernel/index.ts"
@@ -77,7 +77,7 @@ const taxClasses = (table: ClassTable): Slice =>
           ? reject(table.entity, "The default tax class cannot be deleted; make another one the default first.")
           : Result.succeed([]),
       meta: withoutRule(table),
-      meta_shows: Shown.optional(Shown.keys({ warnings: list(text()) }))
+      meta_shows: Shown.optional(Shown.warnings())
     }
   })
 

@@ -3,7 +3,7 @@
  * (rules/availability 8.6).
  */
 import { Effect } from "effect"
-import { command, created, get, invalidField, later, list, longText, noContent, ok, ref } from "../../kernel/index.ts"
+import { command, created, get, invalidField, later, longText, noContent, ok, ref } from "../../kernel/index.ts"
 import { referredRows, Shown, Store, text, withMore, withRules } from "../../kernel/index.ts"
 import { type ComponentRow, product_components } from "../../products/kits/schema.ts"
 import { type ProductRow, products } from "../../products/products/schema.ts"
@@ -187,7 +187,7 @@ const contents = Effect.fnUntraced(function* (target: ContainerFacts, now: strin
 })
 
 const dissolving = command("POST", `${one}/dissolve`, {
-  answer: { ...containerShown, meta: Shown.keys({ warnings: list(text()) }) },
+  answer: { ...containerShown, meta: Shown.warnings() },
   name: "containers.dissolve",
   summary: "Dissolve a container; its contents return to stock or move on",
   destructive: true,

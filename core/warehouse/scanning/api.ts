@@ -3,7 +3,7 @@
  * 9.6).
  */
 import { Effect } from "effect"
-import { boolean, choice, code, command, integer, later, list, longText, ok, ref, Shown } from "../../kernel/index.ts"
+import { boolean, choice, code, command, integer, later, longText, ok, ref, Shown } from "../../kernel/index.ts"
 import { text, timestamp, withRules } from "../../kernel/index.ts"
 import type { DecideContext, Endpoint, Input, Slice, ValuesOf } from "../../kernel/index.ts"
 import { condition_labels, fulfil, one, path } from "../../orders/opportunities/tables/index.ts"
@@ -54,7 +54,7 @@ const wantedOf = (values: Body, { happened_at }: Pick<DecideContext, "happened_a
 })
 export const scanShown = {
   scan: Shown.keys({ ...scanned_fields, counts: Shown.keys(count_fields, { nullable: true }) }),
-  meta: Shown.optional(Shown.keys({ warnings: list(text()) })),
+  meta: Shown.optional(Shown.warnings()),
   ...dispatchMetaShown
 }
 const answer = Effect.fnUntraced(function* (

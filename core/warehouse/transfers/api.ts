@@ -96,10 +96,7 @@ const items = list(
   }),
   { nullable: true, max_items: 1_000, describe: "Goods to transfer: units, cases, or quantities of products" }
 )
-const answer = {
-  transfer: Shown.row(() => transferResource),
-  meta: Shown.optional(Shown.keys({ warnings: list(text()) }))
-}
+const answer = { transfer: Shown.row(() => transferResource), meta: Shown.optional(Shown.warnings()) }
 const result = Shown.keys({ id: integer(), warnings: Shown.list(text()) })
 const withWarnings = <B extends object>(body: B, { warnings }: typeof result.Type) => ({
   ...body,

@@ -1,6 +1,6 @@
 /** Endpoints of the workshop: goods out of service, and changes of stock levels (rules/availability 13). */
 import { boolean, calendarErrors, command, created, crudResource, decision, get, integer } from "../../kernel/index.ts"
-import { invalidField, later, list, listOf, lockStreams, longText, money, notFound, ok } from "../../kernel/index.ts"
+import { invalidField, later, listOf, lockStreams, longText, money, notFound, ok } from "../../kernel/index.ts"
 import { permissionsOfArea, ref, reject, renderById, renderOne, resource, rowEvents } from "../../kernel/index.ts"
 import { Shown, Store, text, timestamp, updatedEvents, viewContext } from "../../kernel/index.ts"
 import type { DecideContext, Endpoint, Fields, Input, Slice, ValuesOf } from "../../kernel/index.ts"
@@ -324,7 +324,7 @@ const update = crudResource({
       Result.flatMap(facts.rules.leaveStore(facts.leaving), (warnings) =>
         Result.map(saveLevel(next, before, facts.level, context), (saved) => ({ ...saved, warnings }))
       ),
-    meta_shows: Shown.optional(Shown.keys({ warnings: list(text()) }))
+    meta_shows: Shown.optional(Shown.warnings())
   }
 }).endpoints
 

@@ -78,13 +78,14 @@ export const makeMetrics = (metrics: Metric.MetricRegistry = new Map()): Metrics
     count: ({ endpoint, method, status, duration_ms }) => {
       // Labels are names of endpoints only: with labels chosen by clients the metrics would grow without limit.
       const route = endpoint ?? "none"
+      const label = endpoint === null ? "none" : method
       const of_route = getOrMake(routes, route, () => ({ counts: new Map(), duration: durationOf(route) }))
-      const by_status = getOrMake(of_route.counts, endpoint === null ? "none" : method, () => new Map())
+      const by_status = getOrMake(of_route.counts, label, () => new Map())
       getOrMake(by_status, status, () =>
         Metric.counter(requests_total.name, {
           description: requests_total.description,
           incremental: true,
-          attributes: { endpoint: route, method: endpoint === null ? "none" : method, status: String(status) }
+          attributes: { endpoint: route, method: label, status: String(status) }
         })
       ).updateUnsafe(1, registry)
       of_route.duration.updateUnsafe(duration_ms / 1000, registry)

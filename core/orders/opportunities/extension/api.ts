@@ -1,7 +1,7 @@
 /** Endpoints that extend a hire, or end it early for what came back (rules/opportunities 4.3, 4.5). */
 import { Effect } from "effect"
 import { boolean, code, command, decimal, integer, json, later, list, lockStreams } from "../../../kernel/index.ts"
-import { longText, object, ok, postQuery, ref, Shown, Store, text, timestamp, withMore } from "../../../kernel/index.ts"
+import { longText, object, ok, postQuery, ref, Shown, Store, timestamp, withMore } from "../../../kernel/index.ts"
 import { type DecideContext, type Endpoint, type Now, picked, withRules } from "../../../kernel/index.ts"
 import { acknowledgements, asset_assignments, condition_labels, edit, one, opportunity_items } from "../tables/index.ts"
 import { path, read, type OpportunityRow } from "../tables/index.ts"
@@ -71,7 +71,7 @@ const extend = command("POST", `${path}/{id}/extend`, {
 })
 
 const preview = postQuery(`${path}/{id}/extend/preview`, {
-  answer: { extension: extensionShown, meta: Shown.keys({ warnings: list(text()) }) },
+  answer: { extension: extensionShown, meta: Shown.warnings() },
   name: "opportunities.extend_preview",
   summary: "Preview an extension of an opportunity's hire; writes nothing",
   ...read,

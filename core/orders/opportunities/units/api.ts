@@ -204,7 +204,7 @@ const batches: ReadonlyArray<Endpoint> = [
 
 const unitShown = {
   asset: Shown.row(() => assignmentResource),
-  meta: Shown.optional(Shown.keys({ warnings: list(text()) })),
+  meta: Shown.optional(Shown.warnings()),
   ...dispatchMetaShown
 }
 const shownUnit = ({ _meta, assignment_id, warnings }: typeof unitResult.Type, input: Input) =>
