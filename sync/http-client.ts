@@ -35,6 +35,8 @@ interface HttpClient {
   readonly headers: { readonly [name: string]: string }
   /** Sends a request. Rejects with Unreachable. */
   readonly send: (request: HttpRequest) => Promise<HttpAnswer>
+  /** Sends a request whose answer's body is read as it arrives, within the same deadline. Rejects with Unreachable. */
+  readonly open: (request: HttpRequest) => Promise<Response>
 }
 interface HttpClientOptions {
   readonly url: string
@@ -55,16 +57,23 @@ export const httpClientAt = ({
 }: HttpClientOptions): HttpClient => {
   const url = address.replace(/\/+$/, "")
   const headers = { accept: "application/json", ...(token === "" ? {} : { authorization: `Bearer ${token}` }), ...more }
-  const once = async ({ method, path, headers: own, body, signal }: HttpRequest): Promise<HttpAnswer> => {
+  const open = async ({ method, path, headers: own, body, signal }: HttpRequest): Promise<Response> => {
     const deadline = AbortSignal.timeout(timeout_millis)
     const json = body !== undefined && !(body instanceof FormData)
     try {
-      const response = await fetch(url + path, {
+      return await fetch(url + path, {
         method,
         signal: signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
         headers: { ...headers, ...(json ? { "content-type": "application/json" } : {}), ...own },
         ...(json ? { body: JSON.stringify(body) } : body === undefined ? {} : { body })
       })
+    } catch (cause) {
+      throw new Unreachable(url, cause)
+    }
+  }
+  const once = async (request: HttpRequest): Promise<HttpAnswer> => {
+    const response = await open(request)
+    try {
       return { status: response.status, headers: response.headers, bytes: new Uint8Array(await response.arrayBuffer()) }
     } catch (cause) {
       throw new Unreachable(url, cause)
@@ -73,6 +82,7 @@ export const httpClientAt = ({
   return {
     url,
     headers,
+    open,
     send: (request) => (again === undefined ? once(request) : repeated(() => once(request), again, isBusy))
   }
 }

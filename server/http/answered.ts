@@ -350,6 +350,7 @@ const headersOf = (answer: Answer, trace: Replied): { [name: string]: string } =
   const type = body === undefined ? (content?.type ?? streamed?.type) : "application/json"
   const headers: { [name: string]: string } = {}
   if (type !== undefined) headers["content-type"] = type
+  if (type === "text/event-stream") headers["x-accel-buffering"] = "no"
   // Responses with an ETag may be cached and revalidated.
   if (answer.headers?.["etag"] === undefined) headers["cache-control"] = "no-store"
   headers["x-content-type-options"] = "nosniff"

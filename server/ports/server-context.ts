@@ -90,8 +90,11 @@ export interface ServerContextShape {
   readonly renderer: Renderer
   /** Health of the server; does not wait for locks held by requests. */
   readonly health: Effect.Effect<Condition, never, Store>
-  /** Whether nothing changed since this viewer was authenticated that may change their rights or data. */
-  readonly isCurrent: (viewer: Viewer) => boolean
+  /**
+   * Whether nothing changed since this viewer was authenticated that may change their rights or data, nor has their
+   * token expired at `now`, if given (milliseconds since 1970).
+   */
+  readonly isCurrent: (viewer: Viewer, now?: number) => boolean
   /** Clears all caches. Call after a commit that changed the journal other than by appending, or ended a device. */
   readonly journalReplaced: () => void
   /**

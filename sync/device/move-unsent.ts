@@ -10,7 +10,7 @@ import type { Device } from "./device.ts"
 import { type SourceFiles, waitingPath as pathIn } from "./exchange/files.ts"
 import { openOutboxOf } from "./outbox/folder.ts"
 import type { OutboxCommand } from "./outbox/rows.ts"
-import { remapBody, remapPath } from "./replica/id-remap.ts"
+import { remapBody, remapPath } from "./replica/lost-rows.ts"
 
 export interface MoveResult {
   readonly moved: number

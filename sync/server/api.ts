@@ -13,7 +13,8 @@ import { client_schema_min, deviceEndpoints, replica_devices, findCallingDevice,
 import { fillEndpoints } from "./snapshot-api.ts"
 import { lost_files_field, replicas, sync_tables, verdicts_by_device } from "./tables.ts"
 import { requireOwnReplica } from "./push.ts"
-import { JournalTail, messagesShown, mustRefetchShown, shape_says, shapeAnswer } from "./shape.ts"
+import { messagesShown, mustRefetchShown, shape_says } from "./messages.ts"
+import { JournalTail, shapeAnswer } from "./shape.ts"
 import { lease as leaseAnswer, serverInfo, verdicts as verdictsAnswer } from "../protocol/answers.ts"
 
 const reads = { ability: "sync:read", permission: null, metering_weight: 0 } as const satisfies SharedDraft
@@ -159,8 +160,10 @@ export const syncSlice: Slice = {
       answer: messagesShown,
       error_answers: { 404: null, 409: mustRefetchShown },
       answer_headers: shape_says,
+      produces: "text/event-stream",
       name: "replicas.follow",
-      summary: "Follow the journal through Electric's shape protocol",
+      summary:
+        "Follow the journal through Electric's shape protocol, live with live=true, as a stream with live_sse=true",
       ...reads,
       server_only: true,
       fields: {

@@ -1,47 +1,13 @@
 /** The journal as a shape of Electric's protocol: events in order, redacted for the reader. */
 import { lastOf } from "../../core/values/text.ts"
-import { choice, eventsAfter, integer, invalidField, lastPosition } from "../../core/kernel/index.ts"
-import { list, Shown, Store, text, valueOf } from "../../core/kernel/index.ts"
+import { eventsAfter, invalidField, lastPosition, Store, valueOf } from "../../core/kernel/index.ts"
 import type { Answer, Catalogue, Query, StoredEvent, StoreShape, Viewer } from "../../core/kernel/index.ts"
-import { Context, Effect, Fiber } from "effect"
+import { Cause, Clock, Context, Effect, Fiber, Stream } from "effect"
 import type { SqlError } from "effect/sql"
+import { eventsOf, type messagesShown, mustRefetch, private_headers, seenMessages } from "./messages.ts"
 import { handleOf, isOffsetValid, newHandle, offset_pattern, offsetOf, positionOf } from "./tables.ts"
 import { commandDecided } from "../protocol/events.ts"
 import { type Redaction, redactionFor } from "../protocol/redaction.ts"
-
-// Descriptions of sync responses and their headers. Devices decode the responses by Schemas of sync/protocol.
-
-const control = Shown.keys({ headers: Shown.map(text()) })
-/** Messages of Electric's shape protocol: journal rows as texts, and control messages. */
-export const messagesShown = Shown.list(
-  Shown.either(
-    control,
-    Shown.keys({
-      key: text(),
-      value: Shown.map(text({ nullable: true })),
-      headers: Shown.keys({
-        operation: choice({ insert: "Insert" }),
-        relation: list(text()),
-        lsn: text(),
-        op_position: integer()
-      })
-    })
-  )
-)
-export const mustRefetchShown = Shown.list(control)
-
-export const private_says = {
-  Vary: "Responses differ by caller",
-  "Access-Control-Expose-Headers": "Allows browser scripts to read every header"
-}
-export const shape_says = {
-  ...private_says,
-  "Electric-Handle": "Id of the shape, as visible to the caller",
-  "Electric-Offset": "Offset of the last message in this response",
-  "Electric-Cursor": "Value to send back as cursor, so that live responses are not taken from a cache",
-  "Electric-Schema": "Columns of the journal's rows",
-  "Electric-Up-To-Date": "Present when the client is up to date"
-}
 
 // Waits for new events in the journal; each append wakes the waiting requests. What devices that follow would all read
 // for themselves is read once, or remembered while it cannot have changed.
@@ -50,7 +16,7 @@ type Messages = typeof messagesShown.Type
 /** Events after a position, with what was made of them for readers who see the same. */
 interface Page {
   readonly events: ReadonlyArray<StoredEvent>
-  readonly bodies: Map<string, Pick<Required<Answer<Messages>>, "body" | "shared">>
+  readonly bodies: Map<string, Pick<Required<Answer<Messages>>, "body" | "shared"> & { frames?: Uint8Array }>
 }
 /** A device that a caller may follow with, as read at an instant. */
 interface Follower {
@@ -66,7 +32,7 @@ interface TailShape {
   /** Resolves when the journal may have grown since the mark, or after the timeout. */
   readonly grown: (mark: number, timeout_millis: number) => Effect.Effect<void>
   /** Whether nothing has changed since this caller was authenticated that may change what they may see. */
-  readonly isCurrent: (viewer: Viewer) => boolean
+  readonly isCurrent: (viewer: Viewer, now?: number) => boolean
   /** Whether waiting requests must be answered now. */
   readonly isStopping: () => boolean
   /** Ends waits and what is known of callers, on every server. Call after a commit that ended a device. */
@@ -180,19 +146,6 @@ const schema = JSON.stringify({
   replica_id: { type: "int8" },
   recorded_at: { type: "text" }
 })
-export const private_headers = {
-  "cache-control": "private, no-cache",
-  vary: "authorization",
-  "access-control-expose-headers": "*"
-}
-/** The answer by which the reader must start over under a new handle. */
-export type Refetch = Answer<typeof mustRefetchShown.Type>
-export const mustRefetch = (handle: string): Refetch => ({
-  status: 409,
-  headers: { ...private_headers, "electric-handle": handle },
-  body: [{ headers: { control: "must-refetch" } }]
-})
-
 interface ShapeReader {
   readonly viewer: Viewer
   readonly replica_id: number
@@ -201,11 +154,15 @@ interface ShapeReader {
 }
 /** A request that was checked. `at`: the offset after position `from`, where it is known. */
 interface Cursor {
-  readonly live: boolean
+  readonly tail: TailShape | undefined
   readonly head: number
   readonly mark: number
   readonly from: number
   readonly at: string | undefined
+  /** When its wait ends at the latest, by the process's clock. */
+  readonly due: number
+  /** Whether it has sent events before, since which the reader's rights may have changed. */
+  readonly goes_on?: true
 }
 
 const changesReader = ({ tables }: Catalogue, { type }: StoredEvent): boolean =>
@@ -280,7 +237,15 @@ const chunkOf = (
     if (upToDate) body.push({ headers: { control: "up-to-date", global_last_seen_lsn: String(reached) } })
     bodies.set(key, (sent = { body, shared: { compressed: new Map() } }))
   }
-  return { ...sent, last, reached, upToDate, is_empty: sent.body.length === (upToDate ? 1 : 0) }
+  return {
+    ...sent,
+    sent,
+    last,
+    reached,
+    upToDate,
+    is_turned: turned >= 0,
+    is_empty: sent.body.length === (upToDate ? 1 : 0)
+  }
 }
 
 /** Waits for events the reader sees, if it is live and has all others. */
@@ -291,8 +256,7 @@ const nextChunk = Effect.fnUntraced(function* (
   cursor: Cursor
 ) {
   const { events_per_chunk = events_per_chunk_max, viewer } = reader
-  const tail = cursor.live ? yield* JournalTail : undefined
-  const due = performance.now() + live_wait_millis
+  const { due, tail } = cursor
   let { at, from, mark } = cursor
   for (;;) {
     const left = due - performance.now()
@@ -305,14 +269,47 @@ const nextChunk = Effect.fnUntraced(function* (
     if (last !== undefined || reached !== from) at = yield* offsetOf(store, reached, last)
     if (tail !== undefined && chunk.upToDate && at !== undefined && last !== undefined) tail.end = { mark, offset: at }
     // Without a wait, the rights are those that this request was authenticated with.
-    const is_current = !waits || tail.isCurrent(viewer)
+    const is_current =
+      tail === undefined ||
+      (!waits && cursor.goes_on !== true) ||
+      tail.isCurrent(viewer, yield* Clock.currentTimeMillis)
     const is_over = !waits || !chunk.upToDate || !chunk.is_empty || !is_current || tail.isStopping()
     // Where a wait ends without events, the journal may have been restored, and lack the event of the offset.
     if (is_over || performance.now() >= due || (last === undefined && !(yield* endOf(store, tail, at)).is_valid))
-      return { ...chunk, at, is_current }
+      return { ...chunk, at, is_current, mark }
     from = reached
   }
 })
+
+/** Sent first, so that the reader knows that nothing on the way holds events back. */
+const opening = new TextEncoder().encode(": following\n\n")
+
+/** Events of a live request as server-sent events, until its wait ends or its reader's rights change. */
+const streamFrom = (
+  store: StoreShape,
+  catalogue: Catalogue,
+  reader: ShapeReader & Pick<Follower, "redaction">,
+  begun: Cursor & { readonly tail: TailShape }
+): Required<Answer>["streamed"] => {
+  const { due, tail } = begun
+  let cursor: Cursor | undefined
+  const sent = Effect.fnUntraced(function* (after: Cursor) {
+    const chunk = yield* nextChunk(store, catalogue, reader, after)
+    const { at, is_current, is_empty, is_turned, mark, reached, upToDate } = chunk
+    if (!is_current || is_turned || (is_empty && reached === after.from)) return yield* Cause.done()
+    const offset = upToDate ? (at ?? (yield* offsetOf(store, reached))) : undefined
+    cursor = { ...after, from: reached, at, mark, goes_on: true }
+    chunk.sent.frames ??= new TextEncoder().encode(eventsOf(chunk.body, offset))
+    return [chunk.sent.frames] as const
+  })
+  const pull = Effect.suspend(() => {
+    if (cursor !== undefined) return performance.now() >= due || tail.isStopping() ? Cause.done() : sent(cursor)
+    cursor = begun
+    return Effect.succeed([opening] as const)
+  })
+  const stream = Stream.fromPull(Effect.succeed(pull))
+  return { type: "text/event-stream", size_bytes: undefined, open: () => Effect.succeed(stream) }
+}
 
 const requested = Effect.fnUntraced(function* (query: Query) {
   const offset = valueOf(query, "offset")
@@ -322,23 +319,24 @@ const requested = Effect.fnUntraced(function* (query: Query) {
   if (!is_given && offset !== "-1" && offset !== "now")
     return yield* invalidField("offset", "The offset must be -1, now or one this server gave.")
   if (live && !is_given) return yield* invalidField("live", "Following live needs an offset this server gave.")
-  return { is_given, live, offset }
+  return { is_given, live, offset, as_stream: live && valueOf(query, "live_sse") === "true" }
 })
 
 /** An answer of the shape protocol: 200 with a chunk, or 409 if the reader must start over. */
 export const shapeAnswer = Effect.fnUntraced(function* (
   catalogue: Catalogue,
   reader: ShapeReader
-): Store.Reads<Answer<Messages> | Refetch> {
+): Store.Reads<Answer<Messages> | ReturnType<typeof mustRefetch>> {
   const { query, replica_id, viewer } = reader
   const store = yield* Store
   const tail = yield* JournalTail
   const known = tail?.known(reader)
   const follower = known ?? (yield* followerOf(store, catalogue, reader))
   const { handle, redaction } = follower
-  const { is_given, live, offset } = yield* requested(query)
+  const { as_stream, is_given, live, offset } = yield* requested(query)
+  const followed = live ? tail : undefined
   const mark = tail === undefined ? 0 : yield* tail.mark
-  const { head, is_valid } = yield* endOf(store, live ? tail : undefined, is_given ? offset : undefined)
+  const { head, is_valid } = yield* endOf(store, followed, is_given ? offset : undefined)
   const from = offset === "now" ? head : Math.max(0, positionOf(offset))
   if (is_given && valueOf(query, "handle") !== handle) return mustRefetch(handle)
   // A reader ahead of this journal followed another one, before a restore.
@@ -346,48 +344,29 @@ export const shapeAnswer = Effect.fnUntraced(function* (
     tail?.followers.clear()
     return mustRefetch(yield* newHandle(store, viewer, replica_id, redaction.fingerprint, redaction.token_fingerprint))
   }
-  if (live && tail !== undefined && replica_id > 0 && known === undefined) remember(tail, replica_id, follower)
+  if (followed !== undefined && replica_id > 0 && known === undefined) remember(followed, replica_id, follower)
   const at = is_given && !offset.endsWith("_0") ? offset : undefined
-  const chunk = yield* nextChunk(store, catalogue, { ...reader, redaction }, { live, head, mark, from, at })
   const headers = { ...private_headers, "electric-handle": handle }
-  // Rights changed during the wait: the next request is answered by those it has then.
-  if (!chunk.is_current)
-    return { status: 200, headers: { ...headers, "electric-offset": offset, "electric-cursor": `${from}` }, body: [] }
-  const { body, reached, shared, upToDate } = chunk
-  const end = chunk.at ?? (yield* offsetOf(store, reached))
-  return {
-    status: 200,
-    headers: {
-      ...headers,
-      "electric-offset": end,
-      ...(live ? { "electric-cursor": String(reached + 1) } : { "electric-schema": schema }),
-      ...(upToDate ? { "electric-up-to-date": "" } : {})
-    },
-    body,
-    shared
+  const due = performance.now() + live_wait_millis
+  const cursor = { tail: followed, head, mark, from, at, due }
+  const unmoved = { ...headers, "electric-offset": offset, "electric-cursor": `${from}` }
+  if (followed !== undefined && as_stream) {
+    const begun = { ...cursor, tail: followed }
+    return { status: 200, headers: unmoved, streamed: streamFrom(store, catalogue, { ...reader, redaction }, begun) }
   }
+  const chunk = yield* nextChunk(store, catalogue, { ...reader, redaction }, cursor)
+  // Rights changed during the wait: the next request is answered by those it has then.
+  if (!chunk.is_current) return { status: 200, headers: unmoved, body: [] }
+  const end = chunk.at ?? (yield* offsetOf(store, chunk.reached))
+  const place = live ? { "electric-cursor": String(chunk.reached + 1) } : { "electric-schema": schema }
+  return chunkAnswer(chunk, { ...headers, "electric-offset": end, ...place })
 })
-
-const seenMessages = (
-  { see }: ReturnType<typeof redactionFor>,
-  events: ReadonlyArray<StoredEvent>
-): Array<Messages[number]> =>
-  events.flatMap((event) => {
-    const seen = see(event)
-    return seen === undefined ? [] : [message({ ...event, type: seen.type }, JSON.stringify(seen.data))]
-  })
-const message = (event: StoredEvent, data: string): Messages[number] => ({
-  key: `"public"."journal"/"${event.position}"`,
-  value: {
-    position: String(event.position),
-    stream: event.stream,
-    version: String(event.version),
-    type: event.type,
-    data,
-    command_id: event.command_id,
-    actor_id: event.actor_id === null ? null : String(event.actor_id),
-    replica_id: event.replica_id === null ? null : String(event.replica_id),
-    recorded_at: event.recorded_at
-  },
-  headers: { operation: "insert", relation: ["public", "journal"], lsn: String(event.position), op_position: 0 }
+const chunkAnswer = (
+  { body, shared, upToDate }: ReturnType<typeof chunkOf>,
+  headers: Required<Answer>["headers"]
+): Answer<Messages> => ({
+  status: 200,
+  headers: { ...headers, ...(upToDate ? { "electric-up-to-date": "" } : {}) },
+  body,
+  shared
 })

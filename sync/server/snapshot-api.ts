@@ -9,7 +9,7 @@ import type { Checksum, ChecksumPage, Section, SnapshotPage, SnapshotPlan } from
 import { checksumPage, cursorOf, rowsDigest, snapshotPage, snapshotPlan, splitCursor } from "../protocol/snapshot.ts"
 import { decodeStoredError, requireOwnReplica } from "./push.ts"
 import { replica_devices } from "./devices.ts"
-import { mustRefetch, mustRefetchShown, private_headers, private_says, type Refetch, shape_says } from "./shape.ts"
+import { mustRefetch, mustRefetchShown, private_headers, private_says, shape_says } from "./messages.ts"
 import { type Redaction, redactionFor } from "../protocol/redaction.ts"
 import { handleOf, id_leases, isOffsetValid, newHandle, offset_pattern, offsetOf } from "./tables.ts"
 import { replica_verdicts, replicas } from "./tables.ts"
@@ -104,7 +104,7 @@ const countRows = Effect.fnUntraced(function* (store: StoreShape, catalogue: Cat
 export const rowsAnswer = Effect.fnUntraced(function* (
   catalogue: Catalogue,
   reader: SnapshotReader
-): Store.Reads<Answer<{ readonly page: SnapshotPage }> | Refetch> {
+): Store.Reads<Answer<{ readonly page: SnapshotPage }> | ReturnType<typeof mustRefetch>> {
   const store = yield* Store
   const placed = yield* placeOf(store, catalogue, reader)
   if ("answer" in placed) return placed.answer
@@ -149,7 +149,7 @@ const visible = (events: SnapshotPage["events"], redaction: Redaction): Snapshot
 const checksumsAnswer = Effect.fnUntraced(function* (
   catalogue: Catalogue,
   reader: SnapshotReader
-): Store.Reads<Answer<{ readonly page: ChecksumPage }> | Refetch> {
+): Store.Reads<Answer<{ readonly page: ChecksumPage }> | ReturnType<typeof mustRefetch>> {
   const store = yield* Store
   const placed = yield* placeOf(store, catalogue, reader)
   if ("answer" in placed) return placed.answer
@@ -179,7 +179,10 @@ const placeOf = Effect.fnUntraced(function* (
   store: StoreShape,
   catalogue: Catalogue,
   { viewer, replica_id, handle, offset, after }: SnapshotReader
-): Effect.fn.Return<{ readonly redaction: Redaction; readonly from: number } | { readonly answer: Refetch }, Failure> {
+): Effect.fn.Return<
+  { readonly redaction: Redaction; readonly from: number } | { readonly answer: ReturnType<typeof mustRefetch> },
+  Failure
+> {
   const redaction = redactionFor(catalogue, viewer, replica_id)
   const current = yield* handleOf(store, viewer, replica_id, redaction.fingerprint, redaction.token_fingerprint)
   if (!offset_pattern.test(offset)) return yield* invalidField("offset", "The offset must be one this server gave.")

@@ -6,7 +6,8 @@
 import { setTimeout as pause } from "node:timers/promises"
 import { join } from "node:path"
 import { type Device, enrolDevice } from "../../sync/device/device.ts"
-import { waitForNews, watch } from "../../sync/device/exchange/watch.ts"
+import { newsReader } from "../../sync/device/exchange/news.ts"
+import { watch } from "../../sync/device/exchange/watch.ts"
 import { cpuSecondsOf, inTurns, print, printFigure, type Side } from "./measure.ts"
 import { owner_token, type Running, temporaryFolder } from "./processes.ts"
 import { type Engine, furnish, onPostgres, onSqlite, served } from "./stage.ts"
@@ -31,12 +32,10 @@ const followers = async (server: Running): Promise<Followers> => {
   let reached = 0
   let look = (): void => {}
   const follow = async (device: Device, at: number): Promise<void> => {
+    const news = newsReader(async () => ({ ...device.profile, ...(await device.place()) }))
     await watch({
       sync: () => device.sync(undefined, { patience_millis: 50 }),
-      news: async (signal) => {
-        const { replica_id, token, url } = device.profile
-        return waitForNews({ url, token, replica_id, ...(await device.place()) }, signal)
-      },
+      news: news.next,
       take: device.take,
       lastPending: device.lastPending,
       conflicts: device.conflicts,
@@ -47,6 +46,7 @@ const followers = async (server: Running): Promise<Followers> => {
       stop: end.signal,
       upgraded: () => false
     })
+    news.close()
     await device.close()
   }
   const folder = temporaryFolder()

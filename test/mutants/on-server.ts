@@ -541,6 +541,16 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
+    name: "a stream goes on by rights that have ended",
+    file: "sync/server/shape.ts",
+    within: "streamFrom",
+    find: "if (!is_current || is_turned ||",
+    replace: "if (is_turned ||",
+    killed_by: [
+      { file: following_test, test: "receive nothing by a stream once their token expires", engine: "sqlite" }
+    ]
+  },
+  {
     name: "a device is remembered whatever its caller may do now",
     file: "sync/server/shape.ts",
     within: "makeJournalTail",

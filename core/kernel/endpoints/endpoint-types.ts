@@ -194,7 +194,7 @@ export interface Common<P extends Params, B extends Fields> {
   readonly error_answers: { readonly [status: number]: Part | null }
   /** Extra response headers, with descriptions. */
   readonly answer_headers: { readonly [name: string]: string }
-  /** Content type of the answer, if not JSON. */
+  /** Content type of the answer, if not JSON; with `answer`, what callers may ask for instead. */
   readonly produces: string | undefined
   /** Fields that belong together: if one is sent, omitting the others has its own meaning. */
   readonly together: ReadonlyArray<ReadonlyArray<string>>

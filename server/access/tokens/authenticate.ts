@@ -20,8 +20,8 @@ export interface Authentication {
    * The bearer of a secret at an instant (milliseconds since 1970); undefined for unknown, expired and revoked tokens.
    */
   readonly bearerOf: (secret: string, now: number) => Effect.Effect<Bearer | undefined, Failure, Store>
-  /** Whether this viewer was read since the cache was last cleared. */
-  readonly isCurrent: (viewer: Viewer) => boolean
+  /** Whether this viewer was read since the cache was last cleared, and its token is valid at `now`, if given. */
+  readonly isCurrent: (viewer: Viewer, now?: number) => boolean
   /** The update of `last_used_at`, to be run in the background; undefined within a minute of the last one. */
   readonly used: (token_id: number, now: number) => Effect.Effect<void, Failure, Store> | undefined
   /** Clears the cache, after users, roles or tokens changed. */
@@ -46,7 +46,8 @@ const unexpired = ({ row, bearer }: Known, now: number): Bearer | undefined =>
 export const makeAuthentication = (): Authentication => {
   const known = new Map<string, Known>()
   const noted = new Map<number, number>()
-  let current = new WeakSet<Viewer>()
+  /** When the tokens expire of viewers read since the cache was last cleared. */
+  let current = new WeakMap<Viewer, number>()
   let generation = 0
 
   const read = Effect.fnUntraced(function* (hash: string, now: number) {
@@ -74,7 +75,7 @@ export const makeAuthentication = (): Authentication => {
       const [oldest] = known.keys()
       if (oldest !== undefined && known.size >= bearers_kept) known.delete(oldest)
       known.set(hash, found)
-      current.add(viewer)
+      current.set(viewer, row.expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(row.expires_at))
     }
     return found
   })
@@ -91,7 +92,7 @@ export const makeAuthentication = (): Authentication => {
         return found === undefined ? undefined : unexpired(found, now)
       })
     },
-    isCurrent: (viewer) => current.has(viewer),
+    isCurrent: (viewer, now = 0) => now < (current.get(viewer) ?? 0),
     used: (token_id, now) => {
       if (now - (noted.get(token_id) ?? -Infinity) < use_noted_every_millis) return undefined
       if (noted.size >= bearers_kept) noted.clear()
@@ -101,7 +102,7 @@ export const makeAuthentication = (): Authentication => {
     forget: () => {
       generation++
       known.clear()
-      current = new WeakSet()
+      current = new WeakMap()
     }
   }
 }

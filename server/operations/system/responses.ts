@@ -26,6 +26,7 @@ const known_headers: { readonly [name: string]: { readonly description: string; 
   "Link": { description: "Links to the next and last page, if there are several (RFC 8288)", schema: string },
   "Retry-After": { description: "Seconds to wait before retrying", schema: integer },
   "WWW-Authenticate": { description: "How to authenticate", schema: string },
+  "X-Accel-Buffering": { description: "no: proxies must not buffer a stream", schema: string },
   "X-Content-Type-Options": { description: "nosniff: browsers must not guess the content type", schema: string },
   "X-Quota-Limit": { description: "Units per UTC calendar month for this token, if it has a quota", schema: integer },
   "X-Quota-Remaining": { description: "Units left after this response", schema: integer },
@@ -115,10 +116,11 @@ const success = (endpoint: Endpoint, answers: JsonSchemas): JsonObject => {
   const headers = headersOf(
     ...of_every_answer,
     ...Object.keys(endpoint.answer_headers),
+    ...(endpoint.produces === "text/event-stream" ? ["X-Accel-Buffering"] : []),
     ...(keepsAnswers(endpoint) ? ["Idempotent-Erased", "Idempotent-Replayed"] : []),
     ...(isList(endpoint) ? ["Link"] : [])
   )
-  if (endpoint.produces !== undefined) {
+  if (endpoint.produces !== undefined && endpoint.answer === undefined) {
     const known = { description: "Not modified: the client has this version (If-None-Match)", headers }
     return {
       [status]: {
@@ -132,7 +134,8 @@ const success = (endpoint: Endpoint, answers: JsonSchemas): JsonObject => {
   if (status === "204") return { "204": { description: "Success, with an empty body", headers } }
   const whole = endpoint.answer === undefined ? {} : answers.of(endpoint.answer)
   const held = endpoint.answer_headers["ETag"] === undefined ? {} : { "304": { description: "Not modified", headers } }
-  const content = json(whole, answers.components)
+  const other = endpoint.produces === undefined ? {} : { [endpoint.produces]: contentOf(endpoint.produces) }
+  const content = { ...json(whole, answers.components), ...other }
   return { [status]: { description: contentsOf(endpoint), headers, content }, ...held }
 }
 
@@ -143,7 +146,7 @@ const contents_of_type: { readonly [type: string]: string } = {
 }
 /** Description of a successful response: "The opportunity", "A page of products", "Object with payment, invoice". */
 const contentsOf = ({ answer, produces }: Endpoint): string => {
-  if (produces !== undefined) return contents_of_type[produces] ?? "The file"
+  if (produces !== undefined && answer === undefined) return contents_of_type[produces] ?? "The file"
   const kind = answer === undefined ? undefined : kindOf(answer)
   if (kind?.kind === "page") return `A page of ${words(kind.resource().plural)}`
   const names = kind?.kind === "keys" ? Object.keys(kind.keys).filter((name) => !/^_?meta$/.test(name)) : []

@@ -333,7 +333,6 @@ const stream = (streams: BoardStreams) =>
     summary: "Stream a board's changes as server-sent events",
     produces: "text/event-stream",
     error_answers: { 403: null, 503: null },
-    answer_headers: { "X-Accel-Buffering": "no: proxies must not buffer the stream" },
     run: ({ params }): Effect.Effect<Answer<never>, Failure, Store | CommandRuntime> =>
       Effect.gen(function* () {
         const board = yield* opened(params["token"] ?? "")
@@ -342,7 +341,7 @@ const stream = (streams: BoardStreams) =>
         return {
           status: 200,
           streamed: { type: "text/event-stream", size_bytes: undefined, open: () => Effect.succeed(sent) },
-          headers: { ...plain_headers, "x-accel-buffering": "no" }
+          headers: plain_headers
         }
       })
   })

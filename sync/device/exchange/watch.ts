@@ -1,7 +1,5 @@
 /** Syncs until stopped: when the outbox grows, when the server has changes, and after the network returns. */
-import { isJsonObject, type Json } from "../../../core/kernel/index.ts"
-import { type HttpAnswer, httpClientAt, jsonOf, Unreachable } from "../../http-client.ts"
-import { eventOfShapeRow } from "../../protocol/snapshot.ts"
+import { Unreachable } from "../../http-client.ts"
 import type { SyncReport, takeNews } from "./sync.ts"
 
 interface WatchRefusal {
@@ -227,7 +225,7 @@ const untilSomething = (
       // Later, as what came is applied first. An answered request needs no abort, which would take as long as the rest.
       setImmediate(() => {
         unwatch?.()
-        if (woken !== "news" && woken !== "unreachable") listening.abort()
+        if (woken !== "news" && woken !== "unreachable" && woken !== "outbox" && woken !== "time") listening.abort()
       })
     }
     const stopped = (): void => end("stop")
@@ -257,60 +255,3 @@ const untilSomething = (
         () => end("unreachable")
       )
   })
-
-interface TailCursor {
-  readonly url: string
-  readonly token: string
-  readonly replica_id: number
-  readonly offset: string
-  readonly handle: string | undefined
-}
-/** Timeout of a live request, longer than the 20 seconds for which the server holds it open. */
-const live_timeout_millis = 45_000
-
-/**
- * Long-polls the shape until it has data after this offset. Returns the data if it goes up to the journal's end;
- * otherwise the next sync fetches it.
- */
-export const waitForNews = async (
-  { url, token, replica_id, offset, handle }: TailCursor,
-  signal: AbortSignal
-): Promise<News | undefined> => {
-  if (handle === undefined || offset === "-1") return
-  const client = httpClientAt({ url, token, timeout_millis: live_timeout_millis })
-  for (let cursor = ""; ;) {
-    const query = new URLSearchParams({
-      table: "journal",
-      replica_id: String(replica_id),
-      offset,
-      handle,
-      live: "true",
-      ...(cursor === "" ? {} : { cursor })
-    })
-    const response = await client.send({ method: "GET", path: `/api/v1/sync/shape?${query.toString()}`, signal })
-    if (response.status >= 500 || response.status === 429)
-      throw new Unreachable(client.url, new Error(`answered ${response.status}`))
-    // All answers but "nothing new" end the wait: changes, a new history, an invalid token.
-    if (response.status !== 200 || positionIn(response.headers.get("electric-offset")) !== positionIn(offset))
-      return newsIn(response, { after: offset, handle })
-    cursor = response.headers.get("electric-cursor") ?? ""
-  }
-}
-/** The events of an answer; undefined if it is no complete one for this handle, or cannot be read: a sync says why. */
-const newsIn = (answer: HttpAnswer, { after, handle }: Pick<News, "after" | "handle">): News | undefined => {
-  const { headers, status } = answer
-  const offset = headers.get("electric-offset")
-  const is_complete = status === 200 && headers.has("electric-up-to-date") && headers.get("electric-handle") === handle
-  if (!is_complete || offset === null) return undefined
-  try {
-    const messages = jsonOf(answer)
-    if (!Array.isArray(messages)) return undefined
-    const events = messages
-      .flatMap((one: Json) => (isJsonObject(one) && one["value"] !== undefined ? [eventOfShapeRow(one["value"])] : []))
-      .sort((one, other) => one.position - other.position)
-    return { after, events, offset, handle, up_to_date: true }
-  } catch {
-    return undefined
-  }
-}
-const positionIn = (offset: string | null): string => offset?.split("_")[0] ?? ""

@@ -5,8 +5,15 @@ import { DatabaseSync } from "node:sqlite"
 import { describe, expect, it } from "vitest"
 import { enrolDevice, Unreachable } from "../../../sync/device/device.ts"
 import { engines } from "../../app.ts"
-import { waitForNews } from "../../../sync/device/exchange/watch.ts"
+import { newsReader } from "../../../sync/device/exchange/news.ts"
 import { serverOfEachTest, token } from "../opening.ts"
+
+const newsAt = async (
+  ...[cursor, signal]: [Parameters<typeof newsReader>[0] extends () => Promise<infer C> ? C : never, AbortSignal]
+) => {
+  const { close, next } = newsReader(async () => cursor)
+  return next(signal).finally(close)
+}
 
 describe.each(engines)("a device, server on %s", (engine) => {
   const server = serverOfEachTest(engine)
@@ -67,7 +74,7 @@ describe.each(engines)("a device, server on %s", (engine) => {
     const device = await server.enrol()
     const news = async () => {
       const { offset, handle } = await device.place()
-      const waiting = waitForNews({ ...device.profile, offset, handle }, new AbortController().signal)
+      const waiting = newsAt({ ...device.profile, offset, handle }, new AbortController().signal)
       await server.must("PUT", product, { name: `After ${offset}` })
       return { came: (await waiting)!, name: `After ${offset}` }
     }
@@ -95,7 +102,7 @@ describe.each(engines)("a device, server on %s", (engine) => {
     const person = await server.person({ permissions })
     const device = await server.enrol("few", person.secret)
     const { offset, handle } = await device.place()
-    const waiting = waitForNews({ ...device.profile, offset, handle }, new AbortController().signal)
+    const waiting = newsAt({ ...device.profile, offset, handle }, new AbortController().signal)
     // The request waits at the server by then, with the permissions of before.
     await new Promise((resolve) => setTimeout(resolve, 300))
     await server.must("PUT", `/users/${person.user_id}`, { roles: [name] })
@@ -110,10 +117,10 @@ describe.each(engines)("a device, server on %s", (engine) => {
     const device = await server.enrol()
     const { offset, handle } = await device.place()
     const signal = new AbortController().signal
-    expect(await waitForNews({ ...device.profile, offset, handle: `${handle}1` }, signal)).toBeUndefined()
+    expect(await newsAt({ ...device.profile, offset, handle: `${handle}1` }, signal)).toBeUndefined()
     const [position] = offset.split("_")
-    expect(await waitForNews({ ...device.profile, offset: `${position}_1`, handle }, signal)).toBeUndefined()
-    expect(await waitForNews({ ...device.profile, token: "none", offset, handle }, signal)).toBeUndefined()
+    expect(await newsAt({ ...device.profile, offset: `${position}_1`, handle }, signal)).toBeUndefined()
+    expect(await newsAt({ ...device.profile, token: "none", offset, handle }, signal)).toBeUndefined()
   })
   it("refuses a second enrolment into its folder, and replaces an unfinished one", async () => {
     const device = await server.enrol("one")

@@ -1,7 +1,7 @@
 /** Devices that wait at one offset: what they share, and what must end with their rights. */
 import { setTimeout as pause } from "node:timers/promises"
 import { StatementSync } from "node:sqlite"
-import { Effect } from "effect"
+import { Effect, Stream } from "effect"
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { update } from "../../../core/kernel/tables/table.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
@@ -73,6 +73,28 @@ describe.each(both_engines)("devices that wait for events, on %s", (engine) => {
     await change()
     return Promise.all(answers)
   }
+  /** A live request answered as server-sent events: what it has received, and when it ends. */
+  const streamed = async (device: Device) => {
+    const reply = await server.app.ask({
+      method: "GET",
+      target: `/api/v1/sync/shape?table=journal&replica_id=${device.id}&offset=${device.offset}&handle=${device.handle}&live=true&live_sse=true`,
+      headers: { authorization: `Bearer ${device.token}` },
+      remote_address: "127.0.0.1",
+      body: async () => new Uint8Array()
+    })
+    const { body, headers, status } = reply
+    if (typeof body !== "object" || !("stream" in body)) throw new Error(`no stream, but ${status} ${String(body)}`)
+    expect([status, headers["content-type"], headers["x-accel-buffering"]]).toEqual([200, "text/event-stream", "no"])
+    const heard = { text: "", ended: false }
+    const reading = Stream.runForEach(body.stream, (part) =>
+      Effect.sync(() => void (heard.text += Buffer.from(part).toString("utf8")))
+    )
+    const ended = Effect.runPromise(reading).then(() => void (heard.ended = true))
+    await vi.waitFor(() => expect(heard.text).toContain(": following"))
+    return { heard, ended }
+  }
+  const hears = ({ heard }: Awaited<ReturnType<typeof streamed>>, text: string) =>
+    vi.waitFor(() => expect(heard.text).toContain(text), { timeout: 10_000 })
   const rename = (id: number, values: object) => server.ask(`/api/v1/products/${id}`, { method: "PUT", json: values })
   const valuesIn = ({ body }: Got): ReadonlyArray<{ readonly type: string; readonly data: string }> =>
     body.flatMap((message: Body) => (message.value === undefined ? [] : [message.value]))
@@ -139,6 +161,52 @@ describe.each(both_engines)("devices that wait for events, on %s", (engine) => {
     expect([first!.type, JSON.parse(first!.data).id]).toEqual(["product.created", product.id])
   })
 
+  it("receive several events by one request if they ask for a stream, each batch with the offset after it", async () => {
+    const product = await made("products", { name: "Speaker", purchase_price: "1.00" })
+    const some = await person(["products.view", "products.access"])
+    const devices = [await enrol(owner_token), await enrol(some.secret)]
+    await catchUp(devices)
+    const streams = await Promise.all(devices.map(streamed))
+    for (const price of ["77.00", "88.00"]) {
+      await rename(product.id, { name: `Speaker of ${price}`, purchase_price: price })
+      for (const stream of streams) await hears(stream, `Speaker of ${price}`)
+    }
+    expect(
+      streams.map(({ heard }) => ["7700", "8800"].map((price) => heard.text.includes(`purchase_price\\":${price}`)))
+    ).toEqual([
+      [true, true],
+      [false, false]
+    ])
+    // A request from the last id goes on from there.
+    const last = /id: (\S+)\ndata: \{"headers":\{"control":"up-to-date"/g
+    const offsets = [...streams[0]!.heard.text.matchAll(last)].map(([, offset]) => offset!)
+    expect(offsets).toHaveLength(2)
+    await rename(product.id, { name: "Last" })
+    for (const stream of streams) await hears(stream, "Last")
+    devices[0]!.offset = offsets[1]!
+    expect(valuesIn(await live(devices[0]!))).toHaveLength(1)
+    // Streams end when a wait would, for the reader to be authenticated again.
+    const now = performance.now()
+    const later = vi.spyOn(performance, "now").mockImplementation(() => now + 20_001)
+    await rename(product.id, { name: "After" })
+    await Promise.all(streams.map(({ ended }) => ended))
+    later.mockRestore()
+  })
+
+  it("receive nothing by a stream once their token expires", async () => {
+    const product = await made("products", { name: "Speaker" })
+    const soon = new Date(Date.now() + 1_500).toISOString()
+    const { secret } = await made("tokens", { name: "Short", abilities: ["*"], expires_at: soon })
+    const device = await enrol(secret, false)
+    const stream = await streamed(device)
+    await rename(product.id, { name: "Before" })
+    await hears(stream, "Before")
+    await pause(1_600)
+    await rename(product.id, { name: "Secret" })
+    await stream.ended
+    expect(stream.heard.text).not.toContain("Secret")
+  })
+
   it.each<[string, number, (who: Awaited<ReturnType<typeof person>>, device: Device) => [string, object]]>([
     ["their token is revoked", 401, ({ token }) => [`tokens/${token.id}`, { method: "DELETE" }]],
     ["their account is deactivated", 403, ({ user }) => [`users/${user.id}`, { method: "DELETE" }]],
@@ -159,10 +227,13 @@ describe.each(both_engines)("devices that wait for events, on %s", (engine) => {
       await catchUp([device, colleague])
       await wait([device, colleague], () => rename(product.id, { name: `Before ${keyed}` }))
       const [path, sent] = change(who, device)
+      const stream = await streamed(device)
       const answers = await wait([device, colleague], async () => {
         expect((await server.ask(`/api/v1/${path}`, sent)).status).toBeLessThan(300)
         await rename(product.id, { name: "Secret" })
       })
+      await stream.ended
+      expect(stream.heard.text).not.toContain("Secret")
       const first = JSON.stringify(answers[0]!.body)
       const next = await live(device)
       expect([first.includes("Secret"), next.status, JSON.stringify(next.body).includes("Secret")]).toEqual([
@@ -233,6 +304,7 @@ describe.each(both_engines)("devices that wait for events, on %s", (engine) => {
     const device = await enrol(owner_token)
     await made("products", { name: "Lost" })
     await catchUp([device])
+    const stream = await streamed(device)
     // As after a failover to a standby without the last commit.
     const [first] = await wait([device], () =>
       server.run(
@@ -244,6 +316,7 @@ describe.each(both_engines)("devices that wait for events, on %s", (engine) => {
       )
     )
     expect([first!.status, valuesIn(first!)]).toEqual([200, []])
+    await stream.ended
     await made("products", { name: "New" })
     expect((await live(device)).status).toBe(409)
   })

@@ -9,7 +9,7 @@ import {
   type Row,
   ShapeStream
 } from "@electric-sql/client"
-import { Effect } from "effect"
+import { Effect, Stream } from "effect"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { catalogueOf } from "../../../core/kernel/endpoints/endpoint.ts"
 import { answer } from "../../../core/kernel/runtime/engine.ts"
@@ -41,6 +41,7 @@ const openSite = async (engine: Engine): Promise<Site> => {
   // Only appended events end a wait, so a missed wake-up makes the test time out.
   const patient = JournalTail.of({ ...tail, grown: (mark) => tail.grown(mark, 3_600_000) })
   const viewers = new Map<string, Viewer>()
+  const streaming: Array<Promise<void>> = []
   const server: Server = createServer(async (request, response) => {
     const viewer = viewers.get((request.headers.authorization ?? "").replace("Bearer ", ""))
     const url = new URL(request.url!, "http://site")
@@ -62,12 +63,30 @@ const openSite = async (engine: Engine): Promise<Site> => {
     await shop.run(
       answer(catalogue, asked, viewer).pipe(
         Effect.provideService(JournalTail, patient),
-        Effect.match({
-          onSuccess: (reply) => send(reply.status, reply.body, reply.headers),
+        Effect.matchEffect({
+          onSuccess: (reply) => {
+            if (reply.streamed === undefined) return Effect.sync(() => send(reply.status, reply.body, reply.headers))
+            response.writeHead(reply.status, { ...reply.headers, "content-type": reply.streamed.type })
+            const written = Stream.runForEach(Stream.unwrap(reply.streamed.open()), (part) =>
+              Effect.sync(() => response.write(part))
+            )
+            const left = Effect.callback<void>((resume) => void response.once("close", () => resume(Effect.void)))
+            const done = Promise.withResolvers<void>()
+            streaming.push(done.promise)
+            return Effect.ensuring(
+              Effect.raceFirst(Effect.ignore(written), left),
+              Effect.sync(() => {
+                response.end()
+                done.resolve()
+              })
+            )
+          },
           onFailure: (failure) =>
-            failure instanceof Rejection
-              ? send(statusOf[failure.kind], bodyOf(failure))
-              : send(500, { message: String(failure) })
+            Effect.sync(() =>
+              failure instanceof Rejection
+                ? send(statusOf[failure.kind], bodyOf(failure))
+                : send(500, { message: String(failure) })
+            )
         })
       )
     )
@@ -84,6 +103,7 @@ const openSite = async (engine: Engine): Promise<Site> => {
     close: async () => {
       server.closeAllConnections()
       server.close()
+      await Promise.all(streaming)
       await shop.close()
     }
   }
@@ -143,6 +163,7 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
       readonly live?: boolean
       readonly from?: { readonly offset: string; readonly handle: string }
       readonly params?: { readonly [name: string]: string }
+      readonly sse?: true
     } = {}
   ): Following => {
     const stopped = new AbortController()
@@ -154,6 +175,7 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
       params: { table: "journal", scope: options.token ?? "owner", ...options.params },
       headers: { authorization: `Bearer ${options.token ?? "owner"}` },
       subscribe: options.live ?? false,
+      liveSse: options.sse ?? false,
       signal: stopped.signal,
       parser: { int8: Number },
       ...(options.from === undefined
@@ -250,6 +272,19 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
     const live = following.asked.filter(({ query }) => query.get("live") === "true")
     expect(live.length).toBeGreaterThanOrEqual(5)
     expect(new Set(live.map(({ query }) => query.get("offset"))).size).toBe(live.length)
+  })
+  it("brings events to Electric's client by one request of server-sent events", async () => {
+    await makeLamps(1)
+    const following = follow({ live: true, sse: true })
+    await following.upToDate()
+    for (let news = 2; news <= 6; news++) {
+      await makeLamps(1)
+      await following.until(() => changes(following).length >= news)
+    }
+    expect(changes(following).map((row) => row["position"])).toEqual([1, 2, 3, 4, 5, 6])
+    const live = following.asked.filter(({ query }) => query.get("live") === "true")
+    expect(live.map(({ query, status }) => [query.get("live_sse"), status])).toEqual([["true", 200]])
+    expect(positionOf(place(following).offset)).toBe(6)
   })
 
   it("restarts readers with a stale or missing handle, or an offset past the end", async () => {

@@ -111,22 +111,24 @@ export const keptInSync = async (
   device: Device,
   { stop, tell }: { readonly stop: AbortSignal; readonly tell: (event: WatchEvent) => void }
 ): Promise<"stopped" | "upgraded"> => {
-  const { waitForNews, watch } = await import("../../../../sync/device/exchange/watch.ts")
-  return watch({
-    sync: () => device.sync(undefined, { patience_millis: 50 }),
-    news: async (signal) => {
-      const { url, token, replica_id } = device.profile
-      const { offset, handle } = await device.place()
-      return waitForNews({ url, token, replica_id, offset, handle }, signal)
-    },
-    take: device.take,
-    lastPending: device.lastPending,
-    recorded: onRecorded(context.folder()),
-    conflicts: device.conflicts,
-    tell,
-    stop,
-    upgraded: watchProgram()
-  })
+  const { watch } = await import("../../../../sync/device/exchange/watch.ts")
+  const { newsReader } = await import("../../../../sync/device/exchange/news.ts")
+  const news = newsReader(async () => ({ ...device.profile, ...(await device.place()) }))
+  try {
+    return await watch({
+      sync: () => device.sync(undefined, { patience_millis: 50 }),
+      news: news.next,
+      take: device.take,
+      lastPending: device.lastPending,
+      recorded: onRecorded(context.folder()),
+      conflicts: device.conflicts,
+      tell,
+      stop,
+      upgraded: watchProgram()
+    })
+  } finally {
+    news.close()
+  }
 }
 
 /** Calls `look` when the profile's outbox or replica changes, until the returned function is called. */

@@ -199,7 +199,7 @@ const withServer = async (context: CommandContext, device: Device): Promise<Read
 
 /** Compares this machine's clock with the time in a response; empty without one. */
 const clockFinding = async (date: string | null, asked_at: number): Promise<ReadonlyArray<Finding>> => {
-  const { skewOf, skewText, skew_warning_seconds } = await import("../../../../sync/device/exchange/handshake.ts")
+  const { skewOf, skewText, skew_warning_seconds } = await import("../../../../sync/device/exchange/server-session.ts")
   const skew = skewOf(date, asked_at, Date.now())
   if (skew === null) return []
   const ok = Math.abs(skew) <= skew_warning_seconds

@@ -332,14 +332,12 @@ export const streamEndpoint = (hub: Hub) =>
     fields,
     produces: "text/event-stream",
     error_answers: { 503: null },
-    answer_headers: { "X-Accel-Buffering": "no: proxies must not buffer the stream" },
     run: Effect.fnUntraced(function* ({ values, viewer }) {
       const after = (yield* LastEventId) ?? values.after
       const stream = yield* hub.listen({ user_id: viewer.user_id, token_id: viewer.token_id, after })
       return {
         status: 200,
-        streamed: { type: "text/event-stream", size_bytes: undefined, open: () => Effect.succeed(stream) },
-        headers: { "x-accel-buffering": "no" }
+        streamed: { type: "text/event-stream", size_bytes: undefined, open: () => Effect.succeed(stream) }
       }
     })
   })
