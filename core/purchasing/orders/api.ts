@@ -1,9 +1,9 @@
 /** Endpoints of purchase orders, except to receive, return and extend (rules/billing 2.3). */
 import { Effect } from "effect"
 import { baseCurrency, boolean, command, created, crudResource, customFieldFacts, decimal } from "../../kernel/index.ts"
-import { later, list, longText, noContent, ok, renderById, resource, Shown, Store, text } from "../../kernel/index.ts"
-import { viewContext, viewManageAccess, withRules } from "../../kernel/index.ts"
-import type { Endpoint, Id, Input, Status } from "../../kernel/index.ts"
+import { isJsonObject, later, list, longText, noContent, ok, renderById, resource } from "../../kernel/index.ts"
+import { Shown, Store, text, viewContext, viewManageAccess, withRules } from "../../kernel/index.ts"
+import type { Endpoint, Id, Input, Json, Status } from "../../kernel/index.ts"
 import type { PurchaseOrderItemRow, PurchaseOrderRow, PurchaseOrderStatus } from "../schema.ts"
 import {
   one,
@@ -259,7 +259,11 @@ const send = command("POST", `${path}/{id}/send`, {
         [with_items, ...input.query],
         viewContext(input)
       )
-      return ok({ ...shown, meta: { is_mailed: mail.to !== null, warnings } })
+      // Absent from the lines of those who may not see costs.
+      const { items } = shown.purchase_order
+      const isFree = (item: Json): boolean => isJsonObject(item) && Number(item["unit_cost"]) === 0
+      const unpriced = Array.isArray(items) && items.every(isFree) ? ["No line of the order has a price."] : []
+      return ok({ ...shown, meta: { is_mailed: mail.to !== null, warnings: [...unpriced, ...warnings] } })
     })
 })
 const cancel = command("POST", `${path}/{id}/cancel`, {

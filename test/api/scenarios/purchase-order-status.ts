@@ -158,6 +158,16 @@ export const orderStatusScenarios = (): ReadonlyArray<Scenario> => [
     expect((await seen(buyer))[0]?.total).toBe("216.00")
     expect(costsIn((await blind("POST", `${orders}/${id}/send`, {})).body.purchase_order)).toEqual([])
     expect(costsIn((await blind("POST", `${orders}/${id}/cancel`, {})).body.purchase_order)).toEqual([])
+    const free = await s.order({ subject: s.name, items: [{ name: "Truss" }] })
+    expect((await blind("POST", `${orders}/${free.id}/send`, {})).body.meta.warnings).toEqual([])
+  }),
+  scenario(54, "sending an order warns when none of its lines has a price", async (s) => {
+    const warningsOf = async (...costs: ReadonlyArray<string>) => {
+      const { id } = await s.order({ items: costs.map((unit_cost) => ({ name: "Truss", unit_cost })) })
+      return (await s.send(id)).body.meta.warnings
+    }
+    expect(await warningsOf("0.00", "0.00")).toEqual(["No line of the order has a price."])
+    expect(await warningsOf("0.00", "5.00")).toEqual([])
   }),
   scenario(52, "filters and sorts by cost are ignored", async (s) => {
     const small = await s.order()
