@@ -34,6 +34,7 @@ const wayText = ({ from_store_name, id, to_store_name }: Transfer): string =>
 const piecesIn = (items: NonNullable<Transfer["items"]>, of: "quantity" | "received_quantity" = "quantity"): number =>
   items.reduce((sum, item) => sum + item[of], 0)
 const stateText = (transfer: Transfer): string => {
+  if (transfer.status === "cancelled") return transfer.status
   const items = transfer.items ?? []
   const arrived = piecesIn(items, "received_quantity")
   const all = piecesIn(items)
