@@ -360,7 +360,9 @@ const unpricedWarnings = (events: ReadonlyArray<NewEvent>, sent: ReadonlyArray<S
     .flatMap(({ items = [] }) => ("added" in items ? items.added : items))
     .filter((row) => row.unit_cost === 0 && open.includes(row.opportunity_item_id ?? null))
     .map(({ name }) => name)
-  return names.length === 0 ? [] : [`No price was given, and the product has none: 0.00 for ${names.join(", ")}.`]
+  return names.length === 0
+    ? []
+    : [`No price was given, and the product has none: 0.00 for ${[...new Set(names)].join(", ")}.`]
 }
 
 /** Facts for joining the waiting list, or for a purchase order. */
