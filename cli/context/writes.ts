@@ -1,6 +1,7 @@
 /** Several writes of one command line, and what a device does after writes at the server. */
 import { isJsonObject, type Endpoint, type Json } from "../../core/kernel/index.ts"
-import { metaIn } from "../base/answers.ts"
+import { order, statuses } from "../../core/orders/opportunities/tables/index.ts"
+import { metaIn, type Row, rowIn } from "../base/answers.ts"
 import { nameableTable } from "../base/nameable.ts"
 import type { ApiRequest, CommandContext } from "./context.ts"
 import { printAnswer, warningsIn } from "./print.ts"
@@ -44,9 +45,18 @@ export const writesOf = (context: CommandContext) => {
     }
     return `${typed}: ${await called(String(other))} goes, and is merged into ${await called(args[0] ?? "")}: sure?`
   }
+  /** Asks before an order is cancelled; other changes of status are made at once. */
+  const agreeToCancel = async (
+    { id, number, state, status_label, subject }: Row<"opportunity">,
+    status: Json | undefined,
+    given: Parameters<CommandContext["agree"]>[1]
+  ): Promise<void> => {
+    if (state === order && Number(status) === statuses.cancelled.status)
+      await context.agree(`Cancel ${number ?? id} ${subject} (${status_label.toLowerCase()})?`, given)
+  }
   /**
-   * Asks before something that cannot be undone, and returns its body: that of a merge with the id of the row that
-   * goes, as it may be named like the one that stays.
+   * Asks before something that cannot be undone or an order is cancelled, and returns its body: that of a merge with
+   * the id of the row that goes, as it may be named like the one that stays.
    */
   const agreed = async (
     verb: Asked,
@@ -54,7 +64,13 @@ export const writesOf = (context: CommandContext) => {
     given: Parameters<CommandContext["agree"]>[1],
     said: Json | undefined
   ): Promise<Json | undefined> => {
-    const { secondary_id: other } = isJsonObject(said) ? said : {}
+    const { secondary_id: other, status } = isJsonObject(said) ? said : {}
+    if (!verb.endpoint.destructive) {
+      if (Number(status) !== statuses.cancelled.status || !context.interactive || given.yes === true) return said
+      const id = await resolveId(context, "opportunities", args[0] ?? "")
+      await agreeToCancel(rowIn(await context.read(`/api/v1/opportunities/${id}`), "opportunity"), status, given)
+      return said
+    }
     const table = verb.endpoint.params["id"]?.table.name
     const is_named = table !== undefined && typeof other === "string" && !looksLikeId(other)
     const body =
@@ -62,7 +78,7 @@ export const writesOf = (context: CommandContext) => {
     await context.agree(() => questionOf(verb, args, body), given)
     return body
   }
-  return { agreed, ask, printPlan }
+  return { agreed, agreeToCancel, ask, printPlan }
 }
 
 /** Syncs the device to fetch rows written at the server; without a device, or offline, does nothing. */

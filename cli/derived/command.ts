@@ -89,6 +89,7 @@ const addVerb = (command: Command, verb: Verb): ReadonlyArray<Flag> => {
     }
   }
   addFixedOptions(command, endpoint)
+  if (verb.may_end) command.addOption(new Option("-y, --yes"))
   withAction(command, (context, args, given) => runDerivedCommand(context, verb, flags, args, given))
   return flags
 }
@@ -145,7 +146,6 @@ const fixedOptions = (endpoint: Endpoint): ReadonlyArray<Option> => {
   return [
     ...(endpoint.uploads ? [new Option("--file <path>", "file to send")] : []),
     new Option("-d, --data <json>"),
-    new Option("--include <a,b>"),
-    ...(endpoint.destructive ? [new Option("-y, --yes")] : [])
+    new Option("--include <a,b>")
   ]
 }

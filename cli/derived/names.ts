@@ -13,6 +13,8 @@ export interface Verb {
   readonly endpoint: Endpoint
   /** Path parameters in order. */
   readonly params: ReadonlyArray<string>
+  /** Whether it may end something for good, or cancel an order: it asks on a terminal, and takes --yes. */
+  readonly may_end: boolean
 }
 const crud: ReadonlySet<string> = new Set(["list", "show", "create", "update", "delete"])
 
@@ -69,7 +71,8 @@ export const verbsOf = (endpoints: ReadonlyArray<Endpoint>): ReadonlyArray<Verb>
     const words = wordsOf(endpoint)
     if (words === undefined || taken.has(words.join(" "))) return []
     taken.add(words.join(" "))
-    return [{ words, endpoint, params: paramNames(endpoint.path) }]
+    const may_end = endpoint.destructive || endpoint.name === "opportunities.change_status"
+    return [{ words, endpoint, params: paramNames(endpoint.path), may_end }]
   })
 }
 

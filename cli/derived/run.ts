@@ -121,7 +121,7 @@ export const runDerivedCommand = async (
     ).refuseUnknownParts(listFlag(given, "q").map(queryPart), resourceOf(endpoint), Object.keys(endpoint.fields))
   const { body: said, values } = await bodyOf(context, verb, flags, args, given)
   const files = await filesOf(endpoint, given)
-  const body = endpoint.destructive
+  const body = verb.may_end
     ? await (await import("../context/writes.ts")).writesOf(context).agreed(verb, args, given, said)
     : said
   const query: Query = [

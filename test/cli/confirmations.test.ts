@@ -95,17 +95,26 @@ it("orders cancel and change-status ask before an order is cancelled, and take -
   const { opportunity } = await json("quote new --subject Gala --from 2030-07-01 --to 2030-07-02 --line TRUSS")
   await done(`quote convert ${opportunity.id} -y`)
   confirm.mockResolvedValue(false)
-  for (const line of ["cancel", "change-status --to cancelled", "change-status --status 6"])
-    expect(await atTerminal(`orders ${line.replace(/^\S+/, `$& ${opportunity.id}`)}`)).toMatchObject({
+  for (const line of ["orders cancel", "orders change-status --to cancelled", "orders change-status --status 6"])
+    expect(await atTerminal(line.replace(/^\S+ \S+/, `$& ${opportunity.id}`))).toMatchObject({
       code: 2,
       err: expect.stringContaining("Nothing was changed.")
     })
   expect(new Set(questions())).toEqual(new Set([expect.stringMatching(/^Cancel \S+ Gala \(active\)\?$/)]))
   expect(questions()).toHaveLength(3)
+  for (const named of [opportunity.id, opportunity.number])
+    expect((await atTerminal(`opportunities change-status ${named} --status 6`)).code).toBe(2)
+  expect(new Set(questions()).size).toBe(1)
+  expect(questions()).toHaveLength(5)
+  confirm.mockClear()
   expect((await atTerminal(`orders change-status ${opportunity.id} --to complete`)).code).toBe(0)
   expect((await atTerminal(`orders change-status ${opportunity.id} --to order`)).code).toBe(0)
   expect((await atTerminal(`orders change-status ${opportunity.id} --to cancelled -y`)).code).toBe(0)
-  expect(questions()).toHaveLength(3)
+  expect((await atTerminal(`opportunities reinstate ${opportunity.id}`)).code).toBe(0)
+  expect((await atTerminal(`opportunities change-status ${opportunity.id} --status 5`)).code).toBe(0)
+  expect((await atTerminal(`opportunities reopen ${opportunity.id}`)).code).toBe(0)
+  expect((await atTerminal(`opportunities change-status ${opportunity.id} --status 6 --yes`)).code).toBe(0)
+  expect(questions()).toEqual([])
 })
 
 it("without a terminal, or with --no-input, no question comes", async () => {

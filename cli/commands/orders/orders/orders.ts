@@ -13,7 +13,7 @@ import { declareReprice, listOpportunities, list_flags } from "../shared/list.ts
 import { declareShow, opportunityPath, showOpportunity } from "../shared/show.ts"
 import type { JsonObject } from "../../../../core/kernel/index.ts"
 import { draft, isClosed, order, order as order_state } from "../../../../core/orders/opportunities/tables/index.ts"
-import { quotation, statuses, statusLabelOf } from "../../../../core/orders/opportunities/tables/index.ts"
+import { quotation, statuses } from "../../../../core/orders/opportunities/tables/index.ts"
 import type { StatusName } from "../../../../core/orders/opportunities/tables/index.ts"
 import { type OrderLine, type Row, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
@@ -151,9 +151,6 @@ const state_words = ["draft", "quotation", "order"] as const
 /** Values of `--to`, for the error of others. */
 const status_words = [...state_words, ...status_names.filter((word) => word !== "open").map(shownWord)]
 
-const labelOf = (status: { readonly state: number; readonly status: number }): string =>
-  statusLabelOf(status)?.toLowerCase() ?? `status ${status.status}`
-
 /** Command that moves to a state, or that reopens or reinstates an opportunity that is in it. */
 const toState = (word: (typeof state_words)[number], { state, status }: { state: number; status: number }): Step => {
   const reasoned = (operation: string): Step => ({ operation, body: {} })
@@ -204,8 +201,8 @@ const move = async (
   step: Step,
   flags: Flags
 ): Promise<void> => {
-  if (header.state === order_state && step.body.status === statuses.cancelled.status)
-    await context.agree(`Cancel ${header.number ?? header.id} ${header.subject} (${labelOf(header)})?`, flags)
+  const { writesOf } = await import("../../../context/writes.ts")
+  await writesOf(context).agreeToCancel(header, step.body.status, flags)
   const body = present({ ...step.body, reason: textFlag(flags, "reason") })
   const answer = await context.post(`${path}/${step.operation}`, body, [["include", order_parts]])
   if (context.options.plan === true) return printAnswer(context, answer)
