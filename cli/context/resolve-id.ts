@@ -1,8 +1,8 @@
 /** Resolves SKUs, order numbers, barcodes and names to ids. */
 import type { Json, JsonObject, Query } from "../../core/kernel/index.ts"
-import { codeForms, readCode } from "../../core/warehouse/scanning/read-code.ts"
+import { readCode } from "../../core/warehouse/scanning/read-code.ts"
 import { nearest } from "../../core/values/nearest.ts"
-import { spokenNumber } from "../../core/values/text.ts"
+import { codeForms, spokenNumber } from "../../core/values/text.ts"
 import { type Row, rowIn, rowsIn } from "../base/answers.ts"
 import type { CommandContext } from "./context.ts"
 import { CliError, exit_codes, usageError } from "../base/exit-codes.ts"

@@ -25,7 +25,7 @@ interface Group {
 }
 
 /** The group tree, including groups made by earlier rows. */
-export interface GroupTree {
+interface GroupTree {
   readonly named: (name: string) => ReadonlyArray<Group>
   readonly child: (parent_id: number | null, name: string) => Group | undefined
   readonly add: (group: Group) => void
@@ -42,7 +42,7 @@ export const groupTree = (groups: ReadonlyArray<Group>): GroupTree => {
   return { named, add, child: (parent_id, name) => named(name).find((one) => one.parent_id === parent_id) }
 }
 
-export type GroupPlan =
+type GroupPlan =
   | { readonly error: string }
   /** The deepest existing group of the path, and the names of the groups to make below it. */
   | { readonly parent_id: number | null; readonly missing: ReadonlyArray<string> }

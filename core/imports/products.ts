@@ -6,7 +6,7 @@ import type { AnyRow, DecideContext, FieldErrors, Input, JsonObject, NewEvent, V
 import { type Composed, productTouched } from "../products/kits/decide.ts"
 import { bulk, product_tax_columns, productFields, type ProductRow, products } from "../products/products/schema.ts"
 import { classesFor } from "../setup/reference-data/tax.ts"
-import { type GroupPlan, type GroupTree, groupTree, makeGroups, planGroup, type ProductFacts } from "./product-facts.ts"
+import { groupTree, makeGroups, planGroup, type ProductFacts } from "./product-facts.ts"
 import { type PartsPlan, planParts, type ReadProduct, readProduct } from "./part-rows.ts"
 import type { importFields } from "./fields.ts"
 import type { Plan, Row, VerdictsDecided } from "./rows.ts"
@@ -26,7 +26,7 @@ interface Working {
   readonly promised: ReadonlySet<string>
   readonly refused: Set<string>
   readonly byName: Map<string, ReadonlyArray<ProductRow>>
-  readonly groups: GroupTree
+  readonly groups: ReturnType<typeof groupTree>
   readonly definitions: Definitions
   readonly numbers: UnitNumbers
   readonly edges: Array<Composed>
@@ -110,7 +110,7 @@ const partPermissions = { stock: "stock.adjust", rate: "rates.create", component
 
 /** Parts of a row besides the product's own fields, checked against existing rows. */
 interface Sections {
-  readonly group: GroupPlan | undefined
+  readonly group: ReturnType<typeof planGroup> | undefined
   readonly tax_class: { readonly id: number } | undefined
   readonly custom: ReturnType<typeof readCustom>
   readonly stock: StockPlan

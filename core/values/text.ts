@@ -85,6 +85,10 @@ const zeroForms = (text: string): ReadonlyArray<string> => {
   return Array.from({ length: number_digits_max - digits.length + 1 }, (_, zeros) => "0".repeat(zeros) + digits)
 }
 const number_digits_max = 12
+/** Forms of a code to search for: as typed, in capitals and in small letters. */
+export const codeForms = (text: string): ReadonlyArray<string> => [
+  ...new Set([text, text.toUpperCase(), text.toLowerCase()])
+]
 /** A document's number for display; its id if it has no number yet. */
 export const numberText = (number: string | null, id: number): string =>
   number === null ? `id ${id}` : spokenNumber(number)

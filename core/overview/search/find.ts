@@ -4,7 +4,7 @@ import { isSearchable, quote, referredRows, Store } from "../../kernel/index.ts"
 import type { AnyRow, Bindings, Input, RowOf, StoreRead, StoreShape, Table, Viewer } from "../../kernel/index.ts"
 import type { OutOfService, StockLevelRow } from "../../products/stock/schema.ts"
 import { purchase_order_items, purchase_orders } from "../../purchasing/schema.ts"
-import { numberForms } from "../../values/text.ts"
+import { codeForms, numberForms } from "../../values/text.ts"
 import {
   compacted,
   foldForSearch,
@@ -17,7 +17,6 @@ import { Effect } from "effect"
 import { emails, members, phones } from "../../people/members/schema.ts"
 import { service_records } from "../../warehouse/workshop/schema.ts"
 import { kind_rules, type SearchKind, type SearchKindRules } from "./kinds.ts"
-import { codeForms } from "../../warehouse/scanning/read-code.ts"
 import { mayAsk } from "../../kernel/endpoints/may-ask.ts"
 import { isClosed, open_status_conditions, opportunities } from "../../orders/opportunities/tables/index.ts"
 import { products } from "../../products/products/schema.ts"

@@ -11,7 +11,8 @@ import {
   product_tax_classes,
   revenue_groups
 } from "../../setup/reference-data/tax.ts"
-import { product_tax_columns, productFields, products } from "./schema.ts"
+import { product_tax_columns, productFields, products, sameCodeText } from "./schema.ts"
+import { codeForms } from "../../values/text.ts"
 import type { ViewColumn } from "../../kernel/lists/custom-view.ts"
 
 // Product groups: the tree of the catalogue (rules/availability 11).
@@ -146,8 +147,10 @@ export const productsSlice: Slice = crudResource({
         for (const column of hasOnePermission(viewer, "products.view") ? (["sku", "barcode"] as const) : []) {
           const code = values[column]
           if (code == null || code === before?.[column]) continue
-          const [other] = yield* Store.find(products, { [column]: code, deleted_at: null }, { order: ["id"], limit: 1 })
-          if (other !== undefined) warnings.push(`"${other.name}" (id ${other.id}) has the ${column} ${code}, too.`)
+          const same = { [column]: codeForms(code), deleted_at: null }
+          const found = yield* Store.find(products, same, { order: ["id"], limit: 2 })
+          const other = found.find(({ id }) => id !== before?.id)
+          if (other !== undefined) warnings.push(sameCodeText(column, code, other))
         }
         return {
           class_id: before === undefined ? yield* assignedClass(product_tax_classes, settings) : undefined,

@@ -144,3 +144,14 @@ export const products = table("products", columns, {
   ]
 })
 export type ProductRow = RowOf<typeof products>
+
+/** Warning that another product has a code, too; `found` says which one it is. */
+export const sameCodeText = (
+  column: "barcode" | "sku",
+  code: string,
+  other: ProductRow,
+  found = `id ${other.id}`
+): string => {
+  const how = other[column] === code ? "too" : "the same but for capitals"
+  return `"${other.name}" (${found}) has the ${column} ${other[column]}, ${how}.`
+}

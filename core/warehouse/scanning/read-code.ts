@@ -142,8 +142,3 @@ const idAfter = (word: string, text: string): number | undefined => {
   const [, before = "", id] = /^([a-z]+):([1-9]\d{0,14})$/i.exec(text.trim()) ?? []
   return before.toLowerCase() === word && id !== undefined ? Number(id) : undefined
 }
-
-/** Forms of a code to search for: as typed, in capitals and in small letters. */
-export const codeForms = (text: string): ReadonlyArray<string> => [
-  ...new Set([text, text.toUpperCase(), text.toLowerCase()])
-]

@@ -43,6 +43,16 @@ describe.each(engines)("products on %s", (engine) => {
     await w.remove(`/products/${id}`)
     expect((await w.put(path, { sku })).body).not.toHaveProperty("meta")
   })
+  it("warn of a code that differs in capitals alone, as scanners and people take it for the same", async () => {
+    const { id } = (await w.post("/products", { name: "PAR", sku: "PAR64c", barcode: "b-64" })).body.product
+    expect((await w.post("/products", { name: "None", sku: "PAR-64c" })).body).not.toHaveProperty("meta")
+    const { body } = await w.post("/products", { name: "Other", sku: "x", barcode: "B-64" })
+    expect(body.meta).toEqual({ warnings: [`"PAR" (id ${id}) has the barcode b-64, the same but for capitals.`] })
+    const own = await w.put(`/products/${id}`, { sku: "PAR64C", barcode: "b-64" })
+    expect(own.body).not.toHaveProperty("meta")
+    const { warnings } = (await w.put(`/products/${body.product.id}`, { sku: "par64c" })).body.meta ?? {}
+    expect(warnings).toEqual([`"PAR" (id ${id}) has the sku PAR64C, the same but for capitals.`])
+  })
   it("are created without a word about the products of the same code that one may not see", async () => {
     await w.post("/products", { name: "Prototype", sku: "X-1" })
     const creator = viewerWith(["products.create"], ["*"])
