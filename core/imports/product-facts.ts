@@ -3,6 +3,7 @@ import { createdEvent, customFieldFacts, foldCase, initialRow, isJsonObject, loc
 import { Store } from "../kernel/index.ts"
 import type { CustomFieldFacts, DecideContext, Input, Json, NewEvent, Table } from "../kernel/index.ts"
 import { product_groups } from "../products/products/api.ts"
+import { codeForms } from "../values/text.ts"
 import { Effect } from "effect"
 import { containers, live_statuses } from "../products/packing.ts"
 import { type ComponentRow, product_components } from "../products/kits/schema.ts"
@@ -90,7 +91,7 @@ export const makeGroups = (
 }
 
 export interface ProductFacts extends ImportContext {
-  /** Live products with a sku or a name of the batch, parts of kits included. */
+  /** Live products with a code or a name of the batch, parts of kits included. */
   readonly products: ReadonlyArray<ProductRow>
   readonly groups: ReadonlyArray<Group>
   readonly tax_classes: ReadonlyArray<{ readonly id: number; readonly name: string }>
@@ -181,13 +182,13 @@ export const idsOfProducts = ({
   ]
 }
 
-/** Ids of live products with a sku or a name of the batch. */
+/** Ids of live products with a code or a name of the batch. */
 const productsNamed = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>) {
-  const skus = new Set(
-    rows.flatMap(({ cells }) => [textCell(cells, "sku") ?? [], partSkus(cells["components"])].flat())
-  )
+  const codesIn = (column: string) => rows.flatMap(({ cells }) => textCell(cells, column) ?? []).flatMap(codeForms)
+  const skus = new Set([...codesIn("sku"), ...rows.flatMap(({ cells }) => partSkus(cells["components"]))])
+  const barcodes = new Set(codesIn("barcode"))
   const names = new Set(rows.flatMap(({ cells }) => textCell(cells, "name") ?? []).map(foldCase))
-  if (skus.size === 0 && names.size === 0) return []
+  if (skus.size === 0 && names.size === 0 && barcodes.size === 0) return []
   const store = yield* Store
   // One index look-up for each value: for a list of values, Postgres would read the whole table, twice.
   const idsBy = (column: string, given: string): string =>
@@ -196,10 +197,10 @@ const productsNamed = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>) {
         `(select id from products where ${column} = given.value and deleted_at is null offset 0) as p`
       : `select p.id from json_each(?) as given cross join products as p ` +
         `where p.${column} = given.value and p.deleted_at is null`
-  const found = yield* store.run<{ readonly id: number }>(`${idsBy("sku", "$1")} union ${idsBy("name_folded", "$2")}`, [
-    JSON.stringify([...skus]),
-    JSON.stringify([...names])
-  ])
+  const found = yield* store.run<{ readonly id: number }>(
+    [idsBy("sku", "$1"), idsBy("name_folded", "$2"), idsBy("barcode", "$3")].join(" union "),
+    [skus, names, barcodes].map((texts) => JSON.stringify([...texts]))
+  )
   return found.map(({ id }) => id)
 })
 

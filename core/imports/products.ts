@@ -4,7 +4,8 @@ import { baseCurrency, createdEvent, foldCase, hasOnePermission, readCustomField
 import { picked, updatedEvents } from "../kernel/index.ts"
 import type { AnyRow, DecideContext, FieldErrors, Input, JsonObject, NewEvent, Viewer } from "../kernel/index.ts"
 import { type Composed, productTouched } from "../products/kits/decide.ts"
-import { bulk, product_tax_columns, productFields, type ProductRow, products } from "../products/products/schema.ts"
+import { bulk, product_tax_columns, productFields, products } from "../products/products/schema.ts"
+import { type ProductRow, sameCodeText } from "../products/products/schema.ts"
 import { classesFor } from "../setup/reference-data/tax.ts"
 import { groupTree, makeGroups, planGroup, type ProductFacts } from "./product-facts.ts"
 import { type PartsPlan, planParts, type ReadProduct, readProduct } from "./part-rows.ts"
@@ -26,12 +27,35 @@ interface Working {
   readonly promised: ReadonlySet<string>
   readonly refused: Set<string>
   readonly byName: Map<string, ReadonlyArray<ProductRow>>
+  readonly coded: Coded
   readonly groups: ReturnType<typeof groupTree>
   readonly definitions: Definitions
   readonly numbers: UnitNumbers
   readonly edges: Array<Composed>
   readonly depth_max: number
 }
+/** Products by code in small letters and id, with words that say which one it is. */
+type Coded = Map<string, Map<number, { readonly product: ProductRow; readonly found: string }>>
+const code_columns = ["sku", "barcode"] as const
+const codeKey = (column: string, code: string | null): string => `${column} ${code?.toLowerCase()}`
+const rememberCodes = (coded: Coded, product: ProductRow, found: string, before?: ProductRow): void => {
+  for (const column of code_columns) {
+    if (before !== undefined) coded.get(codeKey(column, before[column]))?.delete(product.id)
+    const key = codeKey(column, product[column])
+    coded.set(key, (coded.get(key) ?? new Map()).set(product.id, { product, found }))
+  }
+}
+/** Warnings of codes that other products have; names of others are for those who may see them. */
+const sameCodes = ({ values }: ReadProduct, before: ProductRow | undefined, { coded, viewer }: Working) =>
+  hasOnePermission(viewer, "products.view")
+    ? code_columns.flatMap((column) => {
+        const code = values[column]
+        if (typeof code !== "string" || code === before?.[column]) return []
+        const having = [...(coded.get(codeKey(column, code))?.values() ?? [])]
+        const other = having.find(({ product }) => product.id !== before?.id)
+        return other === undefined ? [] : [sameCodeText(column, code, other.product, other.found)]
+      })
+    : []
 
 const grouped = <K, A>(items: ReadonlyArray<A>, key: (item: A) => K): Map<K, ReadonlyArray<A>> => {
   const groups = new Map<K, Array<A>>()
@@ -48,8 +72,11 @@ export const decideProducts = (
   input: Input<{}, typeof importFields>,
   context: DecideContext
 ): VerdictsDecided => {
+  const coded: Coded = new Map()
+  for (const product of facts.products) rememberCodes(coded, product, `id ${product.id}`)
   const working: Working = {
     facts,
+    coded,
     refused: new Set(),
     context: importContext(context, facts.dry_run),
     base_currency: baseCurrency(input.settings),
@@ -187,7 +214,7 @@ const planFor = (
     identities,
     id: before?.id ?? null,
     errors: { ...read.errors, ...permissionErrors(row.cells, working.viewer), ...sections.errors },
-    warnings: [...hints, ...sections.stock.warnings, ...sections.rates.warnings],
+    warnings: [...hints, ...sameCodes(read, before, working), ...sections.stock.warnings, ...sections.rates.warnings],
     carryOut: () => carryOut(read, sections, before, working)
   }
 }
@@ -228,6 +255,9 @@ const carryOut = (
     ...(custom === undefined ? {} : { custom_fields: custom.stored })
   }
   const { product, events } = saveProduct(before, set, context)
+  // A dry run has no ids for new products.
+  const found = product.sku === null ? "without a sku" : `sku ${product.sku}`
+  rememberCodes(working.coded, product, before === undefined ? found : `id ${product.id}`, before)
   if (before === undefined) remember(product, working)
   const present = facts.rates.filter((rate) => rate.product_id === product.id)
   for (const part of parts?.parts ?? [])

@@ -488,6 +488,34 @@ describe.each(engines)("importing products on %s", (engine) => {
     ],
     "created created updated unchanged rejected rejected"
   )
+  it("warns of a code that another product or an earlier row has, as single requests do", async () => {
+    const { id } = (await w.post("/products", { name: "Lamp", sku: "LAMP-1", barcode: "LB-1" })).body.product
+    const rows = [
+      { name: "Second", sku: "LS-2", barcode: "lb-1" },
+      { name: "Third", barcode: "LB-3" },
+      { name: "Fourth", sku: "lamp-1", barcode: "LB-3" },
+      { sku: "LAMP-1", barcode: "LB-4" },
+      { name: "Fifth", sku: "LS-5", barcode: "LB-1" },
+      { name: "Sixth", sku: "LS-6", barcode: 4004 },
+      { name: "Seventh", sku: "LS-7", barcode: "4004" }
+    ]
+    const lamp = `"Lamp" (id ${id}) has the`
+    const expected = [
+      [`${lamp} barcode LB-1, the same but for capitals.`],
+      ["Without a sku the row is recognised by its name."],
+      [`${lamp} sku LAMP-1, the same but for capitals.`, '"Third" (without a sku) has the barcode LB-3, too.'],
+      undefined,
+      ['"Second" (sku LS-2) has the barcode lb-1, the same but for capitals.'],
+      undefined,
+      ['"Sixth" (sku LS-6) has the barcode 4004, too.']
+    ]
+    const viewer = viewerWith(["products.create"], ["products:write"])
+    const blind = await sendBody({ rows: rows.slice(0, 1), dry_run: true }, viewer)
+    expect(blind.body.results[0]).not.toHaveProperty("warnings")
+    for (const dry_run of [true, false])
+      expect((await verdicts(rows, { dry_run })).map(({ warnings }) => warnings)).toEqual(expected)
+    expect((await verdicts(rows)).flatMap(({ warnings }) => warnings ?? [])).toEqual(expected[1])
+  })
   it("rejects an unknown value of dry_run", async () => {
     expect((await sendBody({ rows: [], dry_run: "maybe" })).body.errors).toHaveProperty("dry_run")
   })
