@@ -4,14 +4,13 @@
  */
 import { caseFoldedName, foldCase, isSearchable, type Table } from "../tables/table.ts"
 
-/** A copy of the type in `statement.ts`, which imports this file. */
-type Dialect = "sqlite" | "pg"
+export type Dialect = "sqlite" | "pg"
 
 const indexed_word_min = 3
 /** Separates the texts of a row; no searched word contains it. */
 const separator = "\n"
 const written_in_numbers = [" ", "-", "/", "(", ")", ".", "+"]
-const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`
+export const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`
 /** Accents of Latin, Greek and Cyrillic letters; in other scripts marks are part of the letter. */
 const accents = /[\u0300-\u036f]+/g
 /** Letters without a removable accent that people type differently. */

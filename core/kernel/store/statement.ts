@@ -6,9 +6,9 @@ import { fromScaled, toScaled } from "../../values/decimal.ts"
 import type { Field } from "../fields/field.ts"
 import { itemAt } from "../../values/text.ts"
 import { type AnyRow, caseFoldedName, caseFoldedValue, isSearchable, type Table, type Where } from "../tables/table.ts"
-import { searchIndex } from "./search-index.ts"
+import { type Dialect, quote, searchIndex } from "./search-index.ts"
 
-export type Dialect = "sqlite" | "pg"
+export { type Dialect, quote }
 
 /** Whether the column is stored as JSON: `json` fields, lists, objects. */
 export const isDocument = (field: Field): boolean =>
@@ -148,8 +148,6 @@ export const rowDecoder = (table: Table, dialect: Dialect): ((row: { [column: st
     return row as AnyRow
   }
 }
-
-export const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
 export interface Bindings {
   readonly values: Array<unknown>
