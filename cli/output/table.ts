@@ -28,21 +28,13 @@ const titleOf = (key: string): string => labelOf(key).toUpperCase()
  */
 const columnOf = (text: string): Column => {
   const [spec = "", spare] = text.split("?")
-  return spare === undefined ? wholeColumn(spec) : { ...wholeColumn(spec), spare: Number(spare) }
-}
-const wholeColumn = (spec: string): Column => {
-  const [key = "", title = key.replace(/^.*[+#]/, "").toUpperCase()] = spec.split("=")
-  const [, rows = "", summed = "", empty = ""] = /^(\w+)\+(\w+)(?:-(\w+))?$/.exec(key) ?? []
-  if (summed !== "") return { title, right: true, of: (row) => sumOf(row[rows], summed, empty) }
-  return plainColumn(spec)
-}
-const sumOf = (rows: Json | undefined, key: string, empty: string): number | undefined =>
-  Array.isArray(rows)
-    ? rows.filter(isJsonObject).reduce((sum, row) => sum + (row[empty] == null ? Number(row[key] ?? 0) : 0), 0)
-    : undefined
-
-const plainColumn = (spec: string): Column => {
   const [key = "", title] = spec.split("=")
+  return { ...wholeColumn(key, title), ...(spare === undefined ? {} : { spare: Number(spare) }) }
+}
+const wholeColumn = (key: string, title: string | undefined): Column => {
+  const [, rows = "", summed = "", empty = ""] = /^(\w+)\+(\w+)(?:-(\w+))?$/.exec(key) ?? []
+  if (summed !== "")
+    return { title: title ?? summed.toUpperCase(), right: true, of: (row) => sumOf(row[rows], summed, empty) }
   const path = key.split(".")
   if (path.length === 1) return column(key, title)
   return {
@@ -50,6 +42,11 @@ const plainColumn = (spec: string): Column => {
     of: (row) => path.reduce<Json | undefined>((value, step) => (isJsonObject(value) ? value[step] : undefined), row)
   }
 }
+const sumOf = (rows: Json | undefined, key: string, empty: string): number | undefined =>
+  Array.isArray(rows)
+    ? rows.filter(isJsonObject).reduce((sum, row) => sum + (row[empty] == null ? Number(row[key] ?? 0) : 0), 0)
+    : undefined
+
 /** Columns from a text, separated by commas. */
 export const columnsNamed = (specs: string): ReadonlyArray<Column> => specs.split(/,\s*/).map(columnOf)
 
