@@ -217,7 +217,7 @@ interface Given {
   readonly file: string | undefined
 }
 type Codes = AsyncIterable<string> | ReadonlyArray<string>
-const codesIn = ({ codes, file }: Given): Codes => {
+export const codesIn = ({ codes, file }: Given): Codes => {
   if (codes.length > 0 && file !== undefined) throw usageError("Give the codes here or in a file, not both.")
   if (codes.length === 0) return linesOf(file)
   const given = codes.map((code) => code.trim())
@@ -277,6 +277,6 @@ export const scanCodes = async (
     return planned(request, answer)
   })
 }
-export async function* eachOf<T>(all: ReadonlyArray<T>): AsyncGenerator<T> {
+export async function* eachOf<T>(all: AsyncIterable<T> | ReadonlyArray<T>): AsyncGenerator<T> {
   yield* all
 }

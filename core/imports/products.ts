@@ -12,8 +12,8 @@ import { type PartsPlan, planParts, type ReadProduct, readProduct } from "./part
 import type { importFields } from "./fields.ts"
 import type { Plan, Row, VerdictsDecided } from "./rows.ts"
 import { decideRows, draftRow, importContext, rejectedPlan, textCell } from "./rows.ts"
-import { type Definitions, definitionsOf, planRates, rateEvents, type RatesPlan } from "./rate-rows.ts"
-import { planStock, stockEvents, type StockFacts, type StockPlan, type UnitNumbers, unitNumbers } from "./stock-rows.ts"
+import { type Definitions, definitionsOf, planRates, rateEvents } from "./rate-rows.ts"
+import { planStock, stockEvents, type StockFacts, type UnitNumbers, unitNumbers } from "./stock-rows.ts"
 
 export { idsOfProducts, productFacts } from "./product-facts.ts"
 
@@ -140,8 +140,8 @@ interface Sections {
   readonly group: ReturnType<typeof planGroup> | undefined
   readonly tax_class: { readonly id: number } | undefined
   readonly custom: ReturnType<typeof readCustom>
-  readonly stock: StockPlan
-  readonly rates: RatesPlan
+  readonly stock: ReturnType<typeof planStock>
+  readonly rates: ReturnType<typeof planRates>
   readonly parts: PartsPlan | undefined
   readonly errors: FieldErrors
 }

@@ -82,7 +82,7 @@ const makeRateFields = (base_currency: string, default_type: string): Fields => 
   priority: integer({ default: 0 })
 })
 
-export interface RatesPlan {
+interface RatesPlan {
   readonly errors: FieldErrors
   readonly warnings: ReadonlyArray<string>
   readonly rates: ReadonlyArray<NewRate>

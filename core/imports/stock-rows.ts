@@ -41,7 +41,7 @@ type Holding =
       readonly level: StockLevelRow | undefined
       readonly unit: Partial<Unit>
     }
-export interface StockPlan {
+interface StockPlan {
   readonly errors: FieldErrors
   readonly warnings: ReadonlyArray<string>
   readonly holdings: ReadonlyArray<Holding>

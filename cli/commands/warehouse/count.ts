@@ -4,8 +4,7 @@ import type { Json, JsonObject } from "../../../core/kernel/index.ts"
 import { cellsFor, csvRow } from "../../../core/values/csv.ts"
 import { type Row, rowIn, rowsIn } from "../../base/answers.ts"
 import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
-import { linesOf } from "../../base/input.ts"
-import { eachOf } from "../../context/codes.ts"
+import { codesIn, eachOf } from "../../context/codes.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { idFlag, present, queryOf } from "../../context/pages.ts"
 import { notePending, printAnswer, printTable } from "../../context/print.ts"
@@ -75,8 +74,8 @@ const start: CommandAction = async (context, _args, flags) => {
 
 const batch_max = 100
 /** Batches of lines that are available at once, as from files and pipes; a scanner's arrive one by one. */
-async function* batchesOf(lines: AsyncIterable<string>): AsyncGenerator<ReadonlyArray<string>> {
-  const all = lines[Symbol.asyncIterator]()
+async function* batchesOf(codes: ReturnType<typeof codesIn>): AsyncGenerator<ReadonlyArray<string>> {
+  const all = eachOf(codes)
   let next = all.next()
   let batch: Array<string> = []
   for (;;) {
@@ -100,8 +99,7 @@ const scan = async (context: CommandContext, codes: ReadonlyArray<string>, flags
   const results: Array<JsonObject> = []
   let pieces = 0
   let odd = 0
-  const lines = codes.length > 0 ? eachOf(codes) : linesOf(textFlag(flags, "file"))
-  for await (const some of batchesOf(lines)) {
+  for await (const some of batchesOf(codesIn({ codes, file: textFlag(flags, "file") }))) {
     const body = { codes: [...some], ...(take_back ? { take_back } : {}) }
     const answer = await context.post(`${path}/${take.id}/scans`, body)
     for (const one of rowsIn(answer.body, "scans")) {
