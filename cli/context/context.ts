@@ -300,15 +300,19 @@ const serverFor = (place: Place) => {
 const requestsOver = (place: Place, replica: Replica): Pick<CommandContext, "request" | "requestAtServer"> => {
   const { choice, note, offline, options, written } = place
   const server = serverFor(place)
-  /** The server's response for data the replica lacks; if it is unreachable, the replica's response. */
-  const serverInstead = async (asked: RemoteRequest, from_replica: QueryResult): Promise<QueryResult> => {
-    let answer: QueryResult
+  /** The server's response; undefined if it is unreachable. */
+  const reached = async (asked: RemoteRequest): Promise<QueryResult | undefined> => {
     try {
-      answer = await (await server()).ask(asked)
+      return await (await server()).ask(asked)
     } catch (error) {
-      if (error instanceof CliError && error.code === exit_codes.network) return from_replica
+      if (error instanceof CliError && error.code === exit_codes.network) return undefined
       throw error
     }
+  }
+  /** The server's response for data the replica lacks; if there is none, the replica's response. */
+  const serverInstead = async (asked: RemoteRequest, from_replica: QueryResult): Promise<QueryResult> => {
+    const answer = await reached(asked)
+    if (answer === undefined || (from_replica.status < 400 && answer.status >= 400)) return from_replica
     if ((await replica.device()).lastPending() > 0)
       note("The server's answer: what was recorded here and not sent yet is not in it.")
     return answer
@@ -319,12 +323,7 @@ const requestsOver = (place: Place, replica: Replica): Pick<CommandContext, "req
     const { keptOnServer, secretsShownAt, withSecretsOf } = await import("../base/secret-settings.ts")
     const secrets = secretsShownAt(asked.path)
     if (secrets.length === 0) return here
-    const at_server = offline
-      ? undefined
-      : await (await server()).ask(asked).catch((error: unknown) => {
-          if (error instanceof CliError && error.code === exit_codes.network) return undefined
-          throw error
-        })
+    const at_server = offline ? undefined : await reached(asked)
     // Servers of earlier releases may not have the group.
     if (at_server?.status !== 200) {
       note(keptOnServer(secrets))
@@ -352,7 +351,7 @@ const requestsOver = (place: Place, replica: Replica): Pick<CommandContext, "req
     if (asking.method === "GET") written.was_read = true
     // Not for plans of writes, which the server would carry out.
     const may_ask = !offline && (options.plan !== true || asked.method === "GET")
-    return may_ask && isOnServerOnly(answer) ? serverInstead(asked, answer) : withSecrets(asked, answer)
+    return may_ask && isOnServerOnly(asked, answer) ? serverInstead(asked, answer) : withSecrets(asked, answer)
   }
   return {
     request,
@@ -362,9 +361,12 @@ const requestsOver = (place: Place, replica: Replica): Pick<CommandContext, "req
   }
 }
 
-/** Whether the replica's response says that only the server has the data, such as history before the fill. */
-const isOnServerOnly = ({ status, body }: QueryResult): boolean =>
-  status === 503 && isJsonObject(body) && isJsonObject(body.errors) && "at_server" in body.errors
+/** Whether only the server has all of the data, such as history before the fill, or how drawing a document goes. */
+const isOnServerOnly = ({ method }: RemoteRequest, { status, body }: QueryResult): boolean =>
+  isJsonObject(body) &&
+  (status === 503
+    ? isJsonObject(body.errors) && "at_server" in body.errors
+    : method === "GET" && isJsonObject(body.document) && body.document.status === "pending")
 
 const requestOf = (asking: ApiRequest): RemoteRequest => ({
   method: asking.method,

@@ -27,9 +27,13 @@ it("a document requested offline is downloaded by its number once the server ren
   const { document } = await json(`documents generate --type invoice --invoice ${number} --offline`)
   expect(document).toMatchObject({ status: "pending", document_number: null })
   expect((await type(`documents get ${document.id} --offline`)).code).toBe(7)
+  const here = async (flag = "") => (await json(`documents show ${document.id} ${flag}`.trim())).document.status
+  expect(await here()).toBe("pending")
   await done("sync")
   const there = async () => (await remotely(`documents show ${document.id}`)).document
   await expect.poll(async () => (await there()).status, { timeout: 20_000 }).toBe("generated")
+  // How drawing goes is known to the server alone.
+  expect([await here("--offline"), await here()]).toEqual(["pending", "generated"])
   await done("sync")
   const { document_number } = await there()
   const file = join(place.folder, "fetched.pdf")
