@@ -37,12 +37,14 @@ interface Working {
 /** Products by code in small letters and id, with words that say which one it is. */
 type Coded = Map<string, Map<number, { readonly product: ProductRow; readonly found: string }>>
 const code_columns = ["sku", "barcode"] as const
-const codeKey = (column: string, code: string | null): string => `${column} ${code?.toLowerCase()}`
+const codeKey = (column: string, code: string): string => `${column} ${code.toLowerCase()}`
 const rememberCodes = (coded: Coded, product: ProductRow, found: string, before?: ProductRow): void => {
   for (const column of code_columns) {
-    if (before !== undefined) coded.get(codeKey(column, before[column]))?.delete(product.id)
-    const key = codeKey(column, product[column])
-    coded.set(key, (coded.get(key) ?? new Map()).set(product.id, { product, found }))
+    const [old, code] = [before?.[column], product[column]]
+    if (old != null) coded.get(codeKey(column, old))?.delete(product.id)
+    if (code === null) continue
+    const known: ReturnType<Coded["get"]> = coded.get(codeKey(column, code)) ?? new Map()
+    coded.set(codeKey(column, code), known.set(product.id, { product, found }))
   }
 }
 /** Warnings of codes that other products have; names of others are for those who may see them. */
