@@ -163,6 +163,8 @@ interface Cursor {
   readonly due: number
   /** Whether it has sent events before, since which the reader's rights may have changed. */
   readonly goes_on?: true
+  /** Whether it has sent a part of a batch, whose end must follow without a wait. */
+  readonly is_within?: boolean
 }
 
 const changesReader = ({ tables }: Catalogue, { type }: StoredEvent): boolean =>
@@ -260,7 +262,7 @@ const nextChunk = Effect.fnUntraced(function* (
   let { at, from, mark } = cursor
   for (;;) {
     const left = due - performance.now()
-    const waits = tail !== undefined && from >= cursor.head
+    const waits = tail !== undefined && from >= cursor.head && cursor.is_within !== true
     if (waits) yield* tail.grown(mark, left)
     const { page, ...read } = yield* pageAfter(store, tail, from, events_per_chunk)
     mark = read.mark
@@ -296,16 +298,19 @@ const streamFrom = (
   const sent = Effect.fnUntraced(function* (after: Cursor) {
     const chunk = yield* nextChunk(store, catalogue, reader, after)
     const { at, is_current, is_empty, is_turned, mark, reached, upToDate } = chunk
-    if (!is_current || is_turned || (is_empty && reached === after.from)) return yield* Cause.done()
+    if (!is_current || is_turned || (is_empty && reached === after.from && after.is_within !== true))
+      return yield* Cause.done()
     const offset = upToDate ? (at ?? (yield* offsetOf(store, reached))) : undefined
-    cursor = { ...after, from: reached, at, mark, goes_on: true }
+    cursor = { ...after, from: reached, at, mark, goes_on: true, is_within: !upToDate }
     chunk.sent.frames ??= new TextEncoder().encode(eventsOf(chunk.body, offset))
     return [chunk.sent.frames] as const
   })
   const pull = Effect.suspend(() => {
-    if (cursor !== undefined) return performance.now() >= due || tail.isStopping() ? Cause.done() : sent(cursor)
-    cursor = begun
-    return Effect.succeed([opening] as const)
+    const after = cursor
+    cursor ??= begun
+    if (after === undefined) return Effect.succeed([opening] as const)
+    if (performance.now() >= due || tail.isStopping()) return Cause.done()
+    return Effect.tapErrorTag(sent(after), "SqlError", (error) => Effect.logWarning("a stream of events ended", error))
   })
   const stream = Stream.fromPull(Effect.succeed(pull))
   return { type: "text/event-stream", size_bytes: undefined, open: () => Effect.succeed(stream) }

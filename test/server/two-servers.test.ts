@@ -3,7 +3,7 @@
  * second.
  */
 import { setTimeout as pause } from "node:timers/promises"
-import { Effect } from "effect"
+import { Effect, Stream } from "effect"
 import pg from "pg"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type RowChange, update } from "../../core/kernel/tables/table.ts"
@@ -145,9 +145,19 @@ describe("two servers on one Postgres, with frozen clocks so that no cache expir
     const { headers } = await follow("offset=now")
     const live = `offset=${headers["electric-offset"]}&handle=${headers["electric-handle"]}&live=true`
     const waiting = follow(live)
+    const { body } = await other.ask({
+      method: "GET",
+      target: `/api/v1/sync/shape?table=journal&replica_id=${replica.id}&${live}&live_sse=true`,
+      headers: { authorization: `Bearer ${owner_token}` },
+      remote_address: "192.0.2.1",
+      body: async () => new Uint8Array()
+    })
+    if (typeof body !== "object" || !("stream" in body)) throw new Error("no stream")
+    const streamed = Effect.runPromise(Stream.runCollect(body.stream))
     await pause(200)
     expect((await here(`/api/v1/sync/replicas/${replica.id}`, { method: "DELETE" })).status).toBe(204)
     expect((await waiting).body).toEqual([])
+    expect(Buffer.concat(await streamed).toString()).toBe(": following\n\n")
     expect((await follow(live)).status).toBe(403)
   })
   it("apply settings changed at the other server", async () => {

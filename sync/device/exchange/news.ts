@@ -18,9 +18,11 @@ interface TailCursor {
 const live_timeout_millis = 45_000
 /** Longest wait for a stream's first bytes. They come at once unless something on the way holds them back. */
 const opening_millis = 10_000
-/** Life below which a stream without news was cut; after this number in a row, single answers are requested. */
+/** Life below which a request without news was cut; after this number in a row, single answers are requested. */
 const cut_millis = 1_000
 const cuts_max = 3
+/** Time until streams are tried again. */
+const singly_millis = 600_000
 /** Events that wait for the device, above which a stream is ended. */
 const waiting_max = 2_000
 const message_bytes_max = 64 * 1_048_576
@@ -47,16 +49,17 @@ interface Following {
 export const newsReader = (place: () => Promise<TailCursor>) => {
   let following: Following | undefined
   let cuts = 0
+  let singly_until = 0
   let waits = 0
   const close = (): void => {
     following?.stop.abort()
     following = undefined
   }
   const begin = async (own: Following): Promise<void> => {
-    const as_stream = cuts < cuts_max
     const begun_millis = performance.now()
+    const as_stream = begun_millis >= singly_until
     const heldBack = (): void => {
-      cuts = cuts_max
+      singly_until = performance.now() + singly_millis
       own.end = "done"
       own.stop.abort()
     }
@@ -65,8 +68,13 @@ export const newsReader = (place: () => Promise<TailCursor>) => {
       own.end ??= error instanceof Error ? error : new Error("aborted")
     })
     clearTimeout(timer)
-    const is_cut = own.reached === own.cursor.offset && performance.now() - begun_millis < cut_millis
-    if (cuts < cuts_max) cuts = is_cut ? cuts + 1 : 0
+    const is_quick = performance.now() - begun_millis < cut_millis
+    cuts = is_quick && own.reached === own.cursor.offset && !own.stop.signal.aborted ? cuts + 1 : 0
+    if (cuts >= cuts_max) {
+      singly_until = performance.now() + singly_millis
+      // Otherwise a server that answers at once would get a thousand requests a second.
+      if (own.end === undefined) await new Promise((resume) => setTimeout(resume, cut_millis))
+    }
     own.end ??= "done"
     own.changed()
   }
@@ -144,10 +152,14 @@ const read = async ({ body }: Response, into: Following, opened: () => void): Pr
   const decoder = new TextDecoder()
   for await (const part of body ?? []) {
     opened()
-    if (parser.feed(decoder.decode(part, { stream: true })) !== undefined) into.end = "sync"
+    const error = parser.feed(decoder.decode(part, { stream: true }))
+    // A sync fetches a long batch by pages, keeps each, and its answers are compressed.
+    if (error !== undefined || texts.length > waiting_max) into.end = "sync"
     const waiting = into.news.reduce((sum, { events }) => sum + events.length, 0)
     if (into.end !== undefined || waiting > waiting_max) return
   }
+  // The stream ended within a batch, as the next one might.
+  if (texts.length > 0) into.end = "sync"
 }
 /** Notes the events of messages that go up to the journal's end; a sync follows if they do not, and says why. */
 const note = (into: Following, messages: () => Json | undefined, offset: string): void => {

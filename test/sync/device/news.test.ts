@@ -184,14 +184,49 @@ describe("the news of a watching device", () => {
   })
 
   it("comes by single answers once streams were cut three times in a row", async () => {
-    answers = [stream(), stream(), stream(), () => answered(8)]
-    const waiting = reader().next()
+    answers = [stream(), stream(), stream(), () => answered(7), () => answered(8), stream()]
+    const { next, place } = reader()
+    const begun = performance.now()
+    const waiting = next()
     for (let at = 0; at < 3; at++) {
       await vi.waitFor(() => expect(streams).toHaveLength(at + 1))
       streams[at]!.end()
     }
     expect(shown(await waiting)).toEqual(["7_1", [8], "8_1"])
-    expect(asked.map(({ is_stream }) => is_stream)).toEqual([true, true, true, false])
+    expect(asked.map(({ is_stream }) => is_stream)).toEqual([true, true, true, false, false])
+    // Requests that bring nothing and end at once are not sent a thousand times a second.
+    expect(performance.now() - begun).toBeGreaterThanOrEqual(1_900)
+    // Streams are tried again later.
+    const later = vi.spyOn(performance, "now").mockImplementation(() => begun + 700_000)
+    place.offset = "8_1"
+    next().catch(() => {})
+    await vi.waitFor(() => expect(asked.map(({ is_stream }) => is_stream).at(-1)).toBe(true))
+    later.mockRestore()
+  })
+
+  it("does not count the requests that the device ends itself as cut", async () => {
+    const { next, place } = reader()
+    for (let at = 0; at < 4; at++) {
+      next().catch(() => {})
+      await vi.waitFor(() => expect(asked).toHaveLength(at + 1))
+      place.offset = `${20 + at}_1`
+    }
+    next().catch(() => {})
+    await vi.waitFor(() => expect(asked).toHaveLength(5))
+    expect(asked.map(({ is_stream }) => is_stream)).toEqual([true, true, true, true, true])
+  })
+
+  it("is left to a sync where a stream ends within a batch, or brings a long one without end", async () => {
+    const part = (from: number, count: number): string =>
+      Array.from({ length: count }, (_, at) => `data: ${JSON.stringify(event(from + at))}\n\n`).join("")
+    answers = [stream(part(8, 3))]
+    const waiting = reader().next()
+    await vi.waitFor(() => expect(streams).toHaveLength(1))
+    streams[0]!.end()
+    expect(await waiting).toBeUndefined()
+    answers = [stream(part(8, 2_000), part(2_008, 2_000))]
+    expect(await reader().next()).toBeUndefined()
+    expect(asked).toHaveLength(2)
   })
 
   it("comes by single answers once something on the way holds a stream back", async () => {

@@ -193,6 +193,30 @@ describe.each(both_engines)("devices that wait for events, on %s", (engine) => {
     later.mockRestore()
   })
 
+  it.each([1_999, 2_000])("receive the end of a batch of %i events by a stream, without a wait", async (count) => {
+    const product = await made("products", { name: "Speaker" })
+    await rename(product.id, { name: "Renamed" })
+    const device = await enrol(owner_token)
+    await catchUp([device])
+    await server.run(
+      Effect.gen(function* () {
+        yield* Store.run(
+          "insert into journal (position, stream, version, type, data, command_id, actor_id, replica_id, recorded_at) " +
+            `with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < ${count}) ` +
+            "select head.position + n, stream, 1000 + head.position + n, type, data, command_id, actor_id, replica_id, " +
+            "recorded_at from numbers, journal_head head join journal last on last.position = head.position"
+        )
+        yield* Store.run(`update journal_head set position = position + ${count}`)
+        ;(yield* ServerContext).journalReplaced()
+      })
+    )
+    // On Postgres, a server's own notice ends the streams that began before it.
+    await pause(until_waiting_millis)
+    const stream = await streamed(device)
+    await hears(stream, "up-to-date")
+    expect(stream.heard.text.split(`"operation":"insert"`)).toHaveLength(count + 1)
+  })
+
   it("receive nothing by a stream once their token expires", async () => {
     const product = await made("products", { name: "Speaker" })
     const soon = new Date(Date.now() + 1_500).toISOString()
