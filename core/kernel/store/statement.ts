@@ -153,22 +153,22 @@ export interface Bindings {
   readonly values: Array<unknown>
   /** Binds a value and returns its placeholder. */
   readonly bind: (value: unknown) => string
+  /** Binds the values of `in (…)` and returns their placeholders. */
+  readonly list: (values: ReadonlyArray<unknown>) => string
 }
 export const bindings = (dialect: Dialect): Bindings => {
   const values: Array<unknown> = []
-  return {
-    values,
-    bind:
-      dialect === "sqlite"
-        ? (value) => {
-            values.push(value)
-            return "?"
-          }
-        : (value) => {
-            values.push(value)
-            return `$${values.length}`
-          }
+  const bind = (value: unknown): string => {
+    values.push(value)
+    return dialect === "sqlite" ? "?" : `$${values.length}`
   }
+  return { values, bind, list: (some) => (dialect === "sqlite" ? padded(some) : some).map(bind).join(", ") }
+}
+/** A list with its last value repeated, so that few lengths occur: SQLite compiles a statement for each. */
+const padded = (list: ReadonlyArray<unknown>): ReadonlyArray<unknown> => {
+  const step = Math.min(64, Math.max(1, 2 ** (Math.ceil(Math.log2(list.length)) - 2)))
+  const length = list.length > 4_096 ? list.length : Math.ceil(list.length / step) * step
+  return Array.from({ length }, (_, at) => list[Math.min(at, list.length - 1)])
 }
 
 /** Name of the table with a table's kept counts. */
@@ -217,7 +217,7 @@ export const whereSql = (table: Table, where: Where, dialect: Dialect, bound: Bi
     if (typeof wanted !== "object") return `${quote(name)} = ${bound.bind(encodeValue(field, wanted, dialect))}`
     if (wanted.length === 0) return "1 = 0"
     if (wanted.length === 1) return `${quote(name)} = ${bound.bind(encodeValue(field, wanted[0], dialect))}`
-    return `${quote(name)} in (${wanted.map((one) => bound.bind(encodeValue(field, one, dialect))).join(", ")})`
+    return `${quote(name)} in (${bound.list(wanted.map((one) => encodeValue(field, one, dialect)))})`
   })
   return parts.length === 0 ? "1 = 1" : parts.join(" and ")
 }

@@ -237,7 +237,7 @@ export const rateFacts = Effect.fnUntraced(function* (
   const day = moment === undefined ? undefined : plainDateOf(moment)
   const found = yield* Effect.forEach(chunked(distinct, 5_000), (some) => {
     const bound = bindings(store.dialect)
-    const products = some.map(bound.bind).join(", ")
+    const products = bound.list(some)
     const place =
       wanted.store_id === null ? "store_id is null" : `(store_id is null or store_id = ${bound.bind(wanted.store_id)})`
     const valid =

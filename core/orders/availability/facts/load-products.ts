@@ -59,7 +59,7 @@ const textOf = (ids: string): string =>
   `where p.id in (${ids}) order by p.id, c.sort_order, c.id`
 const statementOf = ({ dialect }: Pick<StoreShape, "dialect">, product_ids: ReadonlyArray<number>) => {
   const bound = bindings(dialect)
-  const ids = product_ids.map(bound.bind).join(", ")
+  const ids = bound.list(product_ids)
   const text =
     `with recursive tree(id) as (select id from products where id in (${ids}) ` +
     "union select c.component_product_id from product_components c join tree on c.product_id = tree.id) " +
@@ -104,7 +104,7 @@ export const loadProductsOfStores = Effect.fnUntraced(function* (
 ): Store.Reads<ReadonlyMap<number, StockedProduct>> {
   const store = yield* Store
   const bound = bindings(store.dialect)
-  const here = (): string => store_ids.map(bound.bind).join(", ")
+  const here = (): string => bound.list(store_ids)
   const rows = yield* store.run<ProductRow>(
     `select ${columns} from products p ` +
       `where exists (select 1 from stock_levels s where s.product_id = p.id and s.store_id in (${here()})) ` +
@@ -163,7 +163,7 @@ const loadItems = Effect.fnUntraced(function* (
   const bound = bindings(store.dialect)
   const rows = yield* store.run<PackedItem & { readonly container_id: number }>(
     "select id as container_item_id, container_id, serialised_item_id as stock_level_id, product_id, packed_at, " +
-      `unpacked_at from ${container_items.name} where container_id in (${container_ids.map(bound.bind).join(", ")}) ` +
+      `unpacked_at from ${container_items.name} where container_id in (${bound.list(container_ids)}) ` +
       `and (unpacked_at is null or unpacked_at > ${bound.bind(boundInstant(from))}) order by id`,
     bound.values
   )

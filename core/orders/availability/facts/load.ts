@@ -390,8 +390,8 @@ const loadKnown = Effect.fnUntraced(function* (
   const bound = bindings(store.dialect)
   return yield* store.run<{ product_id: number; store_id: number }>(
     "select p.id as product_id, s.id as store_id from products p, stores s " +
-      `where s.id in (${store_ids.map(bound.bind).join(", ")})` +
-      (product_ids.length > named_products_max ? "" : ` and p.id in (${product_ids.map(bound.bind).join(", ")})`) +
+      `where s.id in (${bound.list(store_ids)})` +
+      (product_ids.length > named_products_max ? "" : ` and p.id in (${bound.list(product_ids)})`) +
       ` and (exists (select 1 from ${demands.name} c where c.product_id = p.id and c.store_id = s.id) ` +
       `or ${everStockedSql("p.id", "= s.id")})`,
     bound.values

@@ -137,10 +137,10 @@ export const wanting = Effect.fnUntraced(function* (
   const store = yield* Store
   const found = new Set<number>()
   for (const some of chunked([...new Set(rows.map(({ product_id }) => product_id))], 500)) {
-    const { bind, values } = bindings(store.dialect)
+    const { bind, list, values } = bindings(store.dialect)
     const conditions = [
-      `c.product_id in (${some.map(bind).join(", ")})`,
-      `c.store_id in (${store_ids.map(bind).join(", ")})`,
+      `c.product_id in (${list(some)})`,
+      `c.store_id in (${list(store_ids)})`,
       "c.phase in ('draft', 'held', 'reserved', 'on_hire')",
       ...(window.from - slot_max <= earliest_millis
         ? []

@@ -241,8 +241,8 @@ interface Bounded {
 }
 /** SQL of these columns for the lines' products and stores, to be continued, and its values. */
 const rowsAt = ({ dialect }: Pick<StoreShape, "dialect">, { lines }: Bounded, table: Table, columns: string) => {
-  const { bind, values } = bindings(dialect)
-  const listed = (ids: ReadonlyArray<number>): string => [...new Set(ids)].map(bind).join(", ")
+  const { bind, list, values } = bindings(dialect)
+  const listed = (ids: ReadonlyArray<number>): string => list([...new Set(ids)])
   const text =
     `select product_id, store_id, ${columns} from ${table.name} ` +
     `where store_id in (${listed(lines.map((line) => line.store_id))}) ` +
@@ -345,8 +345,8 @@ const unitRows = Effect.fnUntraced(function* <T extends Table>(
   where: (bind: Bindings["bind"], units: string) => string
 ): Store.Reads<ReadonlyArray<RowOf<T>>> {
   const store = yield* Store
-  const { bind, values } = bindings(store.dialect)
-  const condition = where(bind, level_ids.map(bind).join(", "))
+  const { bind, list, values } = bindings(store.dialect)
+  const condition = where(bind, list(level_ids))
   const rows = yield* store.run(`select ${columnList(table)} from ${table.name} where ${condition} order by id`, values)
   return rows.map((row) => store.decode(table, row))
 })

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { StatementSync } from "node:sqlite"
+import { DatabaseSync, StatementSync } from "node:sqlite"
 import { afterAll, beforeEach, describe, expect, it, vi } from "vitest"
 import {
   boolean,
@@ -380,6 +380,18 @@ describe.each(both_engines)("rows on %s", (engine) => {
     )
     expect(ids).toEqual([3, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20])
     expect(await withStore((store) => store.getMany(cells, []))).toEqual([])
+  })
+  it("are read by 1 to 100 keys with 13 statements for several keys on SQLite", async () => {
+    await apply(cell({ id: 1 }), cell({ id: 90 }))
+    const prepare = vi.spyOn(DatabaseSync.prototype, "prepare")
+    for (let length = 1; length <= 100; length++) {
+      const keys = Array.from({ length }, (_, at) => at + 1)
+      const rows = await withStore((store) => store.getMany(cells, keys))
+      expect(rows.map(({ id }) => id)).toEqual(length < 90 ? [1] : [1, 90])
+    }
+    const several = prepare.mock.calls.filter(([sql]) => sql.includes(`"id" in (`))
+    prepare.mockRestore()
+    expect(several.length).toBe(engine === "pg" ? 0 : 13)
   })
   it("cannot be filtered by an unknown column", async () => {
     await expect(withStore((store) => store.find(cells, { nonsense: 1 }))).rejects.toThrow("no column nonsense")
