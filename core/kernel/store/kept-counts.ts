@@ -43,6 +43,8 @@ const updatedInPlace = (table: Table): ReadonlyArray<string> => {
     `create trigger ${quote(`${countsTable(table)}_${verb}`)} after ${verb}${of} on ${quote(table.name)} ` +
     `begin ${statements}; end`
   return [
+    // There may be hundreds of groups, and each row that is written finds its own.
+    `create index ${quote(`${countsTable(table)}_index`)} on ${counts} (${columnsOf(table)})`,
     trigger("insert", "", add),
     trigger("delete", "", remove),
     trigger("update", ` of ${moving(table).join(", ")}`, `${remove}; ${add}`)
