@@ -181,6 +181,8 @@ export interface EventMetadata {
   readonly actor_id: number | null
   readonly replica_id: number | null
   readonly recorded_at: string
+  /** Streams without events, of rows whose ids this command allocated, with their version 0. */
+  readonly newStreams?: () => Map<string, number>
 }
 
 /**
@@ -196,12 +198,13 @@ const noticeOf = Effect.fnUntraced(function* (events: ReadonlyArray<NewEvent>, b
   return notice === undefined ? "" : `, pg_notify(${bind(notice.channel)}, ${bind(notice.payload)})`
 })
 
-/** Current versions of the streams; 0 for a new one. */
-const versionsOf = (
+/** Adds the current versions of the streams; 0 for a new one. */
+const addVersions = (
   store: StoreShape,
-  streams: ReadonlyArray<string>
-): Effect.Effect<Map<string, number>, SqlError.SqlError> => {
-  const distinct = [...new Set(streams)]
+  streams: ReadonlySet<string>,
+  versions: Map<string, number>
+): Effect.Effect<void, SqlError.SqlError> => {
+  if (streams.size === 0) return Effect.void
   // One index look-up per stream, whatever its length.
   const given =
     store.dialect === "pg"
@@ -210,9 +213,9 @@ const versionsOf = (
   return Effect.map(
     store.run<{ stream: string; version: number | null }>(
       `select stream, (select max(version) from journal where journal.stream = given.stream) as version from ${given} as given`,
-      [JSON.stringify(distinct)]
+      [JSON.stringify([...streams])]
     ),
-    (rows) => new Map(rows.map((row) => [row.stream, Number(row.version ?? 0)]))
+    (rows) => rows.forEach(({ stream, version }) => versions.set(stream, Number(version ?? 0)))
   )
 }
 
@@ -358,10 +361,9 @@ const appendInSteps = Effect.fnUntraced(function* (
   events: ReadonlyArray<NewEvent>,
   metadata: EventMetadata
 ) {
-  const versions = yield* versionsOf(
-    store,
-    events.map((event) => event.stream)
-  )
+  const versions = metadata.newStreams?.() ?? new Map<string, number>()
+  const known = events.flatMap(({ stream }) => (versions.has(stream) ? [] : [stream]))
+  yield* addVersions(store, new Set(known), versions)
   const before = yield* advanceHead(store, events)
   const { actor_id, command_id, recorded_at, replica_id } = metadata
   const stored = events.map(({ data, stream, type }, index) => {

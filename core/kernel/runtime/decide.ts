@@ -7,7 +7,7 @@ import { isJsonObject, type JsonObject } from "../fields/field.ts"
 import { react, type ReactionRule, reactionsTo, rulesOf } from "../events/react.ts"
 import type { Table } from "../tables/table.ts"
 import { auto_number, type CustomFieldRow, customFieldsFor } from "../lists/custom-field.ts"
-import type { NewEvent } from "../events/event-type.ts"
+import { type NewEvent, streamOf } from "../events/event-type.ts"
 import { isStorableText } from "../fields/input.ts"
 
 /** Maximum rounds of reactions to reactions. Reaching it is a bug: two reactions trigger each other endlessly. */
@@ -101,6 +101,8 @@ interface IdAllocator {
   readonly used: () => { readonly [table: string]: ReadonlyArray<number> }
   /** Ids allocated for this command but not used; never ids it was recorded with. */
   readonly unused: () => ReadonlyArray<readonly [table: string, ids: ReadonlyArray<number>]>
+  /** Streams of the ids allocated for this command, with version 0: ids are never reused, so none has an event yet. */
+  readonly newStreams: () => Map<string, number>
 }
 
 /** Values by name, supplied in order; counts requests beyond the available ones. */
@@ -176,7 +178,14 @@ export const makeIdAllocator = Effect.fnUntraced(function* (
       ids
         .entries()
         .map(([table, drawn, used]) => [table, drawn.slice(Math.max(used, recorded[table]?.length ?? 0))] as const)
-        .filter(([, unused]) => unused.length > 0)
+        .filter(([, unused]) => unused.length > 0),
+    newStreams: () => {
+      const streams = new Map<string, number>()
+      for (const [table, drawn, used] of ids.entries())
+        for (const id of drawn.slice(recorded[table]?.length ?? 0, used))
+          streams.set(streamOf(runtime.catalogue.table(table).entity, id), 0)
+      return streams
+    }
   }
   for (const table of creates)
     if (!ids.has(table.name)) allocator.add(table.name, yield* runtime.allocateIds(table.name, 1))

@@ -153,7 +153,8 @@ const decideAndRecord = Effect.fnUntraced(function* (
     command_id,
     actor_id: call.viewer.user_id === 0 ? null : call.viewer.user_id,
     replica_id: command_metadata.replica_id ?? null,
-    recorded_at: now
+    recorded_at: now,
+    newStreams: ids.newStreams
   }
   const all_changes = [...changes, ...changesOf(projection, cleared, now)]
   const isAsExpected = yield* projected(call, input, all_changes, is_last)

@@ -4,6 +4,7 @@ import { appHouse, itFoldsAgain } from "../../app-house.ts"
 import { importing, itRehearses, itTakesBatches } from "./importing.ts"
 import { words } from "../../words.ts"
 import type { Body } from "../../answers.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
 
 describe.each(engines)("importing products on %s", (engine) => {
   const w = appHouse(engine)
@@ -241,6 +242,14 @@ describe.each(engines)("importing products on %s", (engine) => {
     const next = await one(row("NR-4"))
     // On Postgres the id drawn for the rejected row stays unused.
     expect(next!.id! - second!.id!).toBe(engine === "sqlite" ? 1 : 2)
+  })
+  it("numbers the events of each stream from 1, in one batch of new products and changed ones", async () => {
+    const rows = Array.from({ length: 12 }, (_, at) => ({ name: `Clamp ${at}`, sku: `CL-${at}`, stock: at }))
+    await send(rows.slice(0, 6))
+    const { body } = await send(rows.map((row) => ({ ...row, stock: row.stock + 1, barcode: `77${row.sku}` })))
+    expect(body.meta).toMatchObject({ created: 6, updated: 6 })
+    const uneven = "having min(version) <> 1 or max(version) <> count(*)"
+    expect(await w.app.run(Store.run(`select stream from journal group by stream ${uneven}`))).toEqual([])
   })
   it("warns once about each unknown column", async () => {
     const results = await verdicts([
