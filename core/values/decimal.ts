@@ -90,11 +90,16 @@ const digits = /^-?\d{1,60}(?:\.\d{1,60})?$/
 
 /** The scaled integer of a number text with at most `scale` decimals; undefined for anything else. */
 export const plainScaled = (text: string, scale: number): bigint | undefined => {
+  const known = plainDecimal(text)
+  if (known !== undefined) {
+    const per_one = powers[scale] ?? 0
+    const scaled = known.parts * (per_one / known.per_one)
+    if (known.per_one <= per_one && Number.isSafeInteger(scaled)) return BigInt(scaled)
+  }
   if (!digits.test(text)) return undefined
-  const point = text.indexOf(".")
-  if (point < 0) return BigInt(text + "0".repeat(scale))
-  const missing = scale - (text.length - point - 1)
-  return missing < 0 ? undefined : BigInt(text.slice(0, point) + text.slice(point + 1) + "0".repeat(missing))
+  const [whole = "", fraction = ""] = text.split(".")
+  const missing = scale - fraction.length
+  return missing < 0 ? undefined : BigInt(whole + fraction + "0".repeat(missing))
 }
 
 /** `value × 10^scale` as an integer, rounded half away from zero: "2.5" at scale 1 is 25n. */

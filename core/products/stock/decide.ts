@@ -4,7 +4,7 @@ import { createdEvent, dataOf, decided, deletedEvent, initialRow, invalidField, 
 import { picked, reject, rowCreated, Store, updatedEvents } from "../../kernel/index.ts"
 import type { DataOf, DecideContext, Decided, Happened, NewEvent, Rejection, SaveResult } from "../../kernel/index.ts"
 import { bulk, type ProductRow, products, serialised } from "../products/schema.ts"
-import { exact, formatDecimal } from "../../values/decimal.ts"
+import { compareDecimals, exact, formatDecimal } from "../../values/decimal.ts"
 import type { StockLevelRow, StockTransactionRow, TransactionType } from "./schema.ts"
 import {
   bulk_category,
@@ -101,7 +101,7 @@ const sub_hired =
 
 /** Opening balance as the first ledger line of a new level; none for quantity 0. */
 export const openingEvents = (level: StockLevelRow, context: DecideContext): ReadonlyArray<NewEvent> =>
-  exact(level.quantity_held).isZero()
+  compareDecimals(level.quantity_held, "0.00") === 0
     ? []
     : [
         createdEvent(stock_transactions, {
@@ -160,7 +160,7 @@ const transactionRow = (level: StockLevelRow, type: TransactionType, quantity: s
   store_id: level.store_id,
   transaction_type: type,
   quantity,
-  quantity_move: formatDecimal(exact(quantity).times(transaction_types[type].sign), 2)
+  quantity_move: formatDecimal(transaction_types[type].sign === 1 ? quantity : exact(quantity).negated(), 2)
 })
 
 /**
