@@ -85,11 +85,11 @@ export interface ReadProduct {
 
 /** A row's values for a new product, or its changes of an existing one. Errors are keyed by column. */
 export const readProduct = (cells: JsonObject, before: ProductRow | undefined, base_currency: string): ReadProduct => {
-  const body = Object.fromEntries(
-    Object.entries(cells)
-      .filter(([column]) => Object.hasOwn(ownColumns, column))
-      .map(([column, cell]) => [column, asWritten(column, cell)])
-  )
+  const body: { [column: string]: Json } = {}
+  for (const column of Object.keys(cells)) {
+    const cell = cells[column]
+    if (cell !== undefined && Object.hasOwn(ownColumns, column)) body[column] = asWritten(column, cell)
+  }
   const read = readFields(ownColumns, body, { mode: before === undefined ? "create" : "update", base_currency })
   const errors: { [column: string]: ReadonlyArray<string> } = { ...read.errors }
   const word = (column: string): string | undefined => {

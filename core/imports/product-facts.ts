@@ -30,17 +30,21 @@ interface GroupTree {
   readonly named: (name: string) => ReadonlyArray<Group>
   readonly child: (parent_id: number | null, name: string) => Group | undefined
   readonly add: (group: Group) => void
+  /** Plans made since the last group was added, by text: many rows name the same group. */
+  readonly plans: Map<string, GroupPlan>
 }
 export const groupTree = (groups: ReadonlyArray<Group>): GroupTree => {
   const byName = new Map<string, Array<Group>>()
+  const plans = new Map<string, GroupPlan>()
   const add = (group: Group): void => {
+    plans.clear()
     const same = byName.get(foldCase(group.name))
     if (same === undefined) byName.set(foldCase(group.name), [group])
     else same.push(group)
   }
   groups.forEach(add)
   const named = (name: string): ReadonlyArray<Group> => byName.get(foldCase(name)) ?? []
-  return { named, add, child: (parent_id, name) => named(name).find((one) => one.parent_id === parent_id) }
+  return { named, add, plans, child: (parent_id, name) => named(name).find((one) => one.parent_id === parent_id) }
 }
 
 type GroupPlan =
@@ -50,8 +54,13 @@ type GroupPlan =
 
 const name_max = 255
 
-/** A single name is that of a group at the top, else of the only one so called; a path begins at the top. */
 export const planGroup = (text: string, tree: GroupTree): GroupPlan => {
+  const plan = tree.plans.get(text) ?? planOf(text, tree)
+  tree.plans.set(text, plan)
+  return plan
+}
+/** A single name is that of a group at the top, else of the only one so called; a path begins at the top. */
+const planOf = (text: string, tree: GroupTree): GroupPlan => {
   const names = text.split(/\s\/(?=\s)/).map((name) => name.trim())
   if (names.some((name) => name === "")) return { error: "The group path has an empty part." }
   if (names.some((name) => [...name].length > name_max))

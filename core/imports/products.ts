@@ -22,7 +22,8 @@ interface Working {
   readonly facts: ProductFacts
   readonly context: DecideContext
   readonly base_currency: string
-  readonly viewer: Viewer
+  /** Errors of columns that the caller may not fill. */
+  readonly lacking: FieldErrors
   readonly bySku: Map<string, ReadonlyArray<ProductRow>>
   readonly promised: ReadonlySet<string>
   readonly refused: Set<string>
@@ -82,7 +83,7 @@ export const decideProducts = (
     refused: new Set(),
     context: importContext(context, facts.dry_run),
     base_currency: baseCurrency(input.settings),
-    viewer: input.viewer,
+    lacking: lackingPermissions(input.viewer),
     bySku: grouped(
       facts.products.filter(({ sku }) => sku !== null),
       ({ sku }) => sku ?? ""
@@ -194,12 +195,14 @@ const stockFacts = (before: ProductRow | undefined, { facts, numbers }: Working)
   levels: before === undefined ? [] : facts.levels.filter((level) => level.product_id === before.id)
 })
 
-const permissionErrors = (cells: JsonObject, viewer: Viewer): FieldErrors =>
+const lackingPermissions = (viewer: Viewer): FieldErrors =>
   Object.fromEntries(
     Object.entries(partPermissions)
-      .filter(([column, permission]) => cells[column] !== undefined && !hasOnePermission(viewer, permission))
+      .filter(([, permission]) => !hasOnePermission(viewer, permission))
       .map(([column, permission]) => [column, [`This needs the permission ${permission}.`]])
   )
+const permissionErrors = (cells: JsonObject, lacking: FieldErrors): FieldErrors =>
+  Object.fromEntries(Object.entries(lacking).filter(([column]) => cells[column] !== undefined))
 
 const planFor = (
   row: Row,
@@ -215,7 +218,7 @@ const planFor = (
     key,
     identities,
     id: before?.id ?? null,
-    errors: { ...read.errors, ...permissionErrors(row.cells, working.viewer), ...sections.errors },
+    errors: { ...read.errors, ...permissionErrors(row.cells, working.lacking), ...sections.errors },
     warnings: [...hints, ...sameCodes(read, before, working), ...sections.stock.warnings, ...sections.rates.warnings],
     carryOut: () => carryOut(read, sections, before, working)
   }
