@@ -120,6 +120,20 @@ const partsOf = (kind: Kind, cells: JsonObject): ReadonlyArray<JsonObject> | und
 }
 const isGiven = (value: Json): boolean => value !== null && !(typeof value === "string" && value.trim() === "")
 
+const ids_by_name = new WeakMap<ReadonlyArray<ListValue>, ReadonlyMap<string, number>>()
+/** Ids by folded name, made once for a batch; the first of equal names counts. */
+const idsByName = <A extends ListValue>(
+  among: ReadonlyArray<A>,
+  namesOf: (one: A) => ReadonlyArray<string>
+): ReadonlyMap<string, number> => {
+  const known = ids_by_name.get(among)
+  if (known !== undefined) return known
+  const ids = new Map<string, number>()
+  for (const one of among) for (const name of namesOf(one).map(folded)) if (!ids.has(name)) ids.set(name, one.id)
+  ids_by_name.set(among, ids)
+  return ids
+}
+
 /** Ids of the named `type` and `country`. */
 const idsNamedIn = (
   kind: Kind,
@@ -131,24 +145,23 @@ const idsNamedIn = (
   const find = <A extends ListValue>(
     column: string,
     among: ReadonlyArray<A>,
-    is: (one: A, word: string) => boolean,
+    namesOf: (one: A) => ReadonlyArray<string>,
     way_out: string
   ): void => {
     const given = part[column]
     if (given === undefined) return
-    const word = folded(given)
-    const found = among.find((one) => is(one, word))
-    if (found === undefined) errors[column] = [`There is no ${column} ${String(given)}: ${way_out}`]
-    else set[`${column}_id`] = found.id
+    const id = idsByName(among, namesOf).get(folded(given))
+    if (id === undefined) errors[column] = [`There is no ${column} ${String(given)}: ${way_out}`]
+    else set[`${column}_id`] = id
   }
   const types = lists.get(kind.types) ?? []
   const others = `give one of the list ${kind.types}: ${types.map(({ name }) => name).join(", ")}.`
-  find("type", types, (one, word) => folded(one.name) === word, others)
+  find("type", types, ({ name }) => [name], others)
   if (kind.table === addresses)
     find(
       "country",
       countries,
-      (one, word) => [one.name, one.code, one.code3].map(folded).includes(word),
+      ({ code, code3, name }) => [name, code, code3],
       "give its name in English or its code of two letters."
     )
   return { set, errors }
@@ -158,12 +171,20 @@ interface Read {
   readonly errors: FieldErrors
   readonly values: AnyRow
 }
+const plain_fields = new WeakMap<Kind, Fields>()
+/** Fields of a kind that are no references. */
+const plainFieldsOf = (kind: Kind): Fields => {
+  const known = plain_fields.get(kind)
+  if (known !== undefined) return known
+  const { type_id: _type, country_id: _country, ...plain } = kind.fields
+  plain_fields.set(kind, plain)
+  return plain
+}
 const readPart = (kind: Kind, part: JsonObject, is_new: boolean, facts: ContactFacts): Read => {
   const named = idsNamedIn(kind, part, facts)
-  const body = Object.fromEntries(
-    Object.entries(part).map(([column, cell]) => [column, cellValue(kind.fields, column, cell)])
-  )
-  const { type_id: _type, country_id: _country, ...plain } = kind.fields
+  const body: { [column: string]: Json } = {}
+  for (const [column, cell] of Object.entries(part)) body[column] = cellValue(kind.fields, column, cell)
+  const plain = plainFieldsOf(kind)
   const read = readFields(plain, body, { mode: is_new ? "create" : "update", base_currency: "" })
   const unknown = Object.keys(part).filter(
     (column) =>

@@ -125,11 +125,12 @@ interface ReadMember {
  */
 export const readMember = (cells: JsonObject, before: MemberRow | undefined, base_currency: string): ReadMember => {
   const otherwise = cells["organisation"] === undefined ? "organisation" : "contact"
-  const body = Object.fromEntries(
-    Object.entries({ ...(before === undefined ? { membership_type: otherwise } : {}), ...cells })
-      .filter(([column]) => Object.hasOwn(ownColumns, column))
-      .map(([column, cell]) => [column, asWritten(column, cell)])
-  )
+  const body: { [column: string]: Json } =
+    before === undefined ? { membership_type: asWritten("membership_type", otherwise) } : {}
+  for (const column of Object.keys(cells)) {
+    const cell = cells[column]
+    if (cell !== undefined && Object.hasOwn(ownColumns, column)) body[column] = asWritten(column, cell)
+  }
   const read = readFields(ownColumns, body, {
     mode: before === undefined ? "create" : "update",
     base_currency,

@@ -108,10 +108,9 @@ const membersNamed = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>) {
 })
 
 const listsFor = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>) {
+  const names_types = rows.some(({ cells }) => JSON.stringify(cells).includes('"type"'))
   const wanted = [
-    ...contact_kinds
-      .filter((which) => rows.some(({ cells }) => JSON.stringify(cells).includes('"type"') && which))
-      .map((which) => contactKinds[which].types),
+    ...(names_types ? contact_kinds.map((which) => contactKinds[which].types) : []),
     ...(rows.some(({ cells }) => cells["invoice_term"] !== undefined) ? ["Invoice Term"] : [])
   ]
   const lists = new Map<string, ReadonlyArray<ListValue>>()
