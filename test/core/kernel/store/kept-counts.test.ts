@@ -110,6 +110,13 @@ describe.each(both_engines)("the kept counts of a table on %s", (engine) => {
     // Unmerged, 8 writers leave about a thousand.
     expect(rows).toBeLessThan(800)
   })
+  it.runIf(engine === "sqlite")("are changed without reading those of other groups", async () => {
+    const change = 'update counted_cells_counts set "rows" = "rows" + 1 where "size" is ? and "lit" is ?'
+    const plan = await (await ready).run(Store.run<{ detail: string }>(`explain query plan ${change}`, [1, true]))
+    expect(plan.map(({ detail }) => detail)).toEqual([
+      expect.stringMatching(/^SEARCH counted_cells_counts USING INDEX .*\(.*=\? AND .*=\?\)$/)
+    ])
+  })
   it.runIf(engine === "pg")("let a writer commit while another is counting the same group", async () => {
     const shop = await ready
     await shop.run(emptied)
