@@ -28,7 +28,8 @@ interface Working {
   readonly promised: ReadonlySet<string>
   readonly refused: Set<string>
   readonly byName: Map<string, ReadonlyArray<ProductRow>>
-  readonly coded: Coded
+  /** Undefined for callers who may not see products. */
+  readonly coded: Coded | undefined
   readonly groups: ReturnType<typeof groupTree>
   readonly definitions: Definitions
   readonly numbers: UnitNumbers
@@ -39,7 +40,8 @@ interface Working {
 type Coded = Map<string, Map<number, { readonly product: ProductRow; readonly found: string }>>
 const code_columns = ["sku", "barcode"] as const
 const codeKey = (column: string, code: string): string => `${column} ${code.toLowerCase()}`
-const rememberCodes = (coded: Coded, product: ProductRow, found: string, before?: ProductRow): void => {
+const rememberCodes = (coded: Coded | undefined, product: ProductRow, found: string, before?: ProductRow): void => {
+  if (coded === undefined) return
   for (const column of code_columns) {
     const [old, code] = [before?.[column], product[column]]
     if (old != null) coded.get(codeKey(column, old))?.delete(product.id)
@@ -48,17 +50,15 @@ const rememberCodes = (coded: Coded, product: ProductRow, found: string, before?
     coded.set(codeKey(column, code), known.set(product.id, { product, found }))
   }
 }
-/** Warnings of codes that other products have; names of others are for those who may see them. */
-const sameCodes = ({ values }: ReadProduct, before: ProductRow | undefined, { coded, viewer }: Working) =>
-  hasOnePermission(viewer, "products.view")
-    ? code_columns.flatMap((column) => {
-        const code = values[column]
-        if (typeof code !== "string" || code === before?.[column]) return []
-        const having = [...(coded.get(codeKey(column, code))?.values() ?? [])]
-        const other = having.find(({ product }) => product.id !== before?.id)
-        return other === undefined ? [] : [sameCodeText(column, code, other.product, other.found)]
-      })
-    : []
+/** Warnings of codes that other products have. */
+const sameCodes = ({ values }: ReadProduct, before: ProductRow | undefined, { coded }: Working) =>
+  code_columns.flatMap((column) => {
+    const code = values[column]
+    if (typeof code !== "string" || code === before?.[column]) return []
+    const having = [...(coded?.get(codeKey(column, code))?.values() ?? [])]
+    const other = having.find(({ product }) => product.id !== before?.id)
+    return other === undefined ? [] : [sameCodeText(column, code, other.product, other.found)]
+  })
 
 const grouped = <K, A>(items: ReadonlyArray<A>, key: (item: A) => K): Map<K, ReadonlyArray<A>> => {
   const groups = new Map<K, Array<A>>()
@@ -75,7 +75,7 @@ export const decideProducts = (
   input: Input<{}, typeof importFields>,
   context: DecideContext
 ): VerdictsDecided => {
-  const coded: Coded = new Map()
+  const coded: Coded | undefined = hasOnePermission(input.viewer, "products.view") ? new Map() : undefined
   for (const product of facts.products) rememberCodes(coded, product, `id ${product.id}`)
   const working: Working = {
     facts,
