@@ -6,7 +6,7 @@
  * field never changes; another meaning needs another field, or another event. If the form of data must change
  * nevertheless, `upcast` converts earlier releases' data to the present form.
  */
-import { isJsonObject, type Json, type JsonObject } from "../fields/field.ts"
+import { isJsonObject, type JsonObject } from "../fields/field.ts"
 import type { AnyRow, RowChange, Table } from "../tables/table.ts"
 import { Exit, Result, Schema, type SchemaAST } from "effect"
 import type { Stored } from "../tables/field-schema.ts"
@@ -303,26 +303,13 @@ export interface Follower {
   readonly type: string
   readonly fold: Projector
 }
-/** Reads the declared part of an event's data; decodes only what does not hold it as it is. */
-const partOf = <Data>(schema: Schema.Codec<Data, unknown>): ((data: JsonObject) => Data) => {
-  const decode = Schema.decodeUnknownSync(schema)
-  const isPresent = isExactly(schema)
-  const { ast } = schema
-  if (ast._tag !== "Objects" || ast.indexSignatures[0] !== undefined) return decode
-  const names = ast.propertySignatures.map(({ name }) => String(name))
-  return (data) => {
-    const part: { [name: string]: Json } = {}
-    for (const name of names) if (name in data) part[name] = data[name] ?? null
-    return isPresent(part) ? part : decode(data)
-  }
-}
 /** Declares a follower. `data`: the part of the event's data that the projection reads. */
 export const follow = <Data>(
   type: string,
   data: () => Schema.Codec<Data, unknown>,
   fold: (data: Data, meta: ProjectionContext) => ReadonlyArray<RowChange>
 ): Follower => {
-  const read = once(() => partOf(data()))
+  const read = once(() => Schema.decodeUnknownSync(data()))
   return { type, fold: (event, meta) => fold(read()(event), meta) }
 }
 

@@ -4,7 +4,7 @@ import { gunzipSync } from "node:zlib"
 import { Schema } from "effect"
 import { describe, expect, it } from "vitest"
 import { catalogue } from "../../../core/catalogue.ts"
-import { decodeData, eventType, follow, isExactly } from "../../../core/kernel/events/event-type.ts"
+import { decodeData, eventType, isExactly } from "../../../core/kernel/events/event-type.ts"
 import type { JsonObject } from "../../../core/kernel/fields/field.ts"
 import {
   jsonObject,
@@ -125,22 +125,6 @@ describe("data of stored events", () => {
   it("is upcast and decoded, or rejected if the upcast data does not match its Schema", () => {
     expect(decodeData(lit, { id: 7, kilowatts: 2, colour: "red" })).toEqual({ id: 7, watts: 2_000 })
     expect(() => decodeData(lit, { id: 7, kilowatts: "2" })).toThrow(/stored lamp\.lit.*watts/s)
-  })
-  it("reaches a follower as the part that it declares, decoded only if it differs from its Schema", () => {
-    const received: Array<unknown> = []
-    const receives = (schema: Schema.Codec<unknown, unknown>, data: JsonObject) => {
-      follow(
-        "lamp.lit",
-        () => schema,
-        (part) => (received.push(part), [])
-      ).fold(data, { recorded_at: "" })
-      return received.pop()
-    }
-    expect(receives(struct, { id: 7, colour: "red" })).toEqual({ id: 7 })
-    expect(receives(struct, { id: 7, name: null, colour: "red" })).toEqual({ id: 7, name: null })
-    expect(receives(Schema.Struct({ id: Schema.FiniteFromString }), { id: "7" })).toEqual({ id: 7 })
-    expect(receives(jsonObject, { colour: "red" })).toEqual({ colour: "red" })
-    expect(() => receives(struct, { name: "Lamp" })).toThrow(/id/)
   })
   it("equals the decoder's result in a journal of release 0.1, and needs no decoding in four of five events", () => {
     const packed = readFileSync(new URL("../../fixtures/journals/0.1/journal.ndjson.gz", import.meta.url))
