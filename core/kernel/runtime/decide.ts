@@ -8,7 +8,6 @@ import { react, type ReactionRule, reactionsTo, rulesOf } from "../events/react.
 import type { Table } from "../tables/table.ts"
 import { auto_number, type CustomFieldRow, customFieldsFor } from "../lists/custom-field.ts"
 import { type NewEvent, streamOf } from "../events/event-type.ts"
-import { isStorableText } from "../fields/input.ts"
 
 /** Maximum rounds of reactions to reactions. Reaching it is a bug: two reactions trigger each other endlessly. */
 const rounds_max = 8
@@ -195,10 +194,6 @@ export const makeIdAllocator = Effect.fnUntraced(function* (
 // Custom fields with automatic numbers: each new row of the module gets the next number where numbers are assigned. On
 // a replica the field stays empty until the server has numbered the row, like a document number.
 
-const prefix_max = 50
-const pad_max = 20
-const start_max = 1_000_000_000
-
 /** Prefix, minimum number of digits and first number. */
 interface Form {
   readonly prefix: string
@@ -216,23 +211,6 @@ const formOf = (settings: JsonObject | null): Form => {
 const written = (definition: CustomFieldRow, nth: number): string => {
   const { pad, prefix, start } = formOf(definition.settings)
   return prefix + String(start + nth - 1).padStart(pad, "0")
-}
-
-/** Problem with the settings of a field of automatic numbers; undefined if they are valid. */
-export const autoNumberProblem = ({ settings }: Pick<CustomFieldRow, "settings">): string | undefined => {
-  const { pad, prefix, start } = settings ?? {}
-  const isWhole = (value: unknown, min: number, max: number): boolean =>
-    value === undefined || value === null || (Number.isInteger(value) && Number(value) >= min && Number(value) <= max)
-  if (
-    prefix !== undefined &&
-    prefix !== null &&
-    !(typeof prefix === "string" && [...prefix].length <= prefix_max && isStorableText(prefix))
-  ) {
-    return `The setting prefix must be a text of at most ${prefix_max} characters.`
-  }
-  if (!isWhole(pad, 0, pad_max)) return `The setting pad must be a whole number from 0 to ${pad_max}.`
-  if (!isWhole(start, 1, start_max)) return `The setting start must be a whole number from 1 to ${start_max}.`
-  return undefined
 }
 
 const modules = new WeakMap<Catalogue, ReadonlyMap<string, string>>()

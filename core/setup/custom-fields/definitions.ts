@@ -2,9 +2,18 @@
  * Definitions of custom fields and the groups they are shown in (rules/members-activities 5, rules/availability 11).
  */
 import { Effect, Result } from "effect"
-import { autoNumberProblem } from "../../kernel/runtime/decide.ts"
 import { auto_number, CommandRuntime, crudResource, custom_fields, defaultProblem } from "../../kernel/index.ts"
-import { field_types, get, invalid, isJsonObject, list_values, ok, patternOf, renderOne } from "../../kernel/index.ts"
+import {
+  field_types,
+  get,
+  invalid,
+  isJsonObject,
+  isStorableText,
+  list_values,
+  ok,
+  patternOf,
+  renderOne
+} from "../../kernel/index.ts"
 import { resource, Shown, Store, text, viewContext, viewManageAccess } from "../../kernel/index.ts"
 import type { CustomFieldFacts, CustomFieldRow, FieldErrors, Json, JsonObject, Resource } from "../../kernel/index.ts"
 import { custom_field_groups, customFieldGroupFields, modulesOf } from "./schema.ts"
@@ -40,6 +49,26 @@ interface DefinitionFacts {
 /** A module by its name in any case, with or without "_" and blanks: "stock level" is StockLevel. */
 const moduleNamed = (modules: ReadonlyArray<string>, given: string): string | undefined =>
   modules.find((one) => one.toLowerCase() === given.replace(/[_ ]/g, "").toLowerCase())
+
+const prefix_max = 50
+const pad_max = 20
+const start_max = 1_000_000_000
+/** Problem with the settings of a field of automatic numbers; undefined if they are valid. */
+const autoNumberProblem = ({ settings }: Pick<CustomFieldRow, "settings">): string | undefined => {
+  const { pad, prefix, start } = settings ?? {}
+  const isWhole = (value: unknown, min: number, max: number): boolean =>
+    value === undefined || value === null || (Number.isInteger(value) && Number(value) >= min && Number(value) <= max)
+  if (
+    prefix !== undefined &&
+    prefix !== null &&
+    !(typeof prefix === "string" && [...prefix].length <= prefix_max && isStorableText(prefix))
+  ) {
+    return `The setting prefix must be a text of at most ${prefix_max} characters.`
+  }
+  if (!isWhole(pad, 0, pad_max)) return `The setting pad must be a whole number from 0 to ${pad_max}.`
+  if (!isWhole(start, 1, start_max)) return `The setting start must be a whole number from 1 to ${start_max}.`
+  return undefined
+}
 
 const problems = (next: CustomFieldRow, { modules, values }: DefinitionFacts): FieldErrors => {
   const errors: { [field: string]: ReadonlyArray<string> } = {}
