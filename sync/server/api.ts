@@ -11,7 +11,7 @@ import { lease, lease_reclaim_fields, reclaimLeases } from "./reclaim-leases.ts"
 import { command_fields, decideInOrder, upgradeRequired, wireCommands } from "./commands.ts"
 import { client_schema_min, deviceEndpoints, replica_devices, findCallingDevice, registerDevice } from "./devices.ts"
 import { fillEndpoints } from "./snapshot-api.ts"
-import { lost_files_field, replicas, sync_tables, verdicts_by_device } from "./tables.ts"
+import { lost_files_field, migrations, replicas, sync_tables } from "./tables.ts"
 import { requireOwnReplica } from "./push.ts"
 import { messagesShown, mustRefetchShown, shape_says } from "./messages.ts"
 import { JournalTail, shapeAnswer } from "./shape.ts"
@@ -145,7 +145,7 @@ const push = postQuery("/api/v1/sync/commands", {
 export const syncSlice: Slice = {
   name: "sync",
   server_tables: [...sync_tables, replica_devices],
-  migrations: [verdicts_by_device],
+  migrations,
   events: [commandDecided],
   endpoints: [
     enrol,

@@ -132,7 +132,7 @@ export const id_claims = plainTable("id_claims", "key", {
 
 /** Table of verdicts of earlier releases, by command id alone; kept but no longer read. */
 const verdicts_before_devices = "replica_commands"
-export const verdicts_by_device: TableMigration = {
+const verdicts_by_device: TableMigration = {
   id: 1,
   name: "verdicts_by_device",
   table: replica_verdicts,
@@ -144,6 +144,21 @@ export const verdicts_by_device: TableMigration = {
         `from ${verdicts_before_devices}`
     )
 }
+/** Releases before had all events in this index. */
+const commands_looked_for: TableMigration = {
+  id: 4,
+  name: "commands_looked_for",
+  table: journal,
+  up: ({ run }) =>
+    Effect.andThen(
+      run('drop index if exists "journal_command_id_index"'),
+      run(
+        'create index if not exists "journal_command_id_replica_id_index" on "journal" ("command_id") ' +
+          "where replica_id is not null or command_id like 'seed%'"
+      )
+    )
+}
+export const migrations = [verdicts_by_device, commands_looked_for]
 
 /**
  * Files uploaded before their commands, by uploader, as knowing a file's SHA-256 must not give access to it. Rows count

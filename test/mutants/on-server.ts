@@ -86,7 +86,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     name: "verdicts of the previous release are lost",
     file: "sync/server/api.ts",
     within: "syncSlice",
-    find: "migrations: [verdicts_by_device],",
+    find: "\n  migrations,",
     replace: "",
     killed_by: [{ file: "test/sync/used-ids.test.ts", test: "keeps its verdict after an upgrade", engine: "sqlite" }]
   },

@@ -166,7 +166,9 @@ export const journal = plainTable(
     uniques: [
       { columns: ["stream", "version"], field: "base", message: "Somebody else changed this just now; try again." }
     ],
-    indexes: [["command_id"], ["recorded_at"], ["type", "position"], ["actor_id", "position"]],
+    indexes: [["recorded_at"], ["type", "position"], ["actor_id", "position"]],
+    // Only commands of devices, and seeds, are looked for.
+    partial_indexes: [{ columns: ["command_id"], where: "replica_id is not null or command_id like 'seed%'" }],
     entity: "event"
   }
 )

@@ -61,7 +61,11 @@ const applySeedAdditions = Effect.fnUntraced(function* (catalogue: Catalogue, at
   const first_seeds = firstSeeds(catalogue, at),
     later_seeds = laterSeeds(catalogue, at)
   const ids = [...first_seeds, ...later_seeds].map((part) => part.command_id)
-  const recorded = yield* store.find(journal, { command_id: [at_first, ...ids] })
+  const recorded = yield* Store.select(
+    journal,
+    // Both conditions, as the index of commands has no others of the server's.
+    (sql) => sql`where command_id in ${sql.in([at_first, ...ids])} and command_id like 'seed%'`
+  )
   const first_types = new Set(recorded.filter((event) => event.command_id === at_first).map((event) => event.type))
   const recorded_ids = new Set(recorded.map((event) => event.command_id))
   const due: ReadonlyArray<SeedPart> = [

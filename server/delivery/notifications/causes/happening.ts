@@ -170,9 +170,16 @@ const wasWaitedFor = (event: StoredEvent, requests: ReadonlyArray<StoredEvent>):
 
 /** Documents of the batch that each document belongs to, by document id; none for single documents. */
 const batchesOf = Effect.fnUntraced(function* (asked: ReadonlyArray<StoredEvent>) {
-  const commands = asked.filter(({ data }) => data["drawn_by"] === "batch").map(({ command_id }) => command_id)
-  if (commands.length === 0) return new Map<number, ReadonlyArray<DocumentRow>>()
-  const batched = yield* Store.find(journal, { command_id: [...new Set(commands)], type: documentsBatched.type })
+  const of_batches = asked.filter(({ data }) => data["drawn_by"] === "batch")
+  const [first] = of_batches
+  if (first === undefined) return new Map<number, ReadonlyArray<DocumentRow>>()
+  const commands = [...new Set(of_batches.map(({ command_id }) => command_id))]
+  // A batch is recorded after the requests of its documents.
+  const batched = yield* Store.select(
+    journal,
+    (sql) => sql`where type = ${documentsBatched.type} and position > ${first.position}
+    and command_id in ${sql.in(commands)} order by position`
+  )
   const members = batched.map(({ data }) =>
     Array.isArray(data["document_ids"]) ? data["document_ids"].map(Number) : []
   )
