@@ -292,11 +292,8 @@ const cutWhenStuck = (socket: Socket): void => {
   socket.setTimeout(stuck_millis, () => socket.destroy())
 }
 
-const failure: HttpResponse = {
-  status: 500,
-  headers: { "content-type": "application/json" },
-  body: `{"message":"Something went wrong here."}`
-}
+const failed_body = `{"message":"Something went wrong here."}`
+const failure: HttpResponse = { status: 500, headers: { "content-type": "application/json" }, body: failed_body }
 const other_expectation = `{"message":"The only thing to expect here is 100-continue."}`
 
 const respond = (log: Log, exchange: Exchange, reply: HttpResponse, close: boolean): Effect.Effect<void> => {
@@ -346,8 +343,11 @@ const begun = (log: Log, exchange: Exchange, reply: HttpResponse, close: boolean
     return false
   }
 }
-const writeOne = (log: Log, exchange: Exchange, reply: HttpResponse, close: boolean): void => {
+const writeOne = (log: Log, exchange: Exchange, given: HttpResponse, close: boolean): void => {
   const { asked, response } = exchange
+  // Long texts are encoded once: Node would count their bytes first, and allocate three times their length.
+  const is_long = typeof given.body === "string" && given.body.length >= 65_536
+  const reply = is_long ? { ...given, body: Buffer.from(String(given.body)) } : given
   const { body } = reply
   if (begun(log, exchange, reply, close)) response.end(asked.method === "HEAD" || isStream(body) ? undefined : body)
 }
