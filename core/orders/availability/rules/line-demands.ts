@@ -156,6 +156,8 @@ const needsOf = (
   products: ReadonlyMap<number, StockedProduct>,
   max_depth: number
 ): ReadonlyArray<Need> => {
+  if (compositionOf(product) === "plain")
+    return [{ product: products.get(product.id) ?? product, per_line: 1, is_part: false }]
   const known = new Map<number, Exploded>()
   const explode = (one: StockedProduct, depth: number): Exploded => {
     const before = known.get(one.id)

@@ -4,7 +4,7 @@
  */
 import { changedColumns, initialRow, invalid, keysOf, reject, unstamped, without } from "../../../kernel/index.ts"
 import { withoutStamps } from "../../../kernel/index.ts"
-import type { DecideContext, NewEvent, Rejection, Without } from "../../../kernel/index.ts"
+import type { DecideContext, NewEvent, Rejection } from "../../../kernel/index.ts"
 import { Result } from "effect"
 import type { LineShortage } from "../../availability/rules/line.ts"
 import type { DemandRow, NewDemand } from "../../demands/schema.ts"
@@ -165,11 +165,8 @@ export const newCostRow = (header: OpportunityRow, context: DecideContext): Cost
   ...unstamped
 })
 
-/** A demand without `reaches_to`, which follows from the rest, and stamps: the form in events. */
-const asRecorded = <R extends { readonly [column: string]: unknown }>(
-  row: R
-): Without<R, "reaches_to" | "created_at" | "updated_at" | "deleted_at"> =>
-  without(row, "reaches_to", "created_at", "updated_at", "deleted_at")
+/** A demand without stamps: the form in events. */
+const asRecorded = ({ created_at: _c, deleted_at: _d, updated_at: _u, ...recorded }: DemandRow) => recorded
 
 /**
  * All changes by pricing in one event; undefined if there are none. `change`: the opportunity after the command's own
@@ -235,21 +232,24 @@ const demandsAfter = (
     const stored_by_line = Map.groupBy(own, (demand) => demand.source_id)
     for (const id of lines) {
       const line = lineOf.get(id)
-      const wanted = line === undefined ? [] : yield* demandsOf(state, opportunity, line, settings)
-      yield* requireFreeUnits(state, wanted, context)
+      // Yielded only if refused, as orders may have a thousand lines.
+      const found = line === undefined ? Result.succeed([]) : demandsOf(state, opportunity, line, settings)
+      const wanted = Result.isFailure(found) ? yield* found : found.success
+      if (state.unit_holds.length > 0) yield* requireFreeUnits(state, wanted, context)
       const before = stored_by_line.get(id) ?? []
       const rows = withIds(wanted, before, context)
       set.push(...rows)
-      if (sameDemands(rows, before)) continue
-      const phase = onlyPhased(rows, before)
-      if (phase === undefined) {
+      const change = changeBetween(before, rows)
+      const [first] = rows
+      if (change === "none") continue
+      if (change === "other" || first === undefined) {
         events.push(
           demandsReplaced(opportunityStream(opportunity.header.id), "opportunity_item", id, rows.map(asRecorded))
         )
         continue
       }
-      const others = phased.get(phase)
-      if (others === undefined) phased.set(phase, [id])
+      const others = phased.get(first.phase)
+      if (others === undefined) phased.set(first.phase, [id])
       else others.push(id)
     }
     for (const [phase, ids] of phased)
@@ -303,30 +303,23 @@ const withIds = (
   })
 }
 const unitKey = ({ asset_id, product_id }: NewDemand): string => `${product_id}/${asset_id}`
-/** The new phase of a line's demands if nothing else changes; undefined otherwise. */
-const onlyPhased = (
-  rows: ReadonlyArray<DemandRow>,
-  before: ReadonlyArray<DemandRow>
-): DemandRow["phase"] | undefined => {
-  const phase = rows[0]?.phase
-  return phase !== undefined && rows.every((row) => row.phase === phase) && sameDemands(rows, before, "phase")
-    ? phase
-    : undefined
-}
-const recorded_columns = keysOf(asRecorded(demands_table.columns))
-/** Whether all recorded columns are equal, ignoring column `but`. */
-const sameDemands = (
-  one: ReadonlyArray<DemandRow>,
-  other: ReadonlyArray<DemandRow>,
-  but?: keyof DemandRow
-): boolean => {
-  if (one.length !== other.length) return false
-  const before = new Map(other.map((row) => [row.id, row]))
-  return one.every((row) => {
-    const earlier = before.get(row.id)
-    return (
-      earlier !== undefined &&
-      recorded_columns.every((name) => name === but || (row[name] ?? null) === (earlier[name] ?? null))
-    )
-  })
+const recorded_columns = keysOf(without(demands_table.columns, "reaches_to", "created_at", "updated_at", "deleted_at"))
+/** Whether a line's demands change, and whether that is only a new phase for all of them. */
+const changeBetween = (
+  before: ReadonlyArray<DemandRow>,
+  rows: ReadonlyArray<DemandRow>
+): "none" | "phase" | "other" => {
+  if (rows.length !== before.length) return "other"
+  const stored = new Map(before.map((row) => [row.id, row]))
+  let is_phased = false
+  for (const row of rows) {
+    const earlier = stored.get(row.id)
+    if (earlier === undefined) return "other"
+    for (const name of recorded_columns) {
+      if ((row[name] ?? null) === (earlier[name] ?? null)) continue
+      if (name !== "phase") return "other"
+      is_phased = true
+    }
+  }
+  return is_phased ? (rows.every(({ phase }) => phase === rows[0]?.phase) ? "phase" : "other") : "none"
 }
