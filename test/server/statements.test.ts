@@ -245,15 +245,15 @@ describe("a request to a server on SQLite", () => {
     ])
     expect(await longReads(() => made(`${path}/quick_book_out`, { asset_ids }))).toEqual([
       ["asset_assignments", 70, 16],
-      ["asset_assignments", 70, 2],
       ["asset_assignments", 70, 1],
       ["opportunity_items", 72, 38],
       ["claims", 141, 23],
-      ["stock_levels", 70, 30],
+      ["stock_levels", 70, 14],
       ["stock_levels", 71, 17],
       ["claims", 70, 1],
       ["opportunity_items", 72, 1],
-      ["asset_assignments", 70, 16]
+      ["asset_assignments", 70, 16],
+      ["stock_levels", 70, 3]
     ])
   })
   it("changes one row with six statements, BEGIN and COMMIT included", async () => {

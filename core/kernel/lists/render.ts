@@ -209,8 +209,8 @@ export const render = Effect.fnUntraced(function* <T extends Table>(
   const resource = context.composed(declared)
   const cells: ReadonlyArray<AnyRow> = rows
   const lookups: Array<Found> = []
-  for (const [name, { table, via }] of Object.entries(resource.lookups))
-    lookups.push({ name, via, found: yield* rowsById(table, idsIn(cells, via)) })
+  for (const [name, { columns, table, via }] of Object.entries(resource.lookups))
+    lookups.push({ name, via, found: yield* rowsById(table, idsIn(cells, via), columns) })
   const custom_fields =
     resource.custom_module === undefined
       ? undefined
@@ -262,11 +262,18 @@ export const referredRows = <T extends Table, const C extends string>(
   )
 const idsIn = (rows: ReadonlyArray<AnyRow>, column: string): ReadonlyArray<number> =>
   rows.map((row) => row[column]).filter((id): id is number => typeof id === "number")
-/** Rows by id, in one query; unknown ids are absent. */
-const rowsById = (table: Table, ids: ReadonlyArray<number>): StoreRead<ReadonlyMap<unknown, AnyRow>> =>
-  ids.length === 0
-    ? no_rows
-    : Effect.map(Store.getMany(table, [...new Set(ids)], shown), (rows) => new Map(rows.map((row) => [row["id"], row])))
+/** Rows by id, or these columns of them, in one query; unknown ids are absent. */
+const rowsById = (
+  table: Table,
+  ids: ReadonlyArray<number>,
+  columns?: ReadonlyArray<string>
+): StoreRead<ReadonlyMap<unknown, AnyRow>> => {
+  if (ids.length === 0) return no_rows
+  const keys = [...new Set(ids)]
+  const rows =
+    columns === undefined ? Store.getMany(table, keys, shown) : Store.pickMany(table, ["id", ...columns], keys)
+  return Effect.map(rows, (found) => new Map(found.map((row: AnyRow) => [row["id"], row])))
+}
 const no_rows = Effect.succeed(new Map<unknown, AnyRow>())
 
 /**

@@ -24,6 +24,8 @@ export interface ViewContext {
 export interface RelatedRow {
   readonly via: string
   readonly table: Table
+  /** Columns that views read, besides the id; all by default. */
+  readonly columns?: ReadonlyArray<string>
 }
 export type RelatedRows<L> = {
   readonly [K in keyof L]: (L[K] extends { readonly table: infer T extends Table } ? RowOf<T> : AnyRow) | undefined

@@ -204,6 +204,13 @@ const referenceErrors = function* (
   const errors = yield* missingReferences(catalogue, others, is_command)
   return Object.keys(errors).length === 0 ? errors : yield* missingReferences(catalogue, references, is_command)
 }
+/** Rows with their ids, whole where the command may read them again: SQLite remembers them. */
+const rowsThere = (table: Table, ids: ReadonlyArray<number>, is_command: boolean) =>
+  Store.use(({ dialect, getMany, pickMany }): StoreRead<ReadonlyArray<AnyRow>> =>
+    table.reference || (is_command && dialect === "sqlite")
+      ? getMany(table, ids)
+      : pickMany(table, table.soft_delete ? ["id", "deleted_at"] : ["id"], ids)
+  )
 /**
  * 422 for ids in the body without a row; one query per table. `lock`: keeps the rows from being deleted until the
  * command commits.
@@ -217,13 +224,8 @@ const missingReferences = function* (
   for (const [name, wanted] of Map.groupBy(references, (one) => one.table)) {
     const table = catalogue.table(name)
     const ids = wanted.map((one) => one.id)
-    const read = !lock
-      ? table.reference
-        ? Store.getMany(table, ids)
-        : Store.pickMany(table, table.soft_delete ? ["id", "deleted_at"] : ["id"], ids)
-      : isDeletable(catalogue.references, table)
-        ? Store.getManyLocked(table, ids)
-        : Store.getMany(table, ids)
+    const read =
+      lock && isDeletable(catalogue.references, table) ? Store.getManyLocked(table, ids) : rowsThere(table, ids, lock)
     const rows = new Map((yield* read).map((row: AnyRow) => [row["id"], row]))
     for (const one of wanted) {
       const row = rows.get(one.id)

@@ -129,12 +129,13 @@ interface WholeRead<T extends Table> {
 const keysIn = <T extends Table>(table: T, { decode }: WholeRead<T>, rows: ReadonlyArray<AnyCells>) =>
   decode(rows).map((row) => keyOf(table, row))
 
-/** Rows by key: from memory if all are known there, read otherwise. */
+/** Rows by key: from memory if all are known there, read otherwise, and remembered if they are `whole`. */
 const manyOrRead = <T extends Table>(
   dialect: Dialect,
   table: T,
   keys: ReadonlyArray<Key>,
-  read: () => Rows<RowOf<T>>
+  read: () => Rows<RowOf<T>>,
+  whole = true
 ): Rows<RowOf<T>> =>
   withKnownRows((known): ReturnType<typeof read> => {
     if (known === undefined || !keepsReads(table, dialect)) return read()
@@ -142,6 +143,7 @@ const manyOrRead = <T extends Table>(
     const numbers = [...distinct].filter((key) => typeof key === "number").sort((one, other) => one - other)
     const rows = numbers.map((key) => knownRow(known, table, key)).filter((row) => row !== undefined)
     if (rows.length > 0 && rows.length === distinct.size) return Effect.succeed(rows)
+    if (!whole) return read()
     return Effect.map(read(), (found) => {
       if (found.length <= kept_max) for (const row of found) knownTable(known, table).rows.set(keyOf(table, row), row)
       return found

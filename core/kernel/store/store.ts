@@ -334,7 +334,8 @@ export const make = (sql: Parameters<typeof runnerOf>[0], keeps_counts = false):
     pick: (table, columns, where, options) => select(table, columnsNamed(columns), where, options, true),
     getMany: (table, keys) =>
       knownRows.manyOrRead(dialect, table, keys, () => selectMany(table, columnList(table), keys)),
-    pickMany: (table, columns, keys) => selectMany(table, columnsNamed(columns), keys),
+    pickMany: (table, columns, keys) =>
+      knownRows.manyOrRead(dialect, table, keys, () => selectMany(table, columnsNamed(columns), keys), false),
     getManyLocked: (table, keys) => selectMany(table, columnList(table), keys, { lock: true }),
     decode,
     ...writer,

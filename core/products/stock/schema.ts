@@ -141,7 +141,9 @@ export const outOfServiceWords = ({ is_inspection, state }: OutOfService): strin
   is_inspection === true ? "has had no valid inspection" : `is ${stateWords[state]}`
 /** Warnings about units without a valid inspection, under the policy to warn (rules/inspections 4). */
 export const inspectionWarnings = (
-  levels: ReadonlyArray<StockLevelRow | undefined>,
+  levels: ReadonlyArray<
+    Pick<StockLevelRow, "id" | "inspection_due_at" | "asset_number" | "serial_number" | "item_name"> | undefined
+  >,
   { now, settings }: Now
 ): ReadonlyArray<string> =>
   settingText(settings, "inspections", "policy") !== "warn"

@@ -61,6 +61,25 @@ export interface Warned {
   readonly warnings: ReadonlyArray<string>
 }
 
+/** Columns of stock levels that rules read. */
+type UnitLevel = Pick<
+  StockLevelRow,
+  | "id"
+  | "product_id"
+  | "store_id"
+  | "stock_category"
+  | "quantity_allocated"
+  | "item_name"
+  | "asset_number"
+  | "serial_number"
+  | "starts_at"
+  | "ends_at"
+  | "given_back_at"
+  | "is_gone"
+  | "out_of_service"
+  | "inspection_due_at"
+>
+
 export interface DecisionState {
   readonly opportunity: Opportunity
   /** Sorted by number; empty if there are no versions. */
@@ -78,7 +97,7 @@ export interface DecisionState {
   readonly discount_rules: ReadonlyArray<DiscountRule>
   readonly surcharge_groups: ReadonlyArray<SurchargeGroup>
   /** Stock levels of allocated units and of units in the request. */
-  readonly levels: ReadonlyMap<number, StockLevelRow>
+  readonly levels: ReadonlyMap<number, UnitLevel>
   /** The opportunity's stored demands: all of them, or those of `touched_line_ids`. */
   readonly demands: ReadonlyArray<DemandRow>
   /** The only stored lines whose demands may change; undefined for all. */

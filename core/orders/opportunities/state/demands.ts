@@ -57,16 +57,10 @@ export const demandsOf = (
         ends_at: line.ends_at,
         dispatch_store_id: line.dispatch_store_id,
         is_live: line.is_live,
-        units: (unitsByLine(opportunity).get(line.id) ?? []).map(
-          ({ checked_at, dispatched_at, returned_at, status, stock_level_id }) => ({
-            checked_at,
-            dispatched_at,
-            returned_at,
-            status,
-            stock_level_id,
-            product_id: state.levels.get(stock_level_id)?.product_id ?? line.item_id ?? 0
-          })
-        )
+        units: (unitsByLine(opportunity).get(line.id) ?? []).map((unit) => ({
+          ...unit,
+          product_id: state.levels.get(unit.stock_level_id)?.product_id ?? line.item_id ?? 0
+        }))
       },
       factsOf(opportunity.header),
       state.stocked,
@@ -328,13 +322,9 @@ const unitsStillHeld = (
  */
 const suffices = (snapshot: AvailabilitySnapshot, product_id: number, lines: ReadonlyArray<LineAtStore>): boolean => {
   if (compositionOf(snapshot.products.get(product_id)) !== "plain") return false
-  let from = Number.POSITIVE_INFINITY
-  let to = Number.NEGATIVE_INFINITY
-  for (const line of lines) {
-    const window = inOrder({ from: millisOf(line.starts_at), to: millisOf(line.ends_at) })
-    from = Math.min(from, window.from)
-    to = Math.max(to, window.to)
-  }
+  const windows = lines.map((line) => inOrder({ from: millisOf(line.starts_at), to: millisOf(line.ends_at) }))
+  const from = windows.reduce((first, window) => Math.min(first, window.from), Number.POSITIVE_INFINITY)
+  const to = windows.reduce((last, window) => Math.max(last, window.to), Number.NEGATIVE_INFINITY)
   const own = snapshot
     .demandsOf(product_id)
     .filter(({ demand }) => demand.is_active && demand.source_type === "opportunity_item")

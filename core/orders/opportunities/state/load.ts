@@ -55,6 +55,11 @@ export interface LoadOptions {
   /** Lines to read even if their version is inactive. */
   readonly line_ids?: ReadonlyArray<number>
 }
+const level_columns = [
+  ...(["id", "product_id", "store_id", "stock_category", "quantity_allocated", "item_name", "asset_number"] as const),
+  ...(["serial_number", "starts_at", "ends_at", "given_back_at", "is_gone", "out_of_service"] as const),
+  "inspection_due_at" as const
+]
 const untaxed: TaxTable = {
   rules: [],
   rates: [],
@@ -173,10 +178,9 @@ export const loadDecisionState = Effect.fnUntraced(function* (
     discount_rules: yield* discountFacts(header.created_at === "" ? null : header.created_at),
     surcharge_groups: yield* surchargeFacts(options.surcharge_group_ids ?? header.surcharge_group_ids),
     levels: new Map(
-      (yield* (options.lock === true ? store.getManyLocked : store.getMany)(stock_levels, level_ids)).map((row) => [
-        row.id,
-        row
-      ])
+      (yield* options.lock === true
+        ? store.getManyLocked(stock_levels, level_ids)
+        : store.pickMany(stock_levels, level_columns, level_ids)).map((row) => [row.id, row])
     ),
     demands: own,
     touched_line_ids: touches === undefined ? undefined : new Set(touches),

@@ -59,7 +59,7 @@ export const assignmentResource = resource({
   filters: ["status", "opportunity_item_id", "stock_level_id", "container_stock_level_id", "created_at", "updated_at"],
   sorts: ["status", "dispatched_at", "allocated_at", "created_at", "returned_at", "updated_at"],
   order: ["created_at", "id"],
-  lookups: { level: { via: "stock_level_id", table: stock_levels } },
+  lookups: { level: { via: "stock_level_id", table: stock_levels, columns: ["item_name", "asset_number"] } },
   view: (base, row, { level }) => ({
     ...base,
     status_label: named(assignment_statuses, row.status),

@@ -3,7 +3,6 @@ import { Result } from "effect"
 import { decision, initialRow, reject, updatedEvents } from "../../../kernel/index.ts"
 import type { DecideContext, Decided, NewEvent } from "../../../kernel/index.ts"
 import {
-  type StockLevelRow,
   inspectionWarnings,
   outOfServiceDuring,
   outOfServiceRefusal,
@@ -19,9 +18,10 @@ import { lineChanged, unitAllocated, unitChanged, unitDeallocated } from "../eve
 import { allocated, asset_assignments, checked_in, prepared, requireTransition } from "../tables/index.ts"
 import type { AssignmentRow, ItemRow } from "../tables/index.ts"
 
+type Level = NonNullable<ReturnType<DecisionState["levels"]["get"]>>
 /** Changes `quantity_allocated` of stock levels by these numbers; never below zero (rules/availability 10). */
 export const allocatedCountChanged = (
-  levels: ReadonlyMap<number, StockLevelRow>,
+  levels: DecisionState["levels"],
   changes: ReadonlyMap<number, number>
 ): ReadonlyArray<NewEvent> =>
   [...changes].flatMap(([id, by]) => {
@@ -40,7 +40,7 @@ export const allocationRefusal = (
   state: DecisionState,
   opportunity: Opportunity,
   line: ItemRow,
-  level: StockLevelRow | undefined,
+  level: Level | undefined,
   context: DecideContext
 ): string | undefined => {
   if (level === undefined) return "The selected stock level does not exist."
@@ -106,7 +106,7 @@ const fullText = (
   state: DecisionState,
   opportunity: Opportunity,
   line: ItemRow,
-  level: StockLevelRow | undefined,
+  level: Level | undefined,
   context: DecideContext
 ): string | undefined => {
   const product_id = level?.product_id ?? line.item_id ?? 0

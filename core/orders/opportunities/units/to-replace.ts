@@ -16,7 +16,7 @@ import {
   stock_levels
 } from "../../../products/stock/schema.ts"
 import { millisOf } from "../../../values/time.ts"
-import { demandSettings, linesTakingStock, type Opportunity } from "../state/index.ts"
+import { type DecisionState, demandSettings, linesTakingStock, type Opportunity } from "../state/index.ts"
 import { allocated, asset_assignments, isClosed, opportunities, opportunity_items, prepared } from "../tables/index.ts"
 import type { OpportunityRow } from "../tables/index.ts"
 import { namesText } from "../../../values/text.ts"
@@ -47,7 +47,7 @@ const listed_max = 5
 /** Allocated units, not yet dispatched, whose level is out of service during their line's window. Pure. */
 export const brokenUnits = (
   { header, lines, units }: Opportunity,
-  levels: ReadonlyMap<number, StockLevelRow>,
+  levels: DecisionState["levels"],
   { now, settings }: Now
 ) => {
   if (header.deleted_at !== null || isClosed(header)) return []
