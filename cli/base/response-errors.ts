@@ -1,6 +1,6 @@
 /** Exit codes and errors of responses, by status. */
 import { catalogue } from "../../core/catalogue.ts"
-import { exitCodeOfStatus, isJsonObject, wordsOf } from "../../core/kernel/index.ts"
+import { isJsonObject, wordsOf } from "../../core/kernel/index.ts"
 import type { Answer, Endpoint, Json, JsonObject } from "../../core/kernel/index.ts"
 import { CliError, exit_codes } from "./exit-codes.ts"
 
@@ -15,7 +15,12 @@ const refusalIn = (body: Json | undefined): { readonly message?: string; readonl
 export const exitCodeOf = (answer: Answer): number => {
   const { errors } = refusalIn(answer.body)
   if (answer.status === 422 && shortage_keys.some((key) => Object.hasOwn(errors ?? {}, key))) return exit_codes.conflict
-  return exitCodeOfStatus(answer.status)
+  return answer.status < 400 ? exit_codes.ok : (codes_of_statuses[answer.status] ?? exit_codes.failed)
+}
+const codes_of_statuses: { readonly [status: number]: number } = {
+  ...{ 401: exit_codes.not_allowed, 403: exit_codes.not_allowed, 404: exit_codes.not_found, 410: exit_codes.not_found },
+  ...{ 409: exit_codes.conflict, 425: exit_codes.conflict, 413: exit_codes.invalid, 415: exit_codes.invalid },
+  ...{ 422: exit_codes.invalid, 503: exit_codes.network }
 }
 
 const ways_out: { readonly [code: number]: string } = {

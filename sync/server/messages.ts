@@ -1,6 +1,5 @@
 /** Messages of Electric's shape protocol, with their headers. Devices decode them by Schemas of sync/protocol. */
-import { choice, integer, list, Shown, text } from "../../core/kernel/index.ts"
-import type { Answer, StoredEvent } from "../../core/kernel/index.ts"
+import { type Answer, choice, integer, list, Shown, type StoredEvent, text } from "../../core/kernel/index.ts"
 import { Sse } from "effect/encoding"
 import type { redactionFor } from "../protocol/redaction.ts"
 

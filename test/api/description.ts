@@ -4,7 +4,8 @@
  */
 import { Result, Schema } from "effect"
 import { match } from "../../core/kernel/runtime/engine.ts"
-import { type Catalogue, type Endpoint, statusOfAnswer } from "../../core/kernel/endpoints/endpoint.ts"
+import type { Catalogue, Endpoint } from "../../core/kernel/endpoints/endpoint.ts"
+import { statusOfAnswer } from "../../server/operations/system/responses.ts"
 import type { JsonObject } from "../../core/kernel/fields/field.ts"
 import { Rejection } from "../../core/kernel/fields/rejection.ts"
 import { pathOf } from "../../server/host/pipeline.ts"

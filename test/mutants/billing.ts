@@ -5,7 +5,6 @@ const payments = "core/billing/payments/decide.ts"
 const payments_test = "test/core/billing/payments/payments.test.ts"
 const credits = "core/billing/credits/decide.ts"
 const credits_test = "test/core/billing/credits/credits.test.ts"
-const left = "core/billing/state/credited.ts"
 const histories = {
   file: "test/core/billing/histories.test.ts",
   test: "an invoice's sums stay exact in any order of payments, refunds, credits and voids"
@@ -70,7 +69,7 @@ export const billing_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a row may be credited beyond its remaining amount",
-    file: left,
+    file: credits,
     within: "ofQuantity",
     find: "isWithin(due.net, left.net) && isWithin(due.tax, left.tax)",
     replace: "isWithin(0, left.net)",
@@ -78,7 +77,7 @@ export const billing_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "the last credit of a row takes its proportion instead of the remainder",
-    file: left,
+    file: credits,
     within: "ofQuantity",
     find: "quantity === row.quantity",
     replace: "quantity > row.quantity",
@@ -91,7 +90,7 @@ export const billing_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "rounding remainders of a split amount are lost",
-    file: left,
+    file: credits,
     within: "proRata",
     find: "raised.has(at) ? Math.sign(odd) : 0",
     replace: "raised.has(-at - 1) ? Math.sign(odd) : 0",

@@ -1,6 +1,7 @@
 /** The OpenAPI description as a whole; test/api/description.ts checks all responses in tests against it. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { type Endpoint, statusOfAnswer } from "../../core/kernel/endpoints/endpoint.ts"
+import type { Endpoint } from "../../core/kernel/endpoints/endpoint.ts"
+import { statusOfAnswer } from "../../server/operations/system/responses.ts"
 import { readFields } from "../../core/kernel/fields/input.ts"
 import { type Fields, isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
 import { Effect } from "effect"

@@ -11,7 +11,7 @@ import { amountOf, invoiceName, noMoneyReason } from "../payments/decide.ts"
 import type { CreditNoteItemRow, InvoiceItemRow, InvoiceRow } from "../state/tables.ts"
 import { credit_note_items, credit_notes } from "../state/tables.ts"
 import type { Amounts, RowLeft } from "../state/credited.ts"
-import { grossOf, hundredths, isUsedUp, leftOf, ofQuantity, quantityText, spread } from "../state/credited.ts"
+import { grossOf, hundredths, isUsedUp, leftOf, quantityText, share } from "../state/credited.ts"
 import type { creditFields } from "../state/fields.ts"
 
 /** A row to credit: a quantity or an amount before tax; with neither all that is left of it. */
@@ -266,3 +266,84 @@ export const issueCreditNote = (
       result: { id: invoice.id, credit_note_id: id }
     }
   })
+
+// Amounts of a quantity, and parts of an amount.
+
+/** Limits an amount to the range between zero and `most`, which may be negative. */
+const within = (amount: number, most: number): number =>
+  most < 0 ? Math.max(most, Math.min(0, amount)) : Math.min(most, Math.max(0, amount))
+const isWithin = (amount: number, most: number): boolean => within(amount, most) === amount
+
+/**
+ * Amount to credit for a quantity of a row: its proportion, or the remainder with the last of the quantity. Undefined
+ * if it exceeds the row's rest.
+ */
+const ofQuantity = (row: RowLeft, quantity: number): Amounts | undefined => {
+  const { item, by_quantity, left } = row
+  const remainder = { net: item.subtotal - by_quantity.net, tax: item.tax_total - by_quantity.tax }
+  const whole = hundredths(item.quantity)
+  const due =
+    quantity === row.quantity
+      ? remainder
+      : {
+          net: within(share(item.subtotal, quantity, whole), remainder.net),
+          tax: within(share(item.tax_total, quantity, whole), remainder.tax)
+        }
+  return isWithin(due.net, left.net) && isWithin(due.tax, left.tax) ? due : undefined
+}
+
+/**
+ * Splits an amount in proportion to the rests, which may be negative; the parts add up exactly, but are all 0 if the
+ * rests add up to 0. Odd units go to the parts with the largest rounding loss, then to earlier ones.
+ */
+const proRata = (amount: number, left: ReadonlyArray<number>): ReadonlyArray<number> => {
+  const whole = BigInt(left.reduce((sum, part) => sum + part, 0))
+  if (whole === 0n) return left.map(() => 0)
+  const cut = left.map((part) => {
+    const product = BigInt(part) * BigInt(amount)
+    return { taken: Number(product / whole), rest: product % whole }
+  })
+  const odd = amount - cut.reduce((sum, { taken }) => sum + taken, 0)
+  const sign = BigInt(Math.sign(odd)) * (whole < 0n ? -1n : 1n)
+  const raised = new Set(
+    cut
+      .map(({ rest }, at) => ({ at, rest: rest * sign }))
+      .filter(({ rest }) => rest > 0n)
+      .sort((one, other) => (one.rest === other.rest ? one.at - other.at : one.rest > other.rest ? -1 : 1))
+      .slice(0, Math.abs(odd))
+      .map(({ at }) => at)
+  )
+  return cut.map(({ taken }, at) => taken + (raised.has(at) ? Math.sign(odd) : 0))
+}
+const sumLeft = (rows: ReadonlyArray<RowLeft>): Amounts => ({
+  net: rows.reduce((sum, { left }) => sum + left.net, 0),
+  tax: rows.reduce((sum, { left }) => sum + left.tax, 0)
+})
+/**
+ * Splits a gross amount over the rests of rows, deductions included, by row id: first over tax classes and rates, each
+ * rounded once, then over their rows. The full rest credits every row completely.
+ */
+const spread = (amount: number, rows: ReadonlyArray<RowLeft>): ReadonlyMap<number, Amounts> => {
+  const classes = [
+    ...Map.groupBy(rows, ({ item }) => `${item.tax_class_id}/${item.tax_rate_id}/${item.tax_rate}`).values()
+  ].map((of) => ({ of, left: sumLeft(of) }))
+  const amounts = proRata(
+    amount,
+    classes.map(({ left }) => grossOf(left))
+  )
+  return new Map(
+    classes.flatMap(({ of, left }, at) => {
+      const gross = amounts[at] ?? 0
+      const tax = gross === 0 ? 0 : share(left.tax, gross, grossOf(left))
+      const net_of = proRata(
+        gross - tax,
+        of.map((row) => row.left.net)
+      )
+      const tax_of = proRata(
+        tax,
+        of.map((row) => row.left.tax)
+      )
+      return of.map(({ item }, row) => [item.id, { net: net_of[row] ?? 0, tax: tax_of[row] ?? 0 }] as const)
+    })
+  )
+}

@@ -177,12 +177,6 @@ export const resourceOf = (endpoint: { readonly name: string }): string =>
   endpoint.name.slice(0, endpoint.name.lastIndexOf("."))
 export const operationOf = (endpoint: { readonly name: string }): string =>
   endpoint.name.slice(endpoint.name.lastIndexOf(".") + 1)
-/** HTTP status on success: as declared, else 204 for DELETE, 201 for commands named `create`, and 200. */
-export const statusOfAnswer = (endpoint: Endpoint): number => {
-  if (endpoint.success_status !== undefined) return endpoint.success_status
-  if (endpoint.method === "DELETE") return 204
-  return endpoint.method === "POST" && endpoint.kind === "command" && operationOf(endpoint) === "create" ? 201 : 200
-}
 /** Names of the path parameters, in order. */
 export const paramNames = (path: string): ReadonlyArray<string> =>
   [...path.matchAll(/\{(\w+)\}/g)].flatMap(([, name]) => name ?? [])

@@ -77,10 +77,6 @@ export const redactedEventData = (
         }
       })
 })
-/** The event's type before redaction, if it was redacted. */
-export const originalTypeOf = ({ type, data }: { readonly type: string; readonly data: JsonObject }): string =>
-  type === redacted_event ? String(data["of"]) : type
-
 /** Changes of tables that this release does not know are ignored; those rows come with the upgrade. */
 export const rowsToldEvent = (tableOf: (name: string) => Table | undefined): EventType<RedactedEvent> =>
   eventType(redacted_event, {

@@ -190,15 +190,6 @@ export const longText = <const O extends Options & { readonly max?: number; read
 ): Made<O, string> => field<string, O>({ kind: "text", max: o?.max ?? 65_535, search: o?.search ?? false }, o)
 export const integer = <const O extends OptionsOf<"integer">>(o?: O): Made<O, number> =>
   field<number, O>({ kind: "integer", min: o?.min ?? -2_147_483_648, max: o?.max ?? 2_147_483_647, names: o?.names }, o)
-/** The table that an integer field refers to; undefined if it names none. */
-export const tableNamedBy = (
-  { names }: Pick<FieldType & { kind: "integer" }, "names">,
-  beside: JsonObject
-): string | undefined => {
-  if (typeof names !== "object") return names
-  const key = keyInAnyCase(names.tables, String(beside[names.by]))
-  return key === undefined ? undefined : names.tables[key]
-}
 /** The key that a text matches, ignoring case and separators: `stock_level` matches StockLevel. */
 export const keyInAnyCase = (keys: { readonly [key: string]: string }, text: string): string | undefined => {
   if (Object.hasOwn(keys, text)) return text

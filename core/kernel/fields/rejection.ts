@@ -40,16 +40,6 @@ export const statusOf: { readonly [K in RejectionKind]: number } = {
   unavailable: 503
 }
 
-/**
- * Exit codes of the command line: 0 ok, 1 failed, 3 not found, 4 not allowed, 5 invalid, 6 conflict or shortage, 7
- * needs the network.
- */
-export const exitCodeOfStatus = (status: number): number => (status < 400 ? 0 : (exit_codes[status] ?? 1))
-const exit_codes: { readonly [status: number]: number } = {
-  ...{ 401: 4, 403: 4, 404: 3, 410: 3, 409: 6, 425: 6 },
-  ...{ 413: 5, 415: 5, 422: 5, 503: 7 }
-}
-
 /** `message` is the first error, plus how many more there are (rules/conventions 1). */
 export const invalid = (errors: FieldErrors): Rejection => {
   const texts = Object.values(errors).flat()

@@ -3,18 +3,9 @@
  */
 import { Effect, Result } from "effect"
 import { auto_number, CommandRuntime, crudResource, custom_fields, defaultProblem } from "../../kernel/index.ts"
-import {
-  field_types,
-  get,
-  invalid,
-  isJsonObject,
-  isStorableText,
-  list_values,
-  ok,
-  patternOf,
-  renderOne
-} from "../../kernel/index.ts"
-import { resource, Shown, Store, text, viewContext, viewManageAccess } from "../../kernel/index.ts"
+import { field_types, get, invalid, isJsonObject, isStorableText, list_values, ok } from "../../kernel/index.ts"
+import { patternOf, renderOne, resource, Shown, Store, text, viewContext } from "../../kernel/index.ts"
+import { viewManageAccess } from "../../kernel/index.ts"
 import type { CustomFieldFacts, CustomFieldRow, FieldErrors, Json, JsonObject, Resource } from "../../kernel/index.ts"
 import { custom_field_groups, customFieldGroupFields, modulesOf } from "./schema.ts"
 

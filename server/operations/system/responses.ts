@@ -1,5 +1,5 @@
 /** Responses of an operation: its successful answer and its refusals, each with its headers. */
-import { type Endpoint, isJsonObject, type JsonObject, paramNames, statusOfAnswer } from "../../../core/kernel/index.ts"
+import { type Endpoint, isJsonObject, type JsonObject, operationOf, paramNames } from "../../../core/kernel/index.ts"
 import { kindOf } from "../../../core/kernel/lists/answer-schema.ts"
 import { keepsAnswers } from "../../access/idempotency/slice.ts"
 import { exampleOf } from "../../http/examples.ts"
@@ -111,6 +111,12 @@ export const responsesOf = (endpoint: Endpoint, answers: JsonSchemas): JsonObjec
   ...refusals(endpoint, answers)
 })
 
+/** HTTP status on success: as declared, else 204 for DELETE, 201 for commands named `create`, and 200. */
+export const statusOfAnswer = (endpoint: Endpoint): number => {
+  if (endpoint.success_status !== undefined) return endpoint.success_status
+  if (endpoint.method === "DELETE") return 204
+  return endpoint.method === "POST" && endpoint.kind === "command" && operationOf(endpoint) === "create" ? 201 : 200
+}
 const success = (endpoint: Endpoint, answers: JsonSchemas): JsonObject => {
   const status = String(statusOfAnswer(endpoint))
   const headers = headersOf(

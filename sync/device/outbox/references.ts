@@ -1,7 +1,7 @@
 /** Rows that a command references: in its path, and in its body by the declared fields. */
 import { Effect } from "effect"
-import { isJsonObject, journal, Store, streamOf, tableNamedBy, wholeNumberOf } from "../../../core/kernel/index.ts"
-import type { Catalogue, Endpoint, Field, Fields, Json, JsonObject } from "../../../core/kernel/index.ts"
+import { isJsonObject, journal, keyInAnyCase, Store, streamOf, wholeNumberOf } from "../../../core/kernel/index.ts"
+import type { Catalogue, Endpoint, Field, Fields, FieldType, Json, JsonObject } from "../../../core/kernel/index.ts"
 import { hasOwnIds } from "../../../core/kernel/runtime/ids.ts"
 import type { WireCommand } from "../../protocol/wire.ts"
 
@@ -13,6 +13,15 @@ export interface CommandReference {
 }
 export const rowReference = ({ table, id }: Pick<CommandReference, "table" | "id">): string => `${table}/${id}`
 
+/** The table that an integer field refers to; undefined if it names none. */
+const tableNamedBy = (
+  { names }: Pick<FieldType & { kind: "integer" }, "names">,
+  beside: JsonObject
+): string | undefined => {
+  if (typeof names !== "object") return names
+  const key = keyInAnyCase(names.tables, String(beside[names.by]))
+  return key === undefined ? undefined : names.tables[key]
+}
 export const referencesOfCommand = (
   endpoint: Endpoint,
   { params, body }: WireCommand["payload"]

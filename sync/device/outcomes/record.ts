@@ -4,7 +4,7 @@
  * what was shown. Stored in `accounts` until moved to the outbox.
  */
 import { Effect } from "effect"
-import { baseCurrency, CommandRuntime, isJsonObject, journal, originalTypeOf } from "../../../core/kernel/index.ts"
+import { baseCurrency, CommandRuntime, isJsonObject, journal, redacted_event } from "../../../core/kernel/index.ts"
 import { settingText, Store } from "../../../core/kernel/index.ts"
 import type { AnyRow, Catalogue, Json, JsonObject, Occupancy, StoredEvent } from "../../../core/kernel/index.ts"
 import type { StoreShape, Table } from "../../../core/kernel/index.ts"
@@ -72,6 +72,9 @@ const concurrentChanges = Effect.fnUntraced(function* (
   return (relevant.length > 0 ? relevant : found).slice(-changes_max).map((one) => one.change)
 })
 
+/** The event's type before redaction, if it was redacted. */
+const originalTypeOf = ({ type, data }: { readonly type: string; readonly data: JsonObject }): string =>
+  type === redacted_event ? String(data["of"]) : type
 /**
  * Changes of one row by one event, as far as they concern the command. `seen`: the row when the command was recorded.
  */
