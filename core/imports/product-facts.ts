@@ -1,13 +1,13 @@
 /** Facts of a product import for the whole batch: about a dozen queries, whatever the number of rows. */
-import { createdEvent, customFieldFacts, foldCase, initialRow, isJsonObject, lockStreams } from "../kernel/index.ts"
-import { Store } from "../kernel/index.ts"
+import { createdEvent, customFieldFacts, foldCase, hasOnePermission, initialRow } from "../kernel/index.ts"
+import { isJsonObject, lockStreams, Store } from "../kernel/index.ts"
 import type { CustomFieldFacts, DecideContext, Input, Json, NewEvent, Table } from "../kernel/index.ts"
 import { product_groups } from "../products/products/api.ts"
 import { codeForms } from "../values/text.ts"
 import { Effect } from "effect"
 import { containers, live_statuses } from "../products/packing.ts"
 import { type ComponentRow, product_components } from "../products/kits/schema.ts"
-import { type ProductRow, products } from "../products/products/schema.ts"
+import { type ProductRow, products, type sameCodeText } from "../products/products/schema.ts"
 import type { ProductRateRow, RateDefinitionRow } from "../products/rates/product-rates.ts"
 import { product_rates, rate_definitions } from "../products/rates/product-rates.ts"
 import { assignedClass, product_tax_classes } from "../setup/reference-data/tax.ts"
@@ -99,9 +99,12 @@ export const makeGroups = (
   return { id: parent_id, events }
 }
 
+type CodedProduct = Parameters<typeof sameCodeText>[2]
 export interface ProductFacts extends ImportContext {
-  /** Live products with a code or a name of the batch, parts of kits included. */
+  /** Live products with a sku or a name of the batch, parts of kits included. */
   readonly products: ReadonlyArray<ProductRow>
+  /** Other live products with a code of the batch, for warnings: not locked, and none if the caller may not see any. */
+  readonly coded: ReadonlyArray<CodedProduct>
   readonly groups: ReadonlyArray<Group>
   readonly tax_classes: ReadonlyArray<{ readonly id: number; readonly name: string }>
   /** For new products without a tax class. */
@@ -126,7 +129,7 @@ export const productFacts = Effect.fnUntraced(function* (
   const store = yield* Store
   const rows = readRows(input.values.rows ?? [], productColumns)
   const has = (column: string): boolean => rows.some((row) => row.cells[column] !== undefined)
-  const found = yield* productsNamed(rows)
+  const { coded, found } = yield* productsNamed(rows, hasOnePermission(input.viewer, "products.view"))
   const with_stock = has("stock") ? found : []
   yield* lockStreams([...found.map((id) => `product:${id}`), ...with_stock.map((id) => `product_stock:${id}`)])
   const before = yield* store.find(stock_levels, { product_id: with_stock, is_sub_hired: false })
@@ -136,6 +139,7 @@ export const productFacts = Effect.fnUntraced(function* (
     dry_run: input.values.dry_run ?? false,
     // Read again under their locks.
     products: yield* store.getMany(products, found),
+    coded,
     groups: has("group") ? yield* store.find(product_groups, {}) : [],
     tax_classes: has("tax_class") ? yield* store.find(product_tax_classes, {}) : [],
     default_tax_class_id: yield* assignedClass(product_tax_classes, input.settings),
@@ -191,26 +195,51 @@ export const idsOfProducts = ({
   ]
 }
 
-/** Ids of live products with a code or a name of the batch. */
-const productsNamed = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>) {
-  const codesIn = (column: string) => rows.flatMap(({ cells }) => textCell(cells, column) ?? []).flatMap(codeForms)
-  const skus = new Set([...codesIn("sku"), ...rows.flatMap(({ cells }) => partSkus(cells["components"]))])
-  const barcodes = new Set(codesIn("barcode"))
-  const names = new Set(rows.flatMap(({ cells }) => textCell(cells, "name") ?? []).map(foldCase))
-  if (skus.size === 0 && names.size === 0 && barcodes.size === 0) return []
+/**
+ * Ids of live products with a sku or a name of the batch, and two others with each code of it in any of its forms, as
+ * thousands of products may share one, such as "n/a".
+ */
+const productsNamed = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>, with_codes: boolean) {
+  const textsIn = (column: string) => rows.flatMap(({ cells }) => textCell(cells, column) ?? [])
+  const wanted = {
+    sku: new Set([...textsIn("sku"), ...rows.flatMap(({ cells }) => partSkus(cells["components"]))]),
+    name_folded: new Set(textsIn("name").map(foldCase))
+  }
+  const codes = {
+    sku: new Set(with_codes ? textsIn("sku").flatMap(codeForms) : []),
+    barcode: new Set(with_codes ? textsIn("barcode").flatMap(codeForms) : [])
+  }
   const store = yield* Store
   // One index look-up for each value: for a list of values, Postgres would read the whole table, twice.
-  const idsBy = (column: string, given: string): string =>
+  const idsBy = (column: string, nth: number): string =>
     store.dialect === "pg"
-      ? `select p.id from json_array_elements_text(${given}::json) as given (value) cross join lateral ` +
+      ? `select p.id from json_array_elements_text($${nth}::json) as given (value) cross join lateral ` +
         `(select id from products where ${column} = given.value and deleted_at is null offset 0) as p`
       : `select p.id from json_each(?) as given cross join products as p ` +
         `where p.${column} = given.value and p.deleted_at is null`
-  const found = yield* store.run<{ readonly id: number }>(
-    [idsBy("sku", "$1"), idsBy("name_folded", "$2"), idsBy("barcode", "$3")].join(" union "),
-    [skus, names, barcodes].map((texts) => JSON.stringify([...texts]))
-  )
-  return found.map(({ id }) => id)
+  const codedBy = (column: string, nth: number): string =>
+    store.dialect === "pg"
+      ? // As a range: if most products share a code, Postgres would expect each to have them all, and read the table.
+        `select p.* from json_array_elements_text($${nth}::json) as given (value) cross join lateral ` +
+        `(select id, name, sku, barcode from products where ${column} between given.value and given.value ` +
+        `and deleted_at is null limit 2) as p`
+      : `select p.id, p.name, p.sku, p.barcode from json_each(?) as given cross join products as p where p.id in ` +
+        `(select id from products where ${column} = given.value and deleted_at is null limit 2)`
+  const read = (by: typeof idsBy, sets: { readonly [column: string]: ReadonlySet<string> }) => {
+    const columns = Object.keys(sets).filter((column) => (sets[column]?.size ?? 0) > 0)
+    return {
+      text: columns.map((column, at) => by(column, at + 1)).join(" union "),
+      values: columns.map((column) => JSON.stringify([...(sets[column] ?? [])]))
+    }
+  }
+  const reads = [read(idsBy, wanted), read(codedBy, codes)]
+  const sent = reads.filter(({ text }) => text !== "")
+  const answers = yield* store.readAll(sent)
+  const [named = [], coded = []] = reads.map((one) => answers[sent.indexOf(one)] ?? [])
+  const found = named.map(({ id }) => Number(id))
+  const known = new Set(found)
+  const others = coded.map((one): CodedProduct => ({ ...one, id: Number(one.id) }))
+  return { found, coded: others.filter(({ id }) => !known.has(id)).sort((one, other) => one.id - other.id) }
 })
 
 const partSkus = (cell: Json | undefined): ReadonlyArray<string> =>

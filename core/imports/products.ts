@@ -37,10 +37,11 @@ interface Working {
   readonly depth_max: number
 }
 /** Products by code in small letters and id, with words that say which one it is. */
-type Coded = Map<string, Map<number, { readonly product: ProductRow; readonly found: string }>>
+type CodedProduct = ProductFacts["coded"][number]
+type Coded = Map<string, Map<number, { readonly product: CodedProduct; readonly found: string }>>
 const code_columns = ["sku", "barcode"] as const
 const codeKey = (column: string, code: string): string => `${column} ${code.toLowerCase()}`
-const rememberCodes = (coded: Coded | undefined, product: ProductRow, found: string, before?: ProductRow): void => {
+const rememberCodes = (coded: Coded | undefined, product: CodedProduct, found: string, before?: CodedProduct): void => {
   if (coded === undefined) return
   for (const column of code_columns) {
     const [old, code] = [before?.[column], product[column]]
@@ -76,7 +77,7 @@ export const decideProducts = (
   context: DecideContext
 ): VerdictsDecided => {
   const coded: Coded | undefined = hasOnePermission(input.viewer, "products.view") ? new Map() : undefined
-  for (const product of facts.products) rememberCodes(coded, product, `id ${product.id}`)
+  for (const product of [...facts.products, ...facts.coded]) rememberCodes(coded, product, `id ${product.id}`)
   const working: Working = {
     facts,
     coded,

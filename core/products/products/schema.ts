@@ -145,11 +145,12 @@ export const products = table("products", columns, {
 })
 export type ProductRow = RowOf<typeof products>
 
+type CodedProduct = Pick<ProductRow, "id" | "name" | "sku" | "barcode">
 /** Warning that another product has a code, too; `found` says which one it is. */
 export const sameCodeText = (
   column: "barcode" | "sku",
   code: string,
-  other: ProductRow,
+  other: CodedProduct,
   found = `id ${other.id}`
 ): string => {
   const how = other[column] === code ? "too" : "the same but for capitals"

@@ -1,4 +1,5 @@
-import { beforeAll, describe, expect, it } from "vitest"
+import { StatementSync } from "node:sqlite"
+import { beforeAll, describe, expect, it, vi } from "vitest"
 import { engines, viewerWith } from "../../app.ts"
 import { appHouse, itFoldsAgain } from "../../app-house.ts"
 import { importing, itRehearses, itTakesBatches } from "./importing.ts"
@@ -497,6 +498,15 @@ describe.each(engines)("importing products on %s", (engine) => {
     ],
     "created created updated unchanged rejected rejected"
   )
+  it.runIf(engine === "sqlite")("reads two products of a code that many have, and locks none of them", async () => {
+    const many = Array.from({ length: 300 }, (_, at) => ({ name: `Cable ${at}`, sku: `CB-${at}`, barcode: "N/A" }))
+    expect((await send(many)).body.meta.created).toBe(300)
+    const all = vi.spyOn(StatementSync.prototype, "all")
+    const { warnings } = await one({ name: "Last cable", sku: "CB-LAST", barcode: "n/a" })
+    const read = all.mock.results.reduce((sum, { value }) => sum + (value as ReadonlyArray<unknown>).length, 0)
+    all.mockRestore()
+    expect([warnings, read < 100]).toEqual([[expect.stringMatching(/^"Cable .*barcode N\/A, the same but/)], true])
+  })
   it("warns of a code that another product or an earlier row has, as single requests do", async () => {
     const { id } = (await w.post("/products", { name: "Lamp", sku: "LAMP-1", barcode: "LB-1" })).body.product
     const rows = [
