@@ -22,7 +22,7 @@ export const shortage_mutants: ReadonlyArray<Mutant> = [
   moved(
     "an order's shortage flag stays set when others release its goods",
     "concernedBy",
-    { find: "is_less || leaves", replace: "leaves" },
+    { find: "({ is_less }) => is_less", replace: "() => false" },
     follows
   ),
   fault("core/orders/opportunities/shortages/reactions.ts")(

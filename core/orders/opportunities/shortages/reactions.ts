@@ -59,25 +59,8 @@ interface DemandChange {
   readonly window: Period
   readonly is_more: boolean
   readonly is_less: boolean
-  /** Whether units leave: those out of service are demanded once from then on, not twice. */
-  readonly leaves: boolean
 }
-type Direction = Pick<DemandChange, "is_more" | "is_less" | "leaves">
-const rises: Direction = { is_more: true, is_less: false, leaves: false }
-const falls: Direction = { is_more: false, is_less: true, leaves: false }
-const moves: Direction = { is_more: true, is_less: true, leaves: false }
-const placing = ["product_id", "store_id", "asset_id", "is_active", "pending_checkin"] as const
-
-/** How a demand that counts before and after a command changes: in either direction if it moves to other stock. */
-const directionOf = (one: Demand, other: Demand, now: number): Direction => {
-  if (placing.some((name) => one[name] !== other[name])) return moves
-  const [was, is] = [activeDemand(one, now), activeDemand(other, now)]
-  return {
-    is_more: other.quantity > one.quantity || is.from < was.from || is.to > was.to || (one.out && !other.out),
-    is_less: other.quantity < one.quantity || is.from > was.from || is.to < was.to,
-    leaves: other.out && !one.out
-  }
-}
+const counting = ["product_id", "store_id", "asset_id", "buffered_starts_at", "buffered_ends_at", "out"] as const
 
 /** Demands that count in neither state, or equally in both, change nothing. */
 const changesOf = ({ after, before }: DemandsMoved, now: string): ReadonlyArray<DemandChange> => {
@@ -85,9 +68,8 @@ const changesOf = ({ after, before }: DemandsMoved, now: string): ReadonlyArray<
     (rows) => new Map(rows.filter((row) => row.is_active || row.pending_checkin).map((row) => [row.id, row]))
   )
   const found = new Map<string, DemandChange>()
-  const add = (row: Demand, { is_less, is_more, leaves }: Direction): void => {
-    if (!is_more && !is_less && !leaves) return
-    const key = placeOf(row)
+  const add = (row: Demand, is_more: boolean, is_less: boolean): void => {
+    const key = `${row.product_id}/${row.store_id}`
     const earlier = found.get(key)
     const window: Period = activeDemand(row, millisOf(now))
     found.set(key, {
@@ -95,15 +77,22 @@ const changesOf = ({ after, before }: DemandsMoved, now: string): ReadonlyArray<
       store_id: row.store_id,
       window: hull(window, earlier?.window ?? window),
       is_more: is_more || earlier?.is_more === true,
-      is_less: is_less || earlier?.is_less === true,
-      leaves: leaves || earlier?.leaves === true
+      is_less: is_less || earlier?.is_less === true
     })
   }
   for (const id of new Set([...(was?.keys() ?? []), ...(is?.keys() ?? [])])) {
     const [one, other] = [was?.get(id), is?.get(id)]
-    const direction = one && other ? directionOf(one, other, millisOf(now)) : one ? falls : rises
-    if (one !== undefined) add(one, direction)
-    if (other !== undefined) add(other, direction)
+    if (one === undefined || other === undefined) {
+      if (one !== undefined) add(one, false, true)
+      if (other !== undefined) add(other, true, false)
+    } else if (
+      counting.some((name) => one[name] !== other[name]) ||
+      one.is_active !== other.is_active ||
+      one.pending_checkin !== other.pending_checkin
+    ) {
+      add(one, true, true)
+      add(other, true, true)
+    } else if (one.quantity !== other.quantity) add(other, other.quantity > one.quantity, other.quantity < one.quantity)
   }
   return [...found.values()]
 }
@@ -164,21 +153,6 @@ const wantedOf = Effect.fnUntraced(function* (
 const placeOf = ({ product_id, store_id }: { readonly product_id: number; readonly store_id: number }): string =>
   `${product_id}/${store_id}`
 
-/** Products and stores of these changes where stock is, or may be, out of service. */
-const outOfServiceAt = Effect.fnUntraced(function* (
-  changes: ReadonlyArray<DemandChange>
-): Store.Reads<ReadonlySet<string>> {
-  if (changes.length === 0) return new Set()
-  const { bind, values } = bindings((yield* Store).dialect)
-  const ids = changes.map(({ product_id }) => bind(product_id))
-  const rows = yield* Store.run<Parameters<typeof placeOf>[0]>(
-    `select product_id, store_id from stock_levels where product_id in (${ids.join(", ")}) ` +
-      "and (out_of_service <> '[]' or inspection_due_at is not null)",
-    values
-  )
-  return new Set(rows.map(placeOf))
-})
-
 /** The snapshot with the demands of these sources replaced. */
 const withSources = (
   snapshot: AvailabilitySnapshot,
@@ -236,13 +210,10 @@ const concernedBy = Effect.fnUntraced(function* (
   if (changes.length === 0) return []
   const own = new Set([...moved.before, ...moved.after].flatMap(({ opportunity_id }) => opportunity_id ?? []))
   const relieved = yield* wantedOf(
-    changes.filter(({ is_less, leaves }) => is_less || leaves),
+    changes.filter(({ is_less }) => is_less),
     true,
     own
   )
-  const leaving = relieved.length === 0 ? [] : changes.filter(({ is_less, leaves }) => leaves && !is_less)
-  const out_of_service = yield* outOfServiceAt(leaving)
-  const unchanged = new Set(leaving.map(placeOf).filter((place) => !out_of_service.has(place)))
   const more = changes.filter(({ is_more }) => is_more)
   const wanted = yield* wantedOf(more, false, own)
   const places = new Set(wanted.map(placeOf))
@@ -253,8 +224,7 @@ const concernedBy = Effect.fnUntraced(function* (
     const quantity = left.get(placeOf(one)) ?? 0
     return quantity < 0 || one.unheld > quantity
   })
-  const concerned = [...relieved.filter((one) => !unchanged.has(placeOf(one))), ...pressed]
-  return [...new Set(concerned.map(({ id }) => id))]
+  return [...new Set([...relieved, ...pressed].map(({ id }) => id))]
 })
 
 type FactsContext = Pick<DecideContext, "now" | "settings" | "viewer">
