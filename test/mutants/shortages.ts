@@ -28,7 +28,7 @@ export const shortage_mutants: ReadonlyArray<Mutant> = [
   fault("core/orders/opportunities/shortages/reactions.ts")(
     "the shortage flag is computed from stock before others' claims",
     "changedFlags",
-    { find: "demands.after)] as const", replace: "demands.before)] as const" },
+    { find: "levels, gone), demands)]", replace: "levels, gone), { ...demands, after: demands.before })]" },
     one_answer
   ),
   fault("core/orders/opportunities/state/demands.ts")(

@@ -153,27 +153,33 @@ const wantedOf = Effect.fnUntraced(function* (
 const placeOf = ({ product_id, store_id }: { readonly product_id: number; readonly store_id: number }): string =>
   `${product_id}/${store_id}`
 
-/** The snapshot with the demands of these sources replaced. */
+/** The snapshot with the demands of these sources replaced, and units out of service counted by the new ones. */
 const withSources = (
   snapshot: AvailabilitySnapshot,
-  sources: ReadonlySet<string>,
-  now: ReadonlyArray<Demand>
-): AvailabilitySnapshot =>
-  sources.size === 0
-    ? snapshot
-    : withDemands(
-        {
-          ...snapshot,
-          demandsOf: (product_id) =>
-            snapshot.demandsOf(product_id).filter(({ demand }) => !sources.has(sourceKey(demand)))
-        },
-        now
-      )
+  { after, before, sources }: DemandsMoved
+): AvailabilitySnapshot => {
+  if (sources.size === 0) return snapshot
+  const replaced = withDemands(
+    {
+      ...snapshot,
+      demandsOf: (product_id) => snapshot.demandsOf(product_id).filter(({ demand }) => !sources.has(sourceKey(demand)))
+    },
+    after
+  )
+  const product_ids = new Set([...before, ...after].flatMap((one) => (one.asset_id === null ? [] : one.product_id)))
+  const out_of_service = [...product_ids].flatMap((id) =>
+    snapshot
+      .stockOf(id)
+      .map(({ level }) => level)
+      .filter((level) => (level.out_of_service ?? []).length > 0 || (level.inspection_due_at ?? null) !== null)
+  )
+  return out_of_service.length === 0 ? replaced : withLevels(replaced, out_of_service, new Set())
+}
 
 /** Minimum availability of each product during the change. */
 const fewestFree = Effect.fnUntraced(function* (
   changes: ReadonlyArray<DemandChange>,
-  { after, sources }: DemandsMoved,
+  moved: DemandsMoved,
   context: { readonly settings: Settings; readonly now: string }
 ): Store.Reads<ReadonlyMap<string, number>> {
   const window = changes.map((one) => one.window).reduce(hull)
@@ -186,7 +192,7 @@ const fewestFree = Effect.fnUntraced(function* (
     context
   )
   const now = new Map<number, AvailabilitySnapshot>(
-    [...snapshots].map(([id, snapshot]) => [id, withSources(snapshot, sources, after)])
+    [...snapshots].map(([id, snapshot]) => [id, withSources(snapshot, moved)])
   )
   return new Map(
     changes.flatMap((change) => {
@@ -281,9 +287,7 @@ const changedFlags = (
   const gone = new Set(moved.before.flatMap(({ id }) => (kept.has(id) ? [] : [id])))
   const levels = moved.after.map(stockLevelOf)
   const after = new Map(
-    [...snapshots].map(
-      ([id, snapshot]) => [id, withSources(withLevels(snapshot, levels, gone), demands.sources, demands.after)] as const
-    )
+    [...snapshots].map(([id, snapshot]) => [id, withSources(withLevels(snapshot, levels, gone), demands)] as const)
   )
   return loaded.flatMap(({ demands: stored, opportunity: before }) => {
     const opportunity = ordered(before, all)
