@@ -239,15 +239,7 @@ const chunkOf = (
     if (upToDate) body.push({ headers: { control: "up-to-date", global_last_seen_lsn: String(reached) } })
     bodies.set(key, (sent = { body, shared: { compressed: new Map() } }))
   }
-  return {
-    ...sent,
-    sent,
-    last,
-    reached,
-    upToDate,
-    is_turned: turned >= 0,
-    is_empty: sent.body.length === (upToDate ? 1 : 0)
-  }
+  return { sent, last, reached, upToDate, is_turned: turned >= 0, is_empty: sent.body.length === (upToDate ? 1 : 0) }
 }
 
 /** Waits for events the reader sees, if it is live and has all others. */
@@ -302,7 +294,7 @@ const streamFrom = (
       return yield* Cause.done()
     const offset = upToDate ? (at ?? (yield* offsetOf(store, reached))) : undefined
     cursor = { ...after, from: reached, at, mark, goes_on: true, is_within: !upToDate }
-    chunk.sent.frames ??= new TextEncoder().encode(eventsOf(chunk.body, offset))
+    chunk.sent.frames ??= new TextEncoder().encode(eventsOf(chunk.sent.body, offset))
     return [chunk.sent.frames] as const
   })
   const pull = Effect.suspend(() => {
@@ -367,7 +359,7 @@ export const shapeAnswer = Effect.fnUntraced(function* (
   return chunkAnswer(chunk, { ...headers, "electric-offset": end, ...place })
 })
 const chunkAnswer = (
-  { body, shared, upToDate }: ReturnType<typeof chunkOf>,
+  { sent: { body, shared }, upToDate }: ReturnType<typeof chunkOf>,
   headers: Required<Answer>["headers"]
 ): Answer<Messages> => ({
   status: 200,

@@ -144,7 +144,7 @@ const verdicts_by_device: TableMigration = {
         `from ${verdicts_before_devices}`
     )
 }
-/** Releases before had all events in this index. */
+/** Earlier releases had every event in this index. */
 const commands_looked_for: TableMigration = {
   id: 4,
   name: "commands_looked_for",

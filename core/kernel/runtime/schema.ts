@@ -63,7 +63,7 @@ const applySeedAdditions = Effect.fnUntraced(function* (catalogue: Catalogue, at
   const ids = [...first_seeds, ...later_seeds].map((part) => part.command_id)
   const recorded = yield* Store.select(
     journal,
-    // Both conditions, as the index of commands has no others of the server's.
+    // The second condition lets the partial index of commands be used.
     (sql) => sql`where command_id in ${sql.in([at_first, ...ids])} and command_id like 'seed%'`
   )
   const first_types = new Set(recorded.filter((event) => event.command_id === at_first).map((event) => event.type))

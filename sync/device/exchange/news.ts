@@ -21,8 +21,8 @@ const opening_millis = 10_000
 /** Life below which a request without news was cut; after this number in a row, single answers are requested. */
 const cut_millis = 1_000
 const cuts_max = 3
-/** Time until streams are tried again. */
-const singly_millis = 600_000
+/** Time for which single answers are then requested. */
+const without_streams_millis = 600_000
 /** Events that wait for the device, above which a stream is ended. */
 const waiting_max = 2_000
 const message_bytes_max = 64 * 1_048_576
@@ -49,7 +49,7 @@ interface Following {
 export const newsReader = (place: () => Promise<TailCursor>) => {
   let following: Following | undefined
   let cuts = 0
-  let singly_until = 0
+  let streams_from = 0
   let waits = 0
   const close = (): void => {
     following?.stop.abort()
@@ -57,9 +57,9 @@ export const newsReader = (place: () => Promise<TailCursor>) => {
   }
   const begin = async (own: Following): Promise<void> => {
     const begun_millis = performance.now()
-    const as_stream = begun_millis >= singly_until
+    const as_stream = begun_millis >= streams_from
     const heldBack = (): void => {
-      singly_until = performance.now() + singly_millis
+      streams_from = performance.now() + without_streams_millis
       own.end = "done"
       own.stop.abort()
     }
@@ -71,7 +71,7 @@ export const newsReader = (place: () => Promise<TailCursor>) => {
     const is_quick = performance.now() - begun_millis < cut_millis
     cuts = is_quick && own.reached === own.cursor.offset && !own.stop.signal.aborted ? cuts + 1 : 0
     if (cuts >= cuts_max) {
-      singly_until = performance.now() + singly_millis
+      streams_from = performance.now() + without_streams_millis
       // Otherwise a server that answers at once would get a thousand requests a second.
       if (own.end === undefined) await new Promise((resume) => setTimeout(resume, cut_millis))
     }

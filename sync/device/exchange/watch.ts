@@ -225,7 +225,7 @@ const untilSomething = (
       // Later, as what came is applied first. An answered request needs no abort, which would take as long as the rest.
       setImmediate(() => {
         unwatch?.()
-        if (woken !== "news" && woken !== "unreachable" && woken !== "outbox" && woken !== "time") listening.abort()
+        if (woken === "woke" || woken === "stop" || woken === "upgraded") listening.abort()
       })
     }
     const stopped = (): void => end("stop")

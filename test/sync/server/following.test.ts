@@ -73,15 +73,16 @@ describe.each(both_engines)("devices that wait for events, on %s", (engine) => {
     await change()
     return Promise.all(answers)
   }
+  const liveRequest = ({ handle, id, offset, token }: Device, more = "") => ({
+    method: "GET",
+    target: `/api/v1/sync/shape?table=journal&replica_id=${id}&offset=${offset}&handle=${handle}&live=true${more}`,
+    headers: { authorization: `Bearer ${token}` },
+    remote_address: "127.0.0.1",
+    body: async () => new Uint8Array()
+  })
   /** A live request answered as server-sent events: what it has received, and when it ends. */
   const streamed = async (device: Device) => {
-    const reply = await server.app.ask({
-      method: "GET",
-      target: `/api/v1/sync/shape?table=journal&replica_id=${device.id}&offset=${device.offset}&handle=${device.handle}&live=true&live_sse=true`,
-      headers: { authorization: `Bearer ${device.token}` },
-      remote_address: "127.0.0.1",
-      body: async () => new Uint8Array()
-    })
+    const reply = await server.app.ask(liveRequest(device, "&live_sse=true"))
     const { body, headers, status } = reply
     if (typeof body !== "object" || !("stream" in body)) throw new Error(`no stream, but ${status} ${String(body)}`)
     expect([status, headers["content-type"], headers["x-accel-buffering"]]).toEqual([200, "text/event-stream", "no"])
@@ -350,18 +351,7 @@ describe.each(both_engines)("devices that wait for events, on %s", (engine) => {
     const pusher = await enrol(owner_token)
     await catchUp(devices)
     const stops: Array<() => void> = []
-    const asked = devices.map(({ handle, id, offset, token }) =>
-      server.app.ask(
-        {
-          method: "GET",
-          target: `/api/v1/sync/shape?table=journal&replica_id=${id}&offset=${offset}&handle=${handle}&live=true`,
-          headers: { authorization: `Bearer ${token}` },
-          remote_address: "127.0.0.1",
-          body: async () => new Uint8Array()
-        },
-        (stop) => stops.push(stop)
-      )
-    )
+    const asked = devices.map((device) => server.app.ask(liveRequest(device), (stop) => stops.push(stop)))
     await pause(until_waiting_millis)
     asked[0]!.catch(() => {})
     // Another device's verdict is among the events.

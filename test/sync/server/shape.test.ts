@@ -260,31 +260,27 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
     expect(changes(more)).toHaveLength(3)
     expect(place(more)).toEqual({ offset: expect.stringMatching(new RegExp(`^${await head()}_`)), handle: kept.handle })
   })
-  it("wakes a waiting reader once for each new event", async () => {
+  /** Follows while five lamps are made one after the other; returns the live requests. */
+  const followFive = async (more: { readonly sse?: true } = {}) => {
     await makeLamps(1)
-    const following = follow({ live: true })
+    const following = follow({ live: true, ...more })
     await following.upToDate()
     for (let news = 2; news <= 6; news++) {
       await makeLamps(1)
       await following.until(() => changes(following).length >= news)
     }
     expect(changes(following).map((row) => row["position"])).toEqual([1, 2, 3, 4, 5, 6])
-    const live = following.asked.filter(({ query }) => query.get("live") === "true")
+    expect(positionOf(place(following).offset)).toBe(6)
+    return following.asked.filter(({ query }) => query.get("live") === "true")
+  }
+  it("wakes a waiting reader once for each new event", async () => {
+    const live = await followFive()
     expect(live.length).toBeGreaterThanOrEqual(5)
     expect(new Set(live.map(({ query }) => query.get("offset"))).size).toBe(live.length)
   })
   it("brings events to Electric's client by one request of server-sent events", async () => {
-    await makeLamps(1)
-    const following = follow({ live: true, sse: true })
-    await following.upToDate()
-    for (let news = 2; news <= 6; news++) {
-      await makeLamps(1)
-      await following.until(() => changes(following).length >= news)
-    }
-    expect(changes(following).map((row) => row["position"])).toEqual([1, 2, 3, 4, 5, 6])
-    const live = following.asked.filter(({ query }) => query.get("live") === "true")
+    const live = await followFive({ sse: true })
     expect(live.map(({ query, status }) => [query.get("live_sse"), status])).toEqual([["true", 200]])
-    expect(positionOf(place(following).offset)).toBe(6)
   })
 
   it("restarts readers with a stale or missing handle, or an offset past the end", async () => {
