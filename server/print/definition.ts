@@ -1,16 +1,7 @@
 /** Converts a document to pdfmake's format: page, header, footer and blocks. */
 import type { Column, Content, TDocumentDefinitions } from "pdfmake"
-import {
-  type Block,
-  type Code,
-  type Columns,
-  type Image,
-  isRightToLeft,
-  type Picture,
-  type PrintDocument,
-  type Run,
-  type Signature
-} from "../../core/pricing/print/blocks.ts"
+import { type Block, type Code, type Columns, type Image, isRightToLeft } from "../../core/pricing/print/blocks.ts"
+import type { Picture, PrintDocument, Run, Signature } from "../../core/pricing/print/blocks.ts"
 import { colours, heightOfBlocks, points_per_mm, sizes } from "./estimate.ts"
 import { alignmentOf, type Drawing, inlines, inlineText } from "./direction.ts"
 import { tableDefinition, totalsDefinition } from "./table-definition.ts"

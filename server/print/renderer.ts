@@ -10,6 +10,7 @@ import { type PictureData, type Pictures, readPicture } from "../../core/pricing
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { pathToFileURL } from "node:url"
+import { setFlagsFromString } from "node:v8"
 
 /** URL of the drawing thread's program: next to this source file, or in `print/` of the bundled programs. */
 const workerAddress = (): URL => {
@@ -152,6 +153,8 @@ class ThreadPool implements Pool {
     return working.length < threads || (is_short && all_are_long)
   }
   #startThread(): Thread {
+    // The flag that limits the server's young objects would otherwise replace the thread's own limit.
+    setFlagsFromString("--max-semi-space-size=0")
     const worker = new Worker(this.#options.worker ?? workerAddress(), {
       name: "flightcase-print",
       // The thread must not see secrets in the server's environment.

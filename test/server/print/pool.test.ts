@@ -6,6 +6,7 @@ import { plain, type PrintDocument } from "../../../core/pricing/print/blocks.ts
 import { makeRenderer, type Renderer } from "../../../server/print/renderer.ts"
 import { ServerContext } from "../../../server/ports/server-context.ts"
 import { quote } from "./samples.ts"
+import { setFlagsFromString } from "node:v8"
 
 const odd = new URL("./odd-worker.ts", import.meta.url)
 const scopes: Array<Scope.Closeable> = []
@@ -80,6 +81,12 @@ describe("a drawing thread", () => {
   it("sees none of the server's environment variables", async () => {
     const renderer = await open({})
     expect(await Effect.runPromise(act(renderer, "answer"))).toMatchObject({ environment: "" })
+  })
+  it("keeps its own limit of memory when the server's flags set one", async () => {
+    setFlagsFromString("--max-semi-space-size=16")
+    const renderer = await open({ memory_mb: 40 })
+    const { heap_bytes } = await Effect.runPromise(act(renderer, "answer"))
+    expect(Number(heap_bytes)).toBeLessThan(64 * 1024 * 1024)
   })
 })
 
