@@ -7,11 +7,14 @@ import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { type Device, enrolDevice, openDevice } from "../../sync/device/device.ts"
 import { inTurns, print, type Side } from "./measure.ts"
-import { type Client, owner_token, type Running, startCommandLine, startPeer, temporaryFolder } from "./processes.ts"
-import { type Engine, furnish, onPostgres, onSqlite, served } from "./stage.ts"
+import { type Client, owner_token, type Running, startCommandLine, startLoad } from "./processes.ts"
+import { startPeer, temporaryFolder } from "./processes.ts"
+import { type Engine, furnish, onPostgres, onSqlite, served, tokensFor } from "./stage.ts"
 
 const rounds = 9
 const commits = 4
+/** Changes that come first: only then is the code compiled, as that of a server is that devices follow. */
+const warming = 6_000
 const patience_millis = 20_000
 
 interface Watched {
@@ -84,6 +87,16 @@ const barePeer = (): Promise<Running> => {
   })
 }
 
+const warmed = async (running: Running, path: string, tokens: ReadonlyArray<string>): Promise<void> => {
+  const load = startLoad()
+  const changes = { method: "PUT", paths: [path], body: `{"name":"Warm #"}`, connections: 1, count: warming } as const
+  try {
+    await load.drive({ host: "127.0.0.1", port: running.port, tokens, ...changes })
+  } finally {
+    await load.stop()
+  }
+}
+
 const over = <E extends Engine>(open: () => Promise<E>): Promise<void> =>
   served(open, async (engine, server, ask: Client) => {
     const id = (await furnish(ask, 50))[0]!
@@ -94,6 +107,11 @@ const over = <E extends Engine>(open: () => Promise<E>): Promise<void> =>
       const put = async (name: string): Promise<void> => {
         await ask("PUT", `/api/v1/products/${id}`, { name })
       }
+      const tokens = await tokensFor(ask, warming)
+      await warmed(server, `/api/v1/products/${id}`, tokens)
+      await warmed(peer, "/products/1", tokens)
+      await put("Warmed")
+      await there.until(id, "Warmed")
       const title = `commit to visible, ${engine.name}; the other device runs sync --watch`
       print(
         `${title}: a change made at the server`,
