@@ -218,10 +218,11 @@ const finish = postQuery("/api/v1/system/restores/{id}/finish", {
     }).pipe(retryOnConflict)
 })
 
-/** Fails with 409 if anything was recorded besides the reference data of a new server. */
+/** Fails with 409 if anything but a new server's reference data and its calendars' host was recorded. */
 const nothingHappened = Effect.gen(function* () {
   const written = yield* Store.run(
-    "select position from journal where command_id <> 'seed' and command_id not like 'seed:%' limit 1"
+    "select position from journal where command_id <> 'seed' and command_id not like 'seed:%' " +
+      "and not (type = 'settings.updated' and actor_id is null) limit 1"
   )
   if (written.length > 0)
     return yield* new Rejection({

@@ -260,6 +260,16 @@ describe.each(engines)("importing members on %s", (engine) => {
     expect(found[2]?.errors).toEqual({ row: ["Row 1 is already about S-1."] })
   })
 
+  it("accepts a row about the same as a rejected one", async () => {
+    const found = await verdicts([
+      { name: "Mended", number: "S-9", email: "no address" },
+      { name: "Mended", number: "S-9" },
+      { name: "Mended", number: "S-9" }
+    ])
+    expect(found.map(({ status }) => status)).toEqual(["rejected", "created", "rejected"])
+    expect(found[2]?.errors).toEqual({ row: ["Row 2 is already about S-9."] })
+  })
+
   it("requires members.create, and members.edit for contact records and existing members", async () => {
     const ask = async (row: object, permissions: ReadonlyArray<string>, ability = "members:write") =>
       sendBody({ rows: [row], dry_run: true }, viewerWith(permissions, [ability]))

@@ -245,6 +245,18 @@ describe.each(engines)("restoring an export into %s", (engine: Engine) => {
     }
   })
 
+  it("accepts a new server with a public URL, which has recorded its calendars' host", async () => {
+    const { manifest, events } = await exported()
+    const server = await serve(engine, { public_url: "https://hire.example.com" })
+    try {
+      const finished = await brought(server, manifest, events, 2_000)
+      expect(finished.status, finished.text.slice(0, 500)).toBe(200)
+      expect((await server.ask("/api/v1/system/manifest")).body.manifest).toEqual(manifest)
+    } finally {
+      await server.close()
+    }
+  })
+
   it("is allowed to the owner only, as is exporting, whatever permissions other users have", async () => {
     const server = await serve(engine)
     try {
