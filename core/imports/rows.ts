@@ -211,8 +211,7 @@ export const decideRows = ({ rows, dry_run }: ImportContext, plan: (row: Row) =>
   const results = rows.map((row): RowVerdict => {
     const ignored = row.unknown.filter((column) => !reported_columns.has(column))
     for (const column of ignored) reported_columns.add(column)
-    const planned =
-      row.unreadable !== undefined ? rejectedPlan(null, row.unreadable) : withoutRepeat(plan(row), row, keys)
+    const planned = row.unreadable !== undefined ? rejectedPlan(null, row.unreadable) : withoutRepeat(plan(row), keys)
     const warnings = [
       ...ignored.map((column) => `There is no column ${column}; it is passed over.`),
       ...planned.warnings
@@ -228,17 +227,16 @@ export const decideRows = ({ rows, dry_run }: ImportContext, plan: (row: Row) =>
     if (Object.keys(planned.errors).length > 0) return verdict("rejected", planned.id)
     const carried_out = planned.carryOut()
     events.push(...carried_out.events)
-    keys.set(`id ${carried_out.id}`, row.number)
+    for (const identity of [...planned.identities, `id ${carried_out.id}`]) keys.set(identity, row.number)
     if (planned.id !== null) return verdict(carried_out.events.length === 0 ? "unchanged" : "updated", planned.id)
     return verdict("created", dry_run ? null : carried_out.id)
   })
   return Result.succeed({ events: dry_run ? [] : events, result: { results, meta: { ...countOf(results), dry_run } } })
 }
 
-/** Rejects a second row about the same thing: the two would change it back and forth at every import. */
-const withoutRepeat = (plan: Plan, row: Row, keys: Map<string, number>): Plan => {
+/** Rejects a row about the same as an accepted one: the two would change it back and forth at every import. */
+const withoutRepeat = (plan: Plan, keys: ReadonlyMap<string, number>): Plan => {
   const earlier = plan.identities.map((identity) => keys.get(identity)).find((number) => number !== undefined)
-  for (const identity of plan.identities) keys.set(identity, earlier ?? row.number)
   return earlier === undefined
     ? plan
     : rejectedPlan(plan.key, { row: [`Row ${earlier} is already about ${plan.key}.`] })

@@ -236,8 +236,12 @@ const tellWarnings = (
   warnings: ReadonlyMap<string, { readonly count: number; readonly row: number }>
 ): void => {
   const sorted = [...warnings].sort(([, a], [, b]) => b.count - a.count)
-  for (const [text, { count, row }] of sorted.slice(0, warnings_shown))
-    context.note(oneLine(`! ${text} (${count === 1 ? `row ${row}` : `${count} rows, first ${row}`})`))
+  for (const [text, { count, row }] of sorted.slice(0, warnings_shown)) {
+    // The server names an unknown column once a request, whatever number of rows has it.
+    const once = text.startsWith("There is no column ")
+    const rows = once ? `from row ${row}` : count === 1 ? `row ${row}` : `${count} rows, first ${row}`
+    context.note(oneLine(`! ${text} (${rows})`))
+  }
   if (sorted.length > warnings_shown)
     context.note(`! and ${sorted.length - warnings_shown} other warnings; --verdicts FILE keeps them all.`)
 }

@@ -330,9 +330,26 @@ const judged = async (
     const verdict = results[next++]
     if (verdict === undefined)
       throw new CliError(exit_codes.failed, `The server gave ${results.length} verdicts for ${sent.length} rows.`)
-    return { ...verdict, ...place }
+    return {
+      ...verdict,
+      ...place,
+      ...(verdict.errors === undefined ? {} : { errors: inTheFile(verdict.errors, sent) })
+    }
   })
 }
+
+/** Errors that name another row, which the server counts within a request, by its number in the file. */
+const inTheFile = (errors: NonNullable<RowVerdict["errors"]>, sent: ReadonlyArray<Mapped>): typeof errors =>
+  Object.fromEntries(
+    Object.entries(errors).map(([field, texts]) => [
+      field,
+      texts.map((text) =>
+        text.replace(/^Row (\d+) is already about /, (whole, number: string) =>
+          whole.replace(number, `${sent[Number(number) - 1]?.source.row ?? number}`)
+        )
+      )
+    ])
+  )
 
 /** Names of earlier rows that these rows refer to. */
 const promisedBefore = (kind: Kind, rows: ReadonlyArray<Mapped>, promised: ReadonlySet<string>): JsonObject =>

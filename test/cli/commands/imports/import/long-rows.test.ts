@@ -54,6 +54,22 @@ describe("flightcase import", () => {
     expect((await place.type([...args, "--plan"])).err).not.toContain("are in")
   })
 
+  it("names rows as the file counts them, in every request", async () => {
+    const file = written("again.csv", [
+      ["number", "name", "colour"],
+      ["R-1", "First", "red"],
+      ["R-2", "Second", "red"],
+      ["R-3", '"Third" and more', "red"],
+      ["R-4", "Fourth", "red"],
+      ["R-4", "Fourth again", "red"]
+    ])
+    const { code, err, out } = await place.type(`import members ${file} --plan --chunk 3 --json`)
+    expect(code).toBe(5)
+    expect(err).toContain("✗ row 5 (line 6) R-4: row: Row 4 is already about R-4.")
+    expect(err).toContain("! There is no column colour; it is passed over. (from row 1)")
+    expect(JSON.parse(out).verdicts[4].errors).toEqual({ row: ["Row 4 is already about R-4."] })
+  })
+
   it("reports no accepted rows for a refused plan", async () => {
     const file = written("plain.csv", [
       ["number", "name"],
