@@ -6,7 +6,7 @@ import { exit_codes } from "./base/exit-codes.ts"
 import { openOutput } from "./output/out.ts"
 import { runCommandLine } from "./run.ts"
 
-const isPrinted = openOutput(() => process.exit(exit_codes.ok))
+const isPrinted = openOutput()
 // The first interrupt lets a command close its resources; a second one, or one before the command runs, ends at once.
 let interrupted = false
 process.on("SIGINT", () => {

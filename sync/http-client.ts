@@ -98,12 +98,21 @@ export const repeated = <A>(
 const seconds_min = 0.2
 /**
  * Schedule of up to `times` repetitions, each after the server's Retry-After (default: 1 second); ends if that exceeds
- * `seconds_max`.
+ * `seconds_max`. Calls `onWait` before each.
  */
-export const afterItsWord = (times: number, seconds_max: number): Schedule.Schedule<unknown, HttpAnswer> =>
+export const afterItsWord = (
+  times: number,
+  seconds_max: number,
+  onWait = (_seconds: number): void => {}
+): Schedule.Schedule<unknown, HttpAnswer> =>
   Schedule.setInputType<HttpAnswer>()(Schedule.recurs(times)).pipe(
     Schedule.while(({ input }) => secondsNamed(input) <= seconds_max),
-    Schedule.modifyDelay(({ input }) => Effect.succeed(Duration.seconds(Math.max(secondsNamed(input), seconds_min))))
+    Schedule.modifyDelay(({ input }) =>
+      Effect.sync(() => {
+        onWait(secondsNamed(input))
+        return Duration.seconds(Math.max(secondsNamed(input), seconds_min))
+      })
+    )
   )
 const secondsNamed = ({ headers }: HttpAnswer): number => Number(headers.get("retry-after") ?? "1")
 

@@ -4,6 +4,7 @@ import { isJsonObject, type Answer, type Request } from "../../core/kernel/index
 import { afterItsWord, type HttpAnswer, httpClientAt, jsonOf, Unreachable } from "../../sync/http-client.ts"
 import { CliError, exit_codes, usageError } from "../base/exit-codes.ts"
 import type { LocalFile } from "../base/input.ts"
+import { printErr } from "../output/out.ts"
 
 export interface RemoteRequest extends Request {
   readonly files?: { readonly [field: string]: LocalFile }
@@ -17,6 +18,8 @@ const timeout_millis = 120_000
 /** Maximum number of retries after the time in Retry-After; then the last answer is returned. */
 const waits_max = 5
 const wait_seconds_max = 60
+/** Shortest wait that is reported. */
+const seconds_noticed = 2
 const own_headers = { accept: "application/json, */*;q=0.5", "user-agent": "flightcase-cli" }
 
 export const serverUrl = (text: string): string => {
@@ -31,7 +34,9 @@ export const serverAt = (address: string, token: string): Server => {
     token,
     timeout_millis,
     headers: own_headers,
-    again: afterItsWord(waits_max, wait_seconds_max)
+    again: afterItsWord(waits_max, wait_seconds_max, (seconds) => {
+      if (seconds >= seconds_noticed) printErr(`Too many requests for now; going on in ${seconds} seconds.\n`)
+    })
   })
   return {
     url: client.url,

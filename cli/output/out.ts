@@ -5,6 +5,7 @@
  */
 import { fstatSync, writeSync } from "node:fs"
 import type { Json } from "../../core/kernel/index.ts"
+import { exit_codes } from "../base/exit-codes.ts"
 import { printable, printableJson, printableLine } from "../../core/values/text.ts"
 
 /** Mark of styles inside text: random, so that other text cannot contain it; created on first use. */
@@ -44,12 +45,12 @@ const byStream = (stream: () => NodeJS.WriteStream): Output => ({
 /** Files and pipes are written at once: making a stream for them takes longer than some commands. */
 const atOnce = (fd: 1 | 2, later: Output, onError: (error: unknown) => void): Output => {
   let next: Output | undefined
-  let failure: "none" | "pending" | "reported" = "none"
+  let failed = false
   let room = fstatSync(fd).isFile() ? Number.POSITIVE_INFINITY : 65_536
   const asStream = (): NodeJS.WriteStream => (next ??= withErrors(later, onError)).asStream()
   return {
     write: (content) => {
-      if (failure !== "none") return
+      if (failed) return
       if (next !== undefined) return next.write(content)
       const bytes = Buffer.from(content)
       // A full pipe would hold the process, which signals then could not end: a stream waits for its reader.
@@ -63,15 +64,12 @@ const atOnce = (fd: 1 | 2, later: Output, onError: (error: unknown) => void): Ou
           // A pipe that another process made non-blocking, and that is full: a stream waits for its reader.
           return void asStream().write(bytes.subarray(written))
         }
-        failure = "pending"
+        failed = true
         // As a stream does, after what runs now.
-        process.nextTick(() => {
-          failure = "reported"
-          onError(error)
-        })
+        process.nextTick(onError, error)
       }
     },
-    isPrinted: () => failure !== "pending" && (next?.isPrinted() ?? true),
+    isPrinted: () => next?.isPrinted() ?? true,
     stream: () => next?.stream(),
     asStream
   }
@@ -97,13 +95,14 @@ export const terminals = {
   err: (): NodeJS.WriteStream | undefined => output.err.stream()
 }
 /**
- * Prepares the output of a program. Calls `end` when the reader of standard output (head, less) has closed it. The
- * result says whether all output was written.
+ * Prepares the output of a program, which ends where standard output cannot be written: without an error if its reader
+ * (head, less) has closed it. The result says whether all output was written.
  */
-export const openOutput = (end: () => never): (() => boolean) => {
-  const onError = (error: unknown): void => {
-    if (error instanceof Error && "code" in error && error.code === "EPIPE") end()
-    throw error
+export const openOutput = (): (() => boolean) => {
+  const onError = (error: unknown): never => {
+    if (error instanceof Error && "code" in error && error.code === "EPIPE") process.exit(exit_codes.ok)
+    printErr(`flightcase: ${String(error)}\n`)
+    process.exit(exit_codes.failed)
   }
   output.out = isFileOrPipe(1) ? atOnce(1, output.out, onError) : withErrors(output.out, onError)
   output.err = isFileOrPipe(2) ? atOnce(2, output.err, () => {}) : withErrors(output.err, () => {})

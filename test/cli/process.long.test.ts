@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process"
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, openSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { placeOfSuite } from "./place.ts"
@@ -27,6 +27,22 @@ describe("the command line as a process", () => {
     child.stdout.once("data", () => child.stdout.destroy())
     const code = await new Promise<number | null>((resolve) => child.on("close", resolve))
     expect({ code, err }).toEqual({ code: 0, err: "" })
+  })
+
+  it.skipIf(!existsSync("/dev/full"))("says in one line that its output cannot be written", async () => {
+    const child = spawn(process.execPath, [cli_program, "products", "list", "--json"], {
+      env: { ...place.env },
+      stdio: ["ignore", openSync("/dev/full", "w"), "pipe"]
+    })
+    let err = ""
+    child.stderr?.on("data", (chunk: Buffer) => {
+      err += chunk.toString()
+    })
+    const code = await new Promise<number | null>((resolve) => child.on("close", resolve))
+    expect({ code, err }).toEqual({
+      code: 1,
+      err: expect.stringMatching(/^flightcase: .*no space left on device.*\n$/)
+    })
   })
 
   it("exits with 130 when it is interrupted while the reader of its output waits", async () => {

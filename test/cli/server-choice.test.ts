@@ -1,5 +1,8 @@
 /** The server's address: a flag overrides the environment, which overrides the login, in all combinations. */
 import { createHash } from "node:crypto"
+import { once } from "node:events"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
 import { beforeAll, expect, it } from "vitest"
 import { chooseServer } from "../../cli/base/server-choice.ts"
 import { placeOfSuite } from "./place.ts"
@@ -127,4 +130,29 @@ it("a plan of several writes is not made on the replica for another server", asy
   const { opportunity } = JSON.parse((await asTrial("opportunities create --subject Gala --json")).out)
   const planned = await asTrial(`quote convert ${opportunity.id} --to order --plan`)
   expect([planned.code, planned.err]).toEqual([2, expect.stringContaining("--plan needs a replica")])
+})
+
+it("says for how long it waits when a server refuses further requests for now", async () => {
+  let asked = 0
+  const server = createServer((_, response) => {
+    const busy = asked++ === 0
+    response.writeHead(busy ? 429 : 200, {
+      "content-type": "application/json",
+      ...(busy ? { "retry-after": "2" } : {})
+    })
+    response.end(busy ? '{"message": "Too many requests."}' : '{"stores": [], "meta": {"total": 0}}')
+  }).listen(0, "127.0.0.1")
+  try {
+    await once(server, "listening")
+    const { port } = server.address() as AddressInfo
+    const url = `http://127.0.0.1:${port}`
+    const { code, err } = await production.type(["api", "GET", "/api/v1/stores", "--url", url, "--token", "t"])
+    expect({ asked, code, err }).toMatchObject({
+      asked: 2,
+      code: 0,
+      err: expect.stringContaining("Too many requests for now; going on in 2 seconds.\n")
+    })
+  } finally {
+    server.close()
+  }
 })

@@ -198,6 +198,7 @@ interface Following {
 }
 /** Calls `look` at changes: follows the server like sync --watch, or watches files written by such a process. */
 const follow = async (context: CommandContext, { look, offline, stop }: Following) => {
+  const device = await context.device()
   const { keptInSync, onRecorded } = await import("../offline/sync/watch.ts")
   const end_watching = onRecorded(context.folder())(look)
   const { takeLock } = await import("../../../sync/sqlite/file-lock.ts")
@@ -207,7 +208,6 @@ const follow = async (context: CommandContext, { look, offline, stop }: Followin
     lock?.release()
   }
   if (lock === undefined) return { following: Promise.resolve("stopped" as const), ended }
-  const device = await context.device()
   const following = keptInSync(context, device, {
     stop: stop.signal,
     tell: (event) => {

@@ -3,8 +3,7 @@
  * contain only the token, so that the pages work below any prefix, and no PIN is ever in a URL.
  */
 import { type Block, isRightToLeft, type PrintDocument } from "../../pricing/print/blocks.ts"
-import { escaped } from "../../pricing/print/html.ts"
-import { type HtmlOptions, htmlPart, htmlSheet } from "../../pricing/print/html.ts"
+import { escaped, type HtmlOptions, htmlPart, htmlSheet } from "../../pricing/print/html.ts"
 import { board } from "./acceptance.ts"
 import { type LinkWords, linkWords } from "./words.ts"
 import { withValues } from "../../values/text.ts"

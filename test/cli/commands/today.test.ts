@@ -120,6 +120,10 @@ describe("flightcase today", () => {
       expect(body(here), line).toBe(body(there))
     }
   })
+  it("--watch asks for a login on a machine without a replica", async () => {
+    const { code, err } = await place.type("today --watch --profile none")
+    expect({ code, err }).toMatchObject({ code: 2, err: expect.stringContaining("Nobody has logged in") })
+  })
   it("says in a pipe, beside its empty output, that nothing is due", async () => {
     expect(await done("today --date 2020-01-01")).toMatchObject({ out: "", err: "Nothing is due.\n" })
     expect((await json("today --date 2020-01-01")).today.going_out).toMatchObject({ count: 0, orders: [] })
