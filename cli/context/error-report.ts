@@ -193,6 +193,8 @@ export const exitFrom = (error: unknown): CliError => {
   if (name === "NoProfile") return new CliError(exit_codes.usage, error.message)
   if ("code" in error && error.code === "ENOENT" && "path" in error)
     return new CliError(exit_codes.usage, `There is no file ${String(error.path)}.`, { cause: error })
+  if ("syscall" in error && error.syscall === "mkdir" && "code" in error && /EEXIST|ENOTDIR/.test(String(error.code)))
+    return new CliError(exit_codes.usage, `${"path" in error ? String(error.path) : "This"} is no folder.`)
   return new CliError(exit_codes.failed, error.message === "" ? name : error.message, { cause: error })
 }
 const fromRemote = (error: Error): CliError => {

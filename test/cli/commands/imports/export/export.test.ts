@@ -88,6 +88,11 @@ describe("an export", () => {
     expect(readFileSync(join(folder, "journal.ndjson"), "utf8")).toBe("an earlier one")
   }, 60_000)
 
+  it("asks for a folder where a file has its name", async () => {
+    writeFileSync(join(one.folder, "taken"), "")
+    const { code, err } = await one.type("export taken")
+    expect({ code, err }).toEqual({ code: 2, err: expect.stringMatching(/^flightcase: \S*taken is no folder\.\n$/) })
+  })
   it("is not imported if it is damaged or has no journal", async () => {
     const damaged = join(one.folder, "damaged")
     cpSync(join(one.folder, "out"), damaged, { recursive: true })
