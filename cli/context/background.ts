@@ -34,6 +34,8 @@ export interface Attempt {
   readonly reason?: string
   /** Number of rejected commands since the last report to the user. */
   readonly conflicts: number
+  /** Number of accepted commands with another outcome than shown here since then; absent in files of older releases. */
+  readonly different?: number
   /** Number of consecutive failures. */
   readonly failures: number
 }
@@ -43,6 +45,7 @@ const decodeAttempt = decoderOf<Attempt>(() =>
     ok: Schema.Boolean,
     reason: Schema.optionalKey(Schema.String),
     conflicts: Schema.Finite,
+    different: Schema.optionalKey(Schema.Finite),
     failures: Schema.Finite
   })
 )
@@ -62,13 +65,18 @@ export const saveAttempt = (folder: string, attempt: Attempt): void => {
   renameSync(beside, attemptPath(folder))
 }
 
-/** Message about commands rejected in the background, given once; undefined if there are none. */
+/** Message about commands rejected in the background, or with another outcome than shown, given once. */
 export const arrivedText = (folder: string): string | undefined => {
   const last = readAttempt(folder)
-  if (last === undefined || !(last.conflicts > 0)) return undefined
-  saveAttempt(folder, { ...last, conflicts: 0 })
-  return `${last.conflicts} ${last.conflicts === 1 ? "command was" : "commands were"} refused: flightcase sync conflicts`
+  const { conflicts = 0, different = 0 } = last ?? {}
+  if (last === undefined || conflicts + different === 0) return undefined
+  saveAttempt(folder, { ...last, conflicts: 0, different: 0 })
+  const refused = `${conflicts} ${conflicts === 1 ? "command was" : "commands were"} refused: flightcase sync conflicts`
+  return [...(conflicts === 0 ? [] : [refused]), ...(different === 0 ? [] : [differentText(different)])].join("; ")
 }
+const differentText = (count: number): string =>
+  `${count === 1 ? "1 command came out otherwise than it was" : `${count} commands came out otherwise than they were`} ` +
+  "shown here: flightcase sync report"
 
 /** Age of the replica, from a minute on: `As of 14:03, 12 min ago`, in a time zone; undefined if it is newer. */
 export const asOfText = (synced_at: string | null, now: number, zone: string | undefined): string | undefined => {

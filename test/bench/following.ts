@@ -39,6 +39,7 @@ const followers = async (server: Running): Promise<Followers> => {
       take: device.take,
       lastPending: device.lastPending,
       conflicts: device.conflicts,
+      reports: () => device.told(false),
       tell: (event) => {
         if (event.event === "synced") positions[at] = event.position
         look()

@@ -123,6 +123,18 @@ describe("a sync in the background", () => {
     expect(arrivedText(folder)).toBeUndefined()
     expect(readAttempt(folder)).toMatchObject({ ok: true, conflicts: 0 })
   })
+  it("has outcomes that differ from what was shown here reported once, beside refusals", () => {
+    const arrived = (conflicts: number, different: number): string | undefined => {
+      saveAttempt(folder, { tried_at: now, ok: true, conflicts, different, failures: 0 })
+      return arrivedText(folder)
+    }
+    expect(arrived(0, 1)).toBe("1 command came out otherwise than it was shown here: flightcase sync report")
+    expect(arrivedText(folder)).toBeUndefined()
+    expect(arrived(1, 2)).toBe(
+      "1 command was refused: flightcase sync conflicts; " +
+        "2 commands came out otherwise than they were shown here: flightcase sync report"
+    )
+  })
 })
 
 describe("the age of a response from the replica", () => {

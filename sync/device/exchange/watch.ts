@@ -27,6 +27,7 @@ export type WatchEvent =
       readonly name: string
       readonly message: string
     }
+  | { readonly event: "different"; readonly n: number; readonly name: string }
   | { readonly event: "offline"; readonly message: string; readonly retry_seconds: number }
   | { readonly event: "online" }
   | { readonly event: "woke"; readonly slept_seconds: number }
@@ -49,6 +50,8 @@ interface WatchParts {
    */
   readonly recorded?: (look: () => void) => () => void
   readonly conflicts: () => Promise<ReadonlyArray<WatchRefusal>>
+  /** Accepted commands with another outcome than shown here. */
+  readonly reports: () => ReadonlyArray<Pick<WatchRefusal, "n" | "name">>
   readonly tell: (event: WatchEvent) => void
   readonly stop: AbortSignal
   /** Whether this program was replaced on disk. */
@@ -86,7 +89,7 @@ export const watch = async (parts: WatchParts): Promise<"stopped" | "upgraded"> 
   let followed: News | undefined
   let sync_due: number | undefined
   tell({ event: "started", conflicts: known.size })
-  const { tellConflicts, warn } = tellingOnce(parts, known)
+  const { tellConflicts, tellDifferent, warn } = tellingOnce(parts, known)
   /** Waits after a failed sync; throws errors that no wait mends. */
   const afterFailure = async (error: unknown, seen: number): Promise<News | undefined> => {
     if (await canTryAgain(parts, error)) return
@@ -112,7 +115,10 @@ export const watch = async (parts: WatchParts): Promise<"stopped" | "upgraded"> 
       if (tries > 0) tell({ event: "online" })
       tries = 0
       const is_empty = report.accepted + report.rejected + report.pulled_events === 0
-      if (!is_empty) tell(synced(report))
+      if (!is_empty) {
+        tell(synced(report))
+        tellDifferent()
+      }
       report.warnings.forEach(warn)
       await tellConflicts()
       if (report.quiet === false) {
@@ -137,10 +143,18 @@ export const watch = async (parts: WatchParts): Promise<"stopped" | "upgraded"> 
 /** Whether news has events, and does not follow news that had some, too, but changed nothing here. */
 const hasChanges = (arrived: News | undefined, before: News | undefined): boolean =>
   (arrived?.events ?? []).length > 0 && (before?.events ?? []).length === 0
-/** Reports each conflict and warning once; `known`: ids of conflicts to leave out. */
-const tellingOnce = ({ conflicts, tell }: WatchParts, known: Set<string>) => {
+/** Reports each conflict, differing outcome and warning once; `known`: ids of conflicts to leave out. */
+const tellingOnce = ({ conflicts, reports, tell }: WatchParts, known: Set<string>) => {
   const warned = new Set<string>()
+  const reported = new Set(reports().map(({ n }) => n))
   return {
+    tellDifferent: (): void => {
+      for (const { n, name } of reports()) {
+        if (reported.has(n)) continue
+        reported.add(n)
+        tell({ event: "different", n, name })
+      }
+    },
     warn: (message: string): void => {
       if (warned.has(message)) return
       warned.add(message)

@@ -21,7 +21,8 @@ const nothing: WatchOutcome = {
 /** Runs a watcher whose world changes between syncs; each sync takes the next result, the last one stops it. */
 const watched = async (
   syncs: ReadonlyArray<(world: WatchFixture) => WatchOutcome | Error>,
-  chance = 0
+  chance = 0,
+  reports: ReturnType<WatchParts["reports"]> = []
 ): Promise<{ readonly told: ReadonlyArray<WatchEvent>; readonly ended: string; readonly failed?: unknown }> => {
   const told: Array<WatchEvent> = []
   const stop = new AbortController()
@@ -29,6 +30,7 @@ const watched = async (
     now: 1_000_000,
     pending: 0,
     conflicts: [],
+    reports,
     upgraded: false,
     onNews: undefined,
     news: "quiet",
@@ -47,6 +49,7 @@ const watched = async (
       upgraded: () => world.upgraded,
       lastPending: () => world.pending,
       conflicts: async () => world.conflicts,
+      reports: () => world.reports,
       sync: async () => {
         const step = syncs[at++]
         if (step === undefined) {
@@ -77,6 +80,7 @@ interface WatchFixture {
   now: number
   pending: number
   conflicts: WatchRefusals
+  reports: ReturnType<WatchParts["reports"]>
   upgraded: boolean
   news: "some" | "gone" | "quiet"
   /** What comes with news; nothing if the next sync has to fetch it. */
@@ -167,6 +171,7 @@ describe("sync --watch", () => {
       lastPending: () => 0,
       recorded: () => () => done.push("unwatched"),
       conflicts: async () => [],
+      reports: () => [],
       tell: () => {},
       stop: stop.signal,
       upgraded: () => {
@@ -201,6 +206,7 @@ describe("sync --watch", () => {
       lastPending: () => 0,
       recorded: () => () => {},
       conflicts: async () => [],
+      reports: () => [],
       tell: () => {},
       stop: stop.signal,
       upgraded: () => false
@@ -226,6 +232,7 @@ describe("sync --watch", () => {
         return () => {}
       },
       conflicts: async () => [],
+      reports: () => [],
       tell: () => {},
       stop: stop.signal,
       upgraded: () => false
@@ -373,6 +380,29 @@ describe("sync --watch", () => {
         60
       )
     ).toMatchObject({ ended: "upgraded" })
+  })
+
+  it("tells each command that came out otherwise than it was shown here, once", async () => {
+    const [before, one, other] = [3, 7, 9].map((n) => ({ n, name: "opportunities.update" }))
+    const { told } = await watched(
+      [
+        (world) => {
+          world.reports = [before!, one!]
+          world.news = "some"
+          return { ...nothing, accepted: 1, pulled_events: 2 }
+        },
+        (world) => {
+          world.reports = [before!, one!, other!]
+          return { ...nothing, pulled_events: 1 }
+        }
+      ],
+      0,
+      [before!]
+    )
+    expect(told.filter(({ event }) => event === "different")).toEqual([
+      { event: "different", ...one },
+      { event: "different", ...other }
+    ])
   })
 
   it("ends if the server answers 401, 403 or 404", async () => {

@@ -1,4 +1,5 @@
 /** `sync`: sends and fetches; its verbs list pending commands and resolve rejected ones. */
+import type { Device } from "../../../../sync/device/device.ts"
 import type { OutboxCommand } from "../../../../sync/device/outbox/rows.ts"
 import type { UnsentReport } from "../../../../sync/device/outbox/unsent.ts"
 import type { MissingCommands } from "../../../../sync/device/outbox/replica-tables.ts"
@@ -156,8 +157,10 @@ const takeIn: CommandAction = async (context, [file = ""], flags) => {
     return deliver(context, file, { ...bundle }, to, flags)
   }
   const device = await context.device()
+  const newReports = reportsFromNow(device)
   const report = await device.bundleIn(text)
-  if (context.options.json === true) context.printJson({ sync: { ...report } })
+  const reports = newReports()
+  if (context.options.json === true) context.printJson({ sync: plainJson({ ...report, told: reports }) })
   else {
     context.note(
       report.known
@@ -166,6 +169,7 @@ const takeIn: CommandAction = async (context, [file = ""], flags) => {
     )
     if (!report.complete)
       context.note("The server has more to tell: carry another bundle (flightcase sync bundle out FILE).")
+    for (const line of reportLines(await device.named(reports), context.terminal.zoneOf)) context.note(`  ${line}`)
     if (report.conflicts > 0)
       context.note(`${counted(report.conflicts, "command was", "commands were")} refused: flightcase sync conflicts`)
   }
@@ -297,19 +301,25 @@ const state_words = {
   lease: "Taking ids"
 } as const
 
+/** Returns a function that reads the reports about outcomes which were added since. */
+const reportsFromNow = (device: Device) => {
+  const before = new Set(device.told(true).map(({ n }) => n))
+  return () => device.told(true).filter(({ n }) => !before.has(n))
+}
+
 const syncOnce = async (context: CommandContext): Promise<number> => {
   if (context.offline)
     throw new CliError(exit_codes.network, "Syncing needs the server, and --offline forbids to ask it.")
   const device = await context.device()
   const progress = progressOf(context)
-  const before = new Set(device.told(true).map(({ n }) => n))
+  const newReports = reportsFromNow(device)
   let report
   try {
     report = await device.sync(({ phase, done, total }) => progress.at(state_words[phase], done, total))
   } finally {
     progress.end()
   }
-  const reports = device.told(true).filter(({ n }) => !before.has(n))
+  const reports = newReports()
   const { held } = await device.status()
   if (context.options.json === true) context.printJson({ sync: plainJson({ ...report, held, told: reports }) })
   else {

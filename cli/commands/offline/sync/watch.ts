@@ -122,6 +122,7 @@ export const keptInSync = async (
       lastPending: device.lastPending,
       recorded: onRecorded(context.folder()),
       conflicts: device.conflicts,
+      reports: () => device.told(false),
       tell,
       stop,
       upgraded: watchProgram()
@@ -179,6 +180,8 @@ const sentence = (event: WatchEvent, device: Device): string => {
         .join(" ")
     case "conflict":
       return `Refused: command ${event.n}, ${event.name}: ${event.message} flightcase sync conflicts shows the ways out.`
+    case "different":
+      return `Command ${event.n}, ${event.name}, came out otherwise than it was shown here: flightcase sync report`
     case "offline":
       return `${event.message} Commands are kept; trying again until it answers.`
     case "online":
@@ -202,6 +205,7 @@ const quietly = async (context: CommandContext): Promise<number> => {
   try {
     const device = await context.device()
     const before = new Set((await device.conflicts()).map(({ id }) => id))
+    const reported = new Set(device.told(true).map(({ n }) => n))
     let attempt: Pick<Attempt, "ok" | "reason"> = { ok: true }
     try {
       // Also sends commands recorded meanwhile, in at most five rounds.
@@ -215,11 +219,13 @@ const quietly = async (context: CommandContext): Promise<number> => {
       attempt = { ok: false, reason: error instanceof Error ? error.message : String(error) }
     }
     const arrived = (await device.conflicts()).filter(({ id }) => !before.has(id)).length
+    const different = device.told(true).filter(({ n }) => !reported.has(n)).length
     const last = readAttempt(folder)
     saveAttempt(folder, {
       ...attempt,
       tried_at: Date.now(),
       conflicts: (last?.conflicts ?? 0) + arrived,
+      different: (last?.different ?? 0) + different,
       failures: attempt.ok ? 0 : (last?.failures ?? 0) + 1
     })
     return attempt.ok ? exit_codes.ok : exit_codes.network
