@@ -78,7 +78,10 @@ const differentText = (count: number): string =>
   `${count === 1 ? "1 command came out otherwise than it was" : `${count} commands came out otherwise than they were`} ` +
   "shown here: flightcase sync report"
 
-/** Age of the replica, from a minute on: `As of 14:03, 12 min ago`, in a time zone; undefined if it is newer. */
+/**
+ * Age of the replica, from a minute on: `As of 14:03, 12 min ago`, in a time zone; undefined if it is newer. It is
+ * unknown if the last sync is later than the clock, which was set back since.
+ */
 export const asOfText = (synced_at: string | null, now: number, zone: string | undefined): string | undefined => {
   if (synced_at === null || !isStale(synced_at, now)) return undefined
   const wallParts = (at: number): ReadonlyArray<string> => minuteText(new Date(at).toISOString(), zone).split(" ")
@@ -86,12 +89,14 @@ export const asOfText = (synced_at: string | null, now: number, zone: string | u
   const [today] = wallParts(now)
   const minutes = Math.floor((now - Date.parse(synced_at)) / 60_000)
   const hours = Math.floor(minutes / 60)
+  const as_of = `As of ${day === today ? "" : `${day} `}${time}`
+  if (minutes < 0) return `${as_of}, later than this machine's clock`
   const ago = minutes < 120 ? `${minutes} min` : hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} days`
-  return `As of ${day === today ? "" : `${day} `}${time}, ${ago} ago`
+  return `${as_of}, ${ago} ago`
 }
-/** Whether the replica is so old that reads report its age. */
+/** Whether the replica is so old that reads report its age, or of unknown age, as the clock was set back since. */
 const isStale = (synced_at: string | null, now: number): boolean =>
-  synced_at !== null && now - Date.parse(synced_at) >= stale_millis
+  synced_at !== null && Math.abs(now - Date.parse(synced_at)) >= stale_millis
 
 const isSet = (value: string | undefined): boolean =>
   value !== undefined && value !== "" && value !== "0" && value !== "false"
@@ -107,8 +112,7 @@ interface SyncOccasion {
 /** Whether a background sync is due. `now` in milliseconds since 1970. */
 export const shouldSync = ({ folder, env, offline, pending, synced_at }: SyncOccasion, now: number): boolean => {
   if (offline || isSet(env["FLIGHTCASE_NO_BACKGROUND"])) return false
-  const age = synced_at === null ? Number.POSITIVE_INFINITY : now - Date.parse(synced_at)
-  if (!pending && age < stale_millis) return false
+  if (!pending && synced_at !== null && !isStale(synced_at, now)) return false
   const last = readAttempt(folder)
   const may_retry =
     last === undefined ||
@@ -161,8 +165,7 @@ export const refreshFirst = async (
   start: (occasion: SyncOccasion, patience_millis: number) => Promise<boolean> = startBackgroundSync
 ): Promise<boolean> => {
   const { synced_at } = occasion
-  const is_old = synced_at !== null && now - Date.parse(synced_at) >= stale_millis
-  return is_old && shouldSync(occasion, now) && !(await start(occasion, refresh_patience_millis))
+  return isStale(synced_at, now) && shouldSync(occasion, now) && !(await start(occasion, refresh_patience_millis))
 }
 
 // Age of the replica that answers: refreshed before a read, reported after it.

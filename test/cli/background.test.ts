@@ -100,6 +100,9 @@ describe("a sync in the background", () => {
       expect(await refreshed({ synced_at: new Date(now - 60_000).toISOString() })).toBeDefined()
       expect(await refreshed({ synced_at: null })).toBeUndefined()
     })
+    it("waits if the last sync is later than this clock, which was set back since", async () => {
+      expect(await refreshed({ synced_at: new Date(now + minutes(180)).toISOString() })).toBeDefined()
+    })
     it("does not wait offline, shortly after a failure or during another sync", async () => {
       expect(await refreshed({ offline: true })).toBeUndefined()
       saveAttempt(folder, { tried_at: now - 1_000, ok: false, conflicts: 0, failures: 1 })
@@ -135,6 +138,10 @@ describe("a sync in the background", () => {
         "2 commands came out otherwise than they were shown here: flightcase sync report"
     )
   })
+  it("starts if the last sync is later than this clock, which was set back since", () => {
+    expect(worth({ pending: false, synced_at: new Date(now + minutes(180)).toISOString() })).toBe(true)
+    expect(worth({ pending: false, synced_at: new Date(now + 5_000).toISOString() })).toBe(false)
+  })
 })
 
 describe("the age of a response from the replica", () => {
@@ -154,6 +161,11 @@ describe("the age of a response from the replica", () => {
     expect(text("2026-07-01T11:30:00.000Z", "America/New_York")).toBe("As of 07:30, 30 min ago")
     expect(text("2026-07-01T03:30:00.000Z", "America/New_York")).toBe("As of 2026-06-30 23:30, 8 h ago")
     expect(text("2026-07-01T11:30:00.000Z")).toBe("As of 11:30Z, 30 min ago")
+  })
+  it("says that it is unknown where the last sync is later than this clock", () => {
+    expect(asOfText("2026-07-01T15:00:00.000Z", now, "Europe/London")).toBe(
+      "As of 16:00, later than this machine's clock"
+    )
   })
   it("is omitted for a replica that has never synced", () => {
     expect(asOfText(null, now, undefined)).toBeUndefined()
