@@ -109,7 +109,7 @@ it("scan in takes a code as its first word from those who may see no orders", as
   expect(await type("scan in A-1", { env })).toMatchObject({ code: 0, out: "A-1\tchecked_in\tA-1\n" })
 })
 
-it("an outcome that differs is told after a sync in the background, and by a bundle that brings it", async () => {
+it("an outcome that differs is reported after a sync in the background, and by a bundle that brings it", async () => {
   const { house } = place
   await place.login()
   await done("quote new --subject Gala --from 2027-08-01T09:00 --to 2027-08-03T09:00")
@@ -121,8 +121,8 @@ it("an outcome that differs is told after a sync in the background, and by a bun
   }
   await differing("one")
   await done("sync --quiet")
-  const told = "1 command came out otherwise than it was shown here: flightcase sync report"
-  expect((await done("quote list")).err).toContain(told)
+  const text = "1 command came out otherwise than it was shown here: flightcase sync report"
+  expect((await done("quote list")).err).toContain(text)
   expect((await done("quote list")).err).not.toContain("otherwise")
   await differing("two")
   const [out, back] = [join(place.folder, "a.bundle"), join(place.folder, "a.back")]

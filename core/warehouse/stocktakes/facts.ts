@@ -12,6 +12,7 @@ import { stock_levels, stock_transactions } from "../../products/stock/schema.ts
 import { stores } from "../../setup/stores.ts"
 import { formatMoney } from "../../values/money.ts"
 import { containerCode } from "../scanning/read-code.ts"
+import { inspections } from "../inspections/schema.ts"
 import { transfers } from "../transfers/schema.ts"
 import { loadServiceFacts } from "../workshop/reactions.ts"
 import { service_records } from "../workshop/schema.ts"
@@ -120,10 +121,24 @@ const chainOf = (
   return chain
 }
 
-/** Units seen by a check-in or packing since the stocktake started, each with a description. */
-const loadSeen = Effect.fnUntraced(function* (started_at: string, touched: ReadonlyMap<number, string>) {
+/** Units that other stocktakes counted since this one started, with the stocktake. */
+const loadCountedElsewhere = Effect.fnUntraced(function* ({ id, started_at }: StocktakeRow) {
+  const others = (yield* Store.pick(stocktakes, ["id", "closed_at", "cancelled_at"], {})).filter(
+    (one) => one.id !== id && (one.closed_at ?? one.cancelled_at ?? "9") > started_at
+  )
+  const stocktake_id = others.map((one) => one.id)
+  const scans = yield* Store.pick(stocktake_scans, ["stock_level_id", "stocktake_id", "counted_at"], { stocktake_id })
+  return scans.filter(({ counted_at }) => counted_at > started_at)
+})
+/** Units seen by anything but their own scans since the stocktake started, each with a description. */
+const loadSeen = Effect.fnUntraced(function* (take: StocktakeRow, touched: ReadonlyMap<number, string>) {
+  const { started_at } = take
   const back = yield* since(asset_assignments, ["stock_level_id", "returned_at"], "returned_at", started_at)
+  const inspected = yield* since(inspections, ["stock_level_id", "inspected_at"], "inspected_at", started_at)
   const seen = new Map<number, string>()
+  for (const one of yield* loadCountedElsewhere(take))
+    if (one.stock_level_id !== null) seen.set(one.stock_level_id, `was counted in stocktake ${one.stocktake_id}`)
+  for (const { stock_level_id } of inspected) seen.set(stock_level_id, "was inspected")
   for (const [id, at] of touched) if (at > started_at) seen.set(id, "was packed")
   for (const { stock_level_id } of back) seen.set(stock_level_id, "came back")
   return seen
@@ -184,7 +199,7 @@ export const loadCount = Effect.fnUntraced(function* (
   })
   const { packed, touched } = yield* loadPacked(only?.level_ids)
   const ledger = yield* loadLedger(take.started_at)
-  const seen = yield* loadSeen(take.started_at, touched)
+  const seen = yield* loadSeen(take, touched)
   for (const one of ledger) if (Number(one.quantity_move) > 0) seen.set(one.stock_level_id, "came into stock")
   const product_ids = [...levels, ...scans].flatMap(({ product_id }) => product_id ?? [])
   const named = yield* Store.pickMany(products, product_columns, product_ids)

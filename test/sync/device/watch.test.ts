@@ -382,7 +382,7 @@ describe("sync --watch", () => {
     ).toMatchObject({ ended: "upgraded" })
   })
 
-  it("tells each command that came out otherwise than it was shown here, once", async () => {
+  it("reports each command once whose outcome differs from what was shown here", async () => {
     const [before, one, other] = [3, 7, 9].map((n) => ({ n, name: "opportunities.update" }))
     const { told } = await watched(
       [

@@ -1,5 +1,4 @@
 /** `sync`: sends and fetches; its verbs list pending commands and resolve rejected ones. */
-import type { Device } from "../../../../sync/device/device.ts"
 import type { OutboxCommand } from "../../../../sync/device/outbox/rows.ts"
 import type { UnsentReport } from "../../../../sync/device/outbox/unsent.ts"
 import type { MissingCommands } from "../../../../sync/device/outbox/replica-tables.ts"
@@ -302,7 +301,7 @@ const state_words = {
 } as const
 
 /** Returns a function that reads the reports about outcomes which were added since. */
-const reportsFromNow = (device: Device) => {
+const reportsFromNow = (device: Awaited<ReturnType<CommandContext["device"]>>) => {
   const before = new Set(device.told(true).map(({ n }) => n))
   return () => device.told(true).filter(({ n }) => !before.has(n))
 }

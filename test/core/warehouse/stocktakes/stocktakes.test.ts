@@ -222,6 +222,27 @@ describe.each(engines)("a stocktake on %s", (engine) => {
     expect((await show(id)).totals).toMatchObject({ missing: 0 })
   })
 
+  it("reports no unit as missing that another stocktake or an inspection saw since the start", async () => {
+    const { store, units } = await shop(4)
+    const [first, other, inspected, unseen] = units
+    const before = await start(store)
+    await scan(before, unseen!.code)
+    const id = await start(store)
+    tick()
+    await scan(id, first!.code)
+    await scan(before, other!.code)
+    const kind = (await w.create("/inspection_kinds", { name: `PAT ${store}` })).id
+    await w.create("/inspections", { stock_level_id: inspected!.id, inspection_kind_id: kind, result: "pass" })
+    expect(await lineOf(id, "stock_level_id", other!.id)).toMatchObject({
+      status: "found",
+      is_counted: false,
+      way_out: `It was not counted, but was counted in stocktake ${before} meanwhile.`
+    })
+    await close(id)
+    const states = await Promise.all(units.map(async (unit) => (await level(unit.id)).service_state))
+    expect(states).toEqual(["in_service", "in_service", "in_service", "lost"])
+  })
+
   it.each([
     ["before the scan", 35, ["out", "count"]],
     ["after the scan", 40, ["count", "out"]],
