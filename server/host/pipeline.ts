@@ -4,8 +4,7 @@
  */
 import { Cause, Clock, Effect, Exit } from "effect"
 import type { SqlError } from "effect/sql"
-import { dispatch, match } from "../../core/kernel/index.ts"
-import { Rejection, settingNumber, traced, unauthenticated } from "../../core/kernel/index.ts"
+import { dispatch, match, Rejection, settingNumber, traced, unauthenticated } from "../../core/kernel/index.ts"
 import type { Answer, Catalogue, CommandRuntime, Endpoint, Failure, Settings, Store } from "../../core/kernel/index.ts"
 import { SharedCommit } from "../../sync/sqlite/shared-commits.ts"
 import { revoked_message } from "../../sync/server/push.ts"

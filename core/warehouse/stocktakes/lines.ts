@@ -135,8 +135,8 @@ const judgeCounted = (level: CountedLevel, at: string, through: number | null, f
         status: "in_case",
         container_id: inside.container_id,
         way_out:
-          `It should be in ${inside.name}, which is sealed: scan ${inside.code}, or take it out: ` +
-          `flightcase containers unpack ${inside.container_id}`
+          `It should be in ${inside.name}, which is sealed: scan ${inside.code}, or unseal it and take the unit out: ` +
+          `flightcase containers unseal ${inside.container_id}`
       }
     : { status: "found" }
 }

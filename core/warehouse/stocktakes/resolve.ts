@@ -5,6 +5,7 @@ import { type ContainerRow, container_items, containers, live_statuses, nesting_
 import { serialised } from "../../products/products/schema.ts"
 import { stock_levels } from "../../products/stock/schema.ts"
 import { labelOf } from "../containers/events.ts"
+import { toBeOpen } from "../containers/pack.ts"
 import { type Found, lookUpAll } from "../scanning/codes.ts"
 import { codeKey, type CodeFound, type ScanFacts, unitKey, type Verdict } from "./decide.ts"
 import { loadCount } from "./facts.ts"
@@ -42,8 +43,8 @@ const countedCase = Effect.fnUntraced(function* (
         code,
         kind: "unknown",
         note:
-          `${container.name} is not sealed: scan what is in it piece by piece, or seal it: ` +
-          `flightcase containers seal ${container.id}`
+          `${container.name} is not sealed: scan what is in it piece by piece, or seal it` +
+          (container.status === "open" ? ` (flightcase containers seal ${container.id}).` : `. ${toBeOpen(container)}`)
       }
     : { code, kind: "unit", name: labelOf(housing), container_id: null, levels: [housing] }
 })

@@ -118,7 +118,11 @@ describe.each(engines)("a stocktake on %s", (engine) => {
       is_counted: true,
       way_out: expect.stringContaining("flightcase units release")
     })
-    expect(await lineOf(id, "code", lone!.code)).toMatchObject({ status: "in_case", is_counted: true })
+    expect(await lineOf(id, "code", lone!.code)).toMatchObject({
+      status: "in_case",
+      is_counted: true,
+      way_out: `It should be in Box, which is sealed: scan BOX-${store}, or unseal it and take the unit out: flightcase containers unseal ${box.id}`
+    })
     expect(await lineOf(id, "code", boxed!.code)).toMatchObject({
       status: "in_case",
       is_counted: false,
@@ -220,6 +224,29 @@ describe.each(engines)("a stocktake on %s", (engine) => {
     const states = await Promise.all(units.map(async (unit) => (await level(unit.id)).service_state))
     expect(states).toEqual(["in_service", "in_service", "in_service", "in_service", "lost"])
     expect((await show(id)).totals).toMatchObject({ missing: 0 })
+  })
+
+  it("advises on a case that is not sealed by its status, in whole sentences", async () => {
+    const { product, store, units } = await shop(1)
+    const barcode = `CASE-${store}`
+    const box = await w.create("/containers/temporary", { name: "Box", barcode, store_id: store })
+    await w.must("POST", `/containers/${box.id}/pack`, { serialised_item_id: units[0]!.id })
+    const id = await start(store)
+    await scan(id, barcode)
+    const advice = async () => (await lineOf(id, "code", barcode)).way_out
+    const taken_back = ` Label what it is on, or take it back: flightcase count scan --remove ${barcode}`
+    const scanned = "Box is not sealed: scan what is in it piece by piece, or seal it"
+    expect(await advice()).toBe(`${scanned} (flightcase containers seal ${box.id}).${taken_back}`)
+    await takeBack(id, barcode)
+    await w.must("POST", `/containers/${box.id}/seal`)
+    const order = await w.order(product, 1, { store_id: store, ...hire })
+    await w.must("POST", `/opportunities/${order.id}/scan`, { direction: "out", code: barcode })
+    tick()
+    await w.must("POST", `/opportunities/${order.id}/scan`, { direction: "in", code: barcode })
+    await scan(id, barcode)
+    expect(await advice()).toBe(
+      `${scanned}. Start repacking it first (flightcase containers repack start --container-id ${box.id}).${taken_back}`
+    )
   })
 
   it("reports no unit as missing that another stocktake or an inspection saw since the start", async () => {
