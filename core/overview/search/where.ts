@@ -156,8 +156,8 @@ const casesOf = Effect.fnUntraced(function* (ids: ReadonlyArray<number>) {
 })
 
 /**
- * Steps of each unit on its orders. Checked returns are read only for units with an unchecked one or in a dispatched
- * case.
+ * Steps of each unit on its orders. Checked returns are read only for units with an unchecked one, or in a case that
+ * is out or back.
  */
 const stepsOf = Effect.fnUntraced(function* (
   ids: ReadonlyArray<number>,
@@ -165,12 +165,20 @@ const stepsOf = Effect.fnUntraced(function* (
 ): Store.Reads<(id: number) => ReadonlyArray<Step>> {
   const open = yield* Store.find(asset_assignments, { stock_level_id: ids, status: [...in_order] })
   const unchecked = new Set(open.filter(({ status }) => status === checked_in).map((one) => one.stock_level_id))
-  const asked = ids.filter((id) => unchecked.has(id) || around(id)?.status === "dispatched")
+  const asked = ids.filter((id) => unchecked.has(id) || moving.has(around(id)?.status ?? "open"))
   const checked =
     asked.length === 0 ? [] : yield* Store.find(asset_assignments, { stock_level_id: asked, status: finalised })
   const steps = Map.groupBy([...open, ...checked], (one) => one.stock_level_id)
   return (id) => steps.get(id) ?? []
 })
+
+const moving: ReadonlySet<ContainerRow["status"]> = new Set(["dispatched", "returned"])
+/** The case around a unit as far as it says where the unit is: that it is back says nothing of a unit checked since. */
+const tellingCase = (steps: ReadonlyArray<Step>, around: ContainerRow | undefined): ContainerRow | undefined => {
+  const back = lastReturn(steps)
+  const is_checked = back?.status === finalised && (back.returned_at ?? "") >= (around?.dispatched_at ?? "")
+  return around?.status === "returned" && is_checked ? { ...around, status: "open" } : around
+}
 
 interface Standing {
   readonly place: UnitPlace
@@ -191,7 +199,7 @@ const standingsOf = Effect.fnUntraced(function* (
   return new Map(
     units.map((unit) => {
       const is_alone = backAloneAt(steps(unit.id), cases.around(unit.id)) !== undefined
-      const around = is_alone ? undefined : cases.around(unit.id)
+      const around = is_alone ? undefined : tellingCase(steps(unit.id), cases.around(unit.id))
       const step = telling(steps(unit.id))
       const service = serviceNow(unit, now)
       const state = unit.stock_category === bulk_stock ? undefined : service[0]?.state

@@ -132,6 +132,24 @@ describe.each(engines)("the location of a found unit, on %s", (engine) => {
     expect(where).toMatchObject({ place: "quarantine", order: null })
     expect(where.text).not.toContain("back from")
   })
+  it("is in its case for a unit that was checked, while the case is back and not opened", async () => {
+    const product = await w.serialised({ name: "Strobes" })
+    const strobes = [
+      await w.labelled(product, { asset_number: "STR-1" }),
+      await w.labelled(product, { asset_number: "STR-2" })
+    ]
+    await s.box(strobes, { name: "Case 9", barcode: "CASE-9" })
+    const order = await onOrder("Rave", product, 2)
+    await s.done(order, "out", "CASE-9")
+    await s.done(order, "in", "CASE-9")
+    await s.done(order, "in", "STR-1", { finalise: true })
+    expect(await whereIs("STR-1", everything)).toMatchObject({
+      place: "in_case",
+      container: { name: "Case 9" },
+      text: "in Case 9, Main Warehouse"
+    })
+    expect(await whereIs("STR-2", everything)).toMatchObject({ place: "returned", container: { name: "Case 9" } })
+  })
   it("is outside the case for a unit returned alone, while the case is out with its other unit", async () => {
     const product = await w.serialised({ name: "Movers" })
     const movers = [
