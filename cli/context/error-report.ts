@@ -71,6 +71,8 @@ const of_sqlite: { readonly [primary_code: number]: Failure } = {
   14: "unopened",
   26: "damaged"
 }
+/** SQLite's IOERR_SHMSIZE: no space for the index of the log, which opening a file may create. */
+const no_shared_memory = 4874
 const of_system: { readonly [code: string]: Failure } = {
   ENOSPC: "full",
   EDQUOT: "full",
@@ -83,7 +85,8 @@ const of_system: { readonly [code: string]: Failure } = {
 /** The failure reported by SQLite or the system, in the error or its causes; undefined if there is none. */
 const failureIn = (error: Error): Failure | undefined => {
   for (let at: unknown = error, depth = 0; at instanceof Error && depth < 8; depth++) {
-    if ("errcode" in at && typeof at.errcode === "number") return of_sqlite[at.errcode & 255]
+    if ("errcode" in at && typeof at.errcode === "number")
+      return at.errcode === no_shared_memory ? "full" : of_sqlite[at.errcode & 255]
     if ("syscall" in at && "code" in at && typeof at.code === "string" && of_system[at.code] !== undefined)
       return of_system[at.code]
     at = "reason" in at && at.reason instanceof Error ? at.reason : at.cause

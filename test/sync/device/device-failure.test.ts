@@ -160,6 +160,16 @@ describe.runIf(mountable)("a device's disk", () => {
     expect(await device.sync()).toMatchObject({ accepted: kept + 1, rejected: 0, pending: 0 })
     await device.close()
   })
+  it("is reported as full if there is no space to open the replica", async () => {
+    await (await enrolled()).close()
+    try {
+      for (let at = 0; ; at++) writeFileSync(join(disk, `filler-${at}`), Buffer.alloc(1_048_576))
+    } catch {
+      /* Until not a byte is left. */
+    }
+    const opened = await told(async () => read(await openDevice(join(disk, "van")), "/api/v1/product_groups"))
+    expect(opened).toMatchObject({ code: 1, message: "The disk is full. Nothing of this was recorded." })
+  })
   it("is reported with advice to set FLIGHTCASE_HOME if it is read-only", async () => {
     await (await enrolled()).close()
     execFileSync("mount", ["-o", "remount,ro", disk])
