@@ -227,7 +227,7 @@ const outAgain: Compensation = (done) => {
   })
   return requests(
     [...back.requests, ...steps],
-    `${back.says}; each part stays a line of its own, with its dates of before`,
+    `${back.says} Each part stays a line of its own, with its dates of before`,
     { expects: [...(back.expects ?? []), ...ended.flatMap(({ row }) => asSet(row, "ends_at"))] }
   )
 }
