@@ -99,6 +99,7 @@ describe.each(engines)("stocktakes on devices, with a server on %s", (engine) =>
     expect((await device.sync()).rejected).toBe(1)
     const [conflict] = await device.conflicts()
     expect(conflict).toMatchObject({ payload: { body: { codes } } })
+    expect(conflict!.intent).toMatch(new RegExp(`wanted to count scanned codes.*: stocktake ${id}$`))
     expect(JSON.stringify(conflict)).toContain(`Stocktake ${id} was closed at`)
     await device.resolve(conflict!.id, { drop: true })
     await server.sameOn(device)

@@ -75,7 +75,9 @@ const wishOf = (command: Refused, facts: Facts, now: string): string => {
     (one) => one !== undefined && one !== null
   )
   const own = [command.body["name"], command.body["subject"]].filter((one) => typeof one === "string" && one !== "")
-  const rest = known.length > 0 ? known : own.slice(0, 1)
+  const of_path = command.named.filter(({ field }) => field === undefined)
+  const rows = of_path.map(({ id, table }) => `${calledIn(table)} ${id}`)
+  const rest = known.length > 0 ? known : (own.length > 0 ? own : rows).slice(0, 1)
   return `${summary.charAt(0).toLowerCase()}${summary.slice(1)}${rest.length === 0 ? "" : `: ${rest.join(", ")}`}`
 }
 
