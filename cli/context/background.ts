@@ -36,6 +36,8 @@ export interface Attempt {
   readonly conflicts: number
   /** Number of accepted commands with another outcome than shown here since then; absent in files of older releases. */
   readonly different?: number
+  /** Message about both, which the next command gives. */
+  readonly arrived?: string
   /** Number of consecutive failures. */
   readonly failures: number
 }
@@ -46,6 +48,7 @@ const decodeAttempt = decoderOf<Attempt>(() =>
     reason: Schema.optionalKey(Schema.String),
     conflicts: Schema.Finite,
     different: Schema.optionalKey(Schema.Finite),
+    arrived: Schema.optionalKey(Schema.String),
     failures: Schema.Finite
   })
 )
@@ -65,18 +68,14 @@ export const saveAttempt = (folder: string, attempt: Attempt): void => {
   renameSync(beside, attemptPath(folder))
 }
 
-/** Message about commands rejected in the background, or with another outcome than shown, given once. */
+/** Message about the results of syncs in the background, given once; undefined if there is none. */
 export const arrivedText = (folder: string): string | undefined => {
   const last = readAttempt(folder)
-  const { conflicts = 0, different = 0 } = last ?? {}
-  if (last === undefined || conflicts + different === 0) return undefined
-  saveAttempt(folder, { ...last, conflicts: 0, different: 0 })
-  const refused = `${conflicts} ${conflicts === 1 ? "command was" : "commands were"} refused: flightcase sync conflicts`
-  return [...(conflicts === 0 ? [] : [refused]), ...(different === 0 ? [] : [differentText(different)])].join("; ")
+  if (last?.arrived === undefined) return undefined
+  const { arrived, ...rest } = last
+  saveAttempt(folder, { ...rest, conflicts: 0, different: 0 })
+  return arrived
 }
-const differentText = (count: number): string =>
-  `${count === 1 ? "1 command came out otherwise than it was" : `${count} commands came out otherwise than they were`} ` +
-  "shown here: flightcase sync report"
 
 /**
  * Age of the replica, from a minute on: `As of 14:03, 12 min ago`, in a time zone; undefined if it is newer. It is
@@ -89,10 +88,8 @@ export const asOfText = (synced_at: string | null, now: number, zone: string | u
   const [today] = wallParts(now)
   const minutes = Math.floor((now - Date.parse(synced_at)) / 60_000)
   const hours = Math.floor(minutes / 60)
-  const as_of = `As of ${day === today ? "" : `${day} `}${time}`
-  if (minutes < 0) return `${as_of}, later than this machine's clock`
-  const ago = minutes < 120 ? `${minutes} min` : hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} days`
-  return `${as_of}, ${ago} ago`
+  const age = minutes < 120 ? `${minutes} min` : hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} days`
+  return `As of ${day === today ? "" : `${day} `}${time}, ${minutes < 0 ? "later than this clock" : `${age} ago`}`
 }
 /** Whether the replica is so old that reads report its age, or of unknown age, as the clock was set back since. */
 const isStale = (synced_at: string | null, now: number): boolean =>

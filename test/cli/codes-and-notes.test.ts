@@ -109,7 +109,7 @@ it("scan in takes a code as its first word from those who may see no orders", as
   expect(await type("scan in A-1", { env })).toMatchObject({ code: 0, out: "A-1\tchecked_in\tA-1\n" })
 })
 
-it("an outcome that differs is reported after a sync in the background, and by a bundle that brings it", async () => {
+it("outcomes that differ are reported after a sync in the background, beside refusals, and by a bundle", async () => {
   const { house } = place
   await place.login()
   await done("quote new --subject Gala --from 2027-08-01T09:00 --to 2027-08-03T09:00")
@@ -119,14 +119,28 @@ it("an outcome that differs is reported after a sync in the background, and by a
     await done(`quote update ${id} --subject Mine-${round}`)
     await house.put(`/opportunities/${id}`, { subject: `Theirs-${round}` })
   }
+  const product = { name: "Head", stock_method: 2 }
+  const head = await house.create("/products", product)
+  await done("sync")
+  const unit = `stock-levels create --product ${head.id} --store 1 --asset-number`
+  const refused = async (...codes: ReadonlyArray<string>) => {
+    for (const code of codes) await done(`${unit} ${code}`)
+    for (const asset_number of codes)
+      await house.create("/stock_levels", { product_id: head.id, store_id: 1, asset_number })
+  }
+  const noted = async () => (await done("quote list")).err
+  const text = "1 command came out otherwise than shown here: flightcase sync report"
   await differing("one")
   await done("sync --quiet")
-  const text = "1 command came out otherwise than it was shown here: flightcase sync report"
-  expect((await done("quote list")).err).toContain(text)
-  expect((await done("quote list")).err).not.toContain("otherwise")
+  expect(await noted()).toContain(text)
+  expect(await noted()).not.toContain("otherwise")
+  await refused("H-1", "H-2")
   await differing("two")
+  await done("sync --quiet")
+  expect(await noted()).toContain(`2 commands were refused: flightcase sync conflicts; ${text}`)
+  await differing("three")
   const [out, back] = [join(place.folder, "a.bundle"), join(place.folder, "a.back")]
   await done(["sync", "bundle", "out", out])
   await done(["sync", "bundle", "in", out, "--to", place.url, "-o", back])
-  expect((await type(["sync", "bundle", "in", back])).err).toContain("Theirs-two")
+  expect((await type(["sync", "bundle", "in", back])).err).toContain("Theirs-three")
 })

@@ -181,7 +181,7 @@ const sentence = (event: WatchEvent, device: Device): string => {
     case "conflict":
       return `Refused: command ${event.n}, ${event.name}: ${event.message} flightcase sync conflicts shows the ways out.`
     case "different":
-      return `Command ${event.n}, ${event.name}, came out otherwise than it was shown here: flightcase sync report`
+      return `Command ${event.n}, ${event.name}, came out otherwise than shown here: flightcase sync report`
     case "offline":
       return `${event.message} Commands are kept; trying again until it answers.`
     case "online":
@@ -196,6 +196,16 @@ const sentence = (event: WatchEvent, device: Device): string => {
       return "Stopped."
   }
 }
+
+const resultText = (conflicts: number, different: number): string =>
+  [
+    conflicts === 0
+      ? ""
+      : `${counted(conflicts, "command")} ${conflicts === 1 ? "was" : "were"} refused: flightcase sync conflicts`,
+    different === 0 ? "" : `${counted(different, "command")} came out otherwise than shown here: flightcase sync report`
+  ]
+    .filter((text) => text !== "")
+    .join("; ")
 
 /** Syncs in the background: prints nothing, and stores its result for the next command. */
 const quietly = async (context: CommandContext): Promise<number> => {
@@ -218,14 +228,16 @@ const quietly = async (context: CommandContext): Promise<number> => {
       if (error instanceof Error && error.name === "SyncBusy") return exit_codes.ok
       attempt = { ok: false, reason: error instanceof Error ? error.message : String(error) }
     }
-    const arrived = (await device.conflicts()).filter(({ id }) => !before.has(id)).length
-    const different = device.told(true).filter(({ n }) => !reported.has(n)).length
     const last = readAttempt(folder)
+    const refused = (await device.conflicts()).filter(({ id }) => !before.has(id)).length
+    const conflicts = (last?.conflicts ?? 0) + refused
+    const different = (last?.different ?? 0) + device.told(true).filter(({ n }) => !reported.has(n)).length
     saveAttempt(folder, {
       ...attempt,
+      ...(conflicts + different === 0 ? {} : { arrived: resultText(conflicts, different) }),
       tried_at: Date.now(),
-      conflicts: (last?.conflicts ?? 0) + arrived,
-      different: (last?.different ?? 0) + different,
+      conflicts,
+      different,
       failures: attempt.ok ? 0 : (last?.failures ?? 0) + 1
     })
     return attempt.ok ? exit_codes.ok : exit_codes.network
