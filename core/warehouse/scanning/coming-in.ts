@@ -201,6 +201,11 @@ export const caseIn = (
     )
   })
 
+const outElsewhere = ({ units_out_elsewhere }: DecisionState, { id }: StockLevelRow): string => {
+  const holder = units_out_elsewhere.get(id)
+  return holder === undefined ? "" : `; it is out with ${holder}. Check it in there.`
+}
+
 export const unitIn = (facts: ScanFacts, level: StockLevelRow, wanted: Wanted, context: DecideContext): ScanDecided =>
   Result.gen(function* () {
     const { around, is_back_alone, known } = facts
@@ -226,7 +231,10 @@ export const unitIn = (facts: ScanFacts, level: StockLevelRow, wanted: Wanted, c
           : units.some((one) => one.status > checked_in)
             ? ": it came back already"
             : ""
-      return yield* reject(wanted.field, `${labelOf(level)} is not out on this order${back}`)
+      return yield* reject(
+        wanted.field,
+        `${labelOf(level)} is not out on this order${back}${outElsewhere(known, level)}`
+      )
     }
     const at = yield* returnedAt(wanted, labelOf(level), unit.dispatched_at, context.now)
     const received_by = context.viewer.user_id || null

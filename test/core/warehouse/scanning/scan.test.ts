@@ -55,6 +55,11 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect(await s.refusal(second, "out", a!.asset_number)).toMatch(
       new RegExp(`^${a!.asset_number} is out with "Gig .*order ${Number(first.number)}\\); check it in there first\\.$`)
     )
+    expect(await s.refusal(second, "in", a!.asset_number)).toMatch(
+      new RegExp(
+        `^${a!.asset_number} is not out on this order; it is out with "Gig .*order ${Number(first.number)}\\)[.] Check it in there[.]$`
+      )
+    )
     expect(await w.app.dump()).toEqual(before)
     expect(await s.units(second)).toEqual([])
   })
