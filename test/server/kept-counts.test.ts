@@ -17,6 +17,8 @@ const queries = {
     "q[status_eq]=Reserved",
     "q[status_not_eq]=Cancelled",
     "q[store_id_eq]=1&q[state_eq]=2&q[status_gt]=0",
+    "q[has_shortage_true]=1",
+    "q[has_shortage_false]=1&q[store_id_eq]=1",
     "q[state_eq]=nothing"
   ],
   "/api/v1/members": ["", "q[membership_type_eq]=Contact", "q[membership_type_cont]=ORG", "q[active_true]=1"],
@@ -97,6 +99,22 @@ describe.each(both_engines)("the stored counts of lists on %s", (engine) => {
       { numRuns: 5, seed: 4480 }
     )
     for (const path of Object.keys(queries)) expect(await totalOf(path, ""), path).toBeGreaterThan(0)
+  })
+  it("follow an order that falls short of stock, and no longer does", async () => {
+    const create = async (path: string, json: object) => (await server.ask(path, { method: "POST", json })).body
+    const short = () => totalOf(opportunities, "q[has_shortage_true]=1")
+    const before = await short()
+    const dates = { starts_at: "2027-07-01T08:00:00Z", ends_at: "2027-07-06T18:00:00Z" }
+    const { id } = (await create(opportunities, { subject: "Gala", store_id: 1, ...dates })).opportunity
+    const { product } = await create("/api/v1/products", { name: "Lamp", stock_method: 1 })
+    await create(`${opportunities}/${id}/items`, { name: "Lamp", item_id: product.id, quantity: 9, unit_price: "1" })
+    await create(`${opportunities}/${id}/convert_to_quotation`, {})
+    expect(await short()).toBe(before + 1)
+    await expectCounted()
+    const [level] = (await server.ask(`/api/v1/stock_levels?q[product_id_eq]=${product.id}`)).body.stock_levels
+    await server.ask(`/api/v1/stock_levels/${level.id}`, { method: "PUT", json: { quantity_held: "9" } })
+    expect(await short()).toBe(before)
+    await expectCounted()
   })
   it("equal the counts of all rows after a rebuild", async () => {
     const before = await totalOf(opportunities, "q[state_eq]=0")

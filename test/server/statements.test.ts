@@ -76,7 +76,7 @@ describe("a request to a server on Postgres", () => {
     const statements = await statementsOf(() => server.ask(chart))
     expect(statements).toEqual(["select p.id,; select id,; select c.*,"])
   })
-  it("counts a list by store, state and status from the stored counts", async () => {
+  it("counts a list by store, state, status and shortage from the stored counts", async () => {
     await server.ask("/api/v1/opportunities", { method: "POST", json: { subject: "Gala", store_id: 1 } })
     const countOf = async (query: string) => {
       const sent = await sentBy(() => server.ask(`/api/v1/opportunities?per_page=1&${query}`))
@@ -84,7 +84,7 @@ describe("a request to a server on Postgres", () => {
         ({ text }) => /^select (?:count|sum)\(\S+\) as total from "opportunities\w*"/.exec(text)?.[0] ?? []
       )
     }
-    const kept = await countOf("q[store_id_eq]=1&q[state_eq]=0&q[status_eq]=0")
+    const kept = await countOf("q[store_id_eq]=1&q[state_eq]=0&q[status_eq]=0&q[has_shortage_false]=1")
     expect(kept).toEqual(['select sum("rows") as total from "opportunities_counts"'])
     expect(await countOf("q[subject_eq]=Gala")).toEqual(['select count(*) as total from "opportunities"'])
   })

@@ -202,7 +202,7 @@ export const opportunities = table("opportunities", columns, {
   },
   soft_delete: true,
   searched: { columns: ["subject", "number", "reference"] },
-  counted_by: ["store_id", "state", "status"],
+  counted_by: ["store_id", "state", "status", "has_shortage"],
   // With `deleted_at` in the index, lists of undeleted rows are counted and skipped without reading rows.
   indexes: [
     ["state", "status"],
