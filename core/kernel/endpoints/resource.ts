@@ -34,8 +34,8 @@ interface ListOptions {
 
 /**
  * The response for a list query: `{[plural]: rows, meta: {total, per_page, page}}`. One query for the rows, together
- * with one for a kept total; any other total is counted after them (not if unpaged, or for a first page that is not
- * full). Lookups, includes and a view come besides.
+ * with one for the total; a first page that was last not full is counted after them, if it is now (not if unpaged).
+ * Lookups, includes and a view come besides.
  */
 export const listBody = Effect.fnUntraced(function* <T extends Table>(
   declared: Resource<T>,
@@ -86,6 +86,7 @@ export const listBody = Effect.fnUntraced(function* <T extends Table>(
   )
   const rows = found.map((row) => store.decode(resource.table, row))
   const is_complete = is_unpaged || (paging.page === 1 && rows.length < paging.per_page)
+  if (kept === undefined) noteLength(count, is_complete)
   const total = is_complete ? rows.length : Number((counted ?? (yield* store.run(count, bound.values))[0])?.total ?? 0)
   const answers = yield* render(resource, rows, view === undefined ? includesOf(query) : [], context)
   const ignored = ignoredOf(query, {
@@ -168,9 +169,18 @@ const pageSql = (table: Table, from: string, order: string, dialect: Dialect, pa
   )
 }
 
+/** Statements that count lists whose page was last not all of them: they are sent together with the page. */
+const long_lists = new Set<string>()
+const long_lists_max = 500
+const long_lists_text_max = 4_000
+const noteLength = (count: string, is_complete: boolean): void => {
+  if (is_complete) return void long_lists.delete(count)
+  if (long_lists.size >= long_lists_max) long_lists.clear()
+  if (count.length <= long_lists_text_max) long_lists.add(count)
+}
 /** The statement that counts a list with its page: a first page may turn out to be all of it, which needs no count. */
 const totalSql = (kept: string | undefined, count: string, paging?: Paging): ReadonlyArray<string> =>
-  kept !== undefined ? [kept] : paging === undefined || paging.page === 1 ? [] : [count]
+  kept !== undefined ? [kept] : paging === undefined || (paging.page === 1 && !long_lists.has(count)) ? [] : [count]
 
 /**
  * The `meta` of an unpaged list: one page, as long as the list (rules/conventions 2). `query`: for a list without
