@@ -76,17 +76,17 @@ export const listBody = Effect.fnUntraced(function* <T extends Table>(
   )
   const paging = pageOf(query, { default: view?.per_page ?? options.page_default, max: options.page_max })
   const is_unpaged = options.unpaged === true
-  const part = is_unpaged ? undefined : paging
-  const statement = pageSql(resource.table, from, order, store.dialect, part)
+  const statement = pageSql(resource.table, from, order, store.dialect, is_unpaged ? undefined : paging)
   const is_kept = !is_unpaged && isKept(options.where ?? {}, [...conditions, ...view_conditions], listing)
-  const kept = is_kept ? keptCountSql(resource.table, archived, filters, store) : undefined
+  const kept = keptCountSql(resource.table, archived, filters, store, is_kept)
   const count = `select count(*) as total${from}`
+  const counting = kept ?? (paging.page > 1 || long_lists.has(count) ? count : [])
   const [found = [], [counted] = []] = yield* store.readAll(
-    [statement, ...totalSql(kept, count, part)].map((text) => ({ text, values: bound.values }))
+    [statement].concat(counting).map((text) => ({ text, values: bound.values }))
   )
   const rows = found.map((row) => store.decode(resource.table, row))
   const is_complete = is_unpaged || (paging.page === 1 && rows.length < paging.per_page)
-  if (kept === undefined) noteLength(count, is_complete)
+  noteLength(count, is_complete || kept !== undefined)
   const total = is_complete ? rows.length : Number((counted ?? (yield* store.run(count, bound.values))[0])?.total ?? 0)
   const answers = yield* render(resource, rows, view === undefined ? includesOf(query) : [], context)
   const ignored = ignoredOf(query, {
@@ -98,7 +98,7 @@ export const listBody = Effect.fnUntraced(function* <T extends Table>(
   return {
     [resource.plural]: view === undefined ? answers : yield* selectColumns(view, resource.columns, rows, answers),
     meta: {
-      ...(is_unpaged ? unpagedMeta(total) : { total, ...orderedMeta(paging) }),
+      ...(is_unpaged ? unpagedMeta(total) : { total, per_page: paging.per_page, page: paging.page }),
       ...(view === undefined ? {} : { view: { id: view.id, name: view.name } }),
       ...ignoredMeta([...ignored, ...(options.ignored ?? [])])
     }
@@ -143,8 +143,14 @@ const fromSql = (table: string, conditions: Conditions): string => {
   return ` from ${quote(table)}${parts.length === 0 ? "" : ` where ${allOf(parts)}`}`
 }
 /** Adds up kept counts, which are of live rows; undefined if there are none. */
-const keptCountSql = (table: Table, archived: string | undefined, filters: Conditions, { keeps_counts }: StoreShape) =>
-  keeps_counts && table.counted_by.length > 0 && table.soft_delete === (archived === live_sql)
+const keptCountSql = (
+  table: Table,
+  archived: string | undefined,
+  filters: Conditions,
+  { keeps_counts }: StoreShape,
+  is_kept: boolean
+) =>
+  is_kept && keeps_counts && table.counted_by.length > 0 && table.soft_delete === (archived === live_sql)
     ? `select sum("rows") as total${fromSql(countsTable(table), filters)}`
     : undefined
 /** The requested sort in the form `order` takes. */
@@ -169,32 +175,29 @@ const pageSql = (table: Table, from: string, order: string, dialect: Dialect, pa
   )
 }
 
-/** Statements that count lists whose page was last not all of them: they are sent together with the page. */
+/**
+ * Statements that count lists whose page was last not all of them: they are sent with the first page, too, which may
+ * otherwise turn out to be the list, and need no count.
+ */
 const long_lists = new Set<string>()
-const long_lists_max = 500
-const long_lists_text_max = 4_000
-const noteLength = (count: string, is_complete: boolean): void => {
-  if (is_complete) return void long_lists.delete(count)
-  if (long_lists.size >= long_lists_max) long_lists.clear()
-  if (count.length <= long_lists_text_max) long_lists.add(count)
+const noteLength = (count: string, needs_none: boolean): void => {
+  if (needs_none) long_lists.delete(count)
+  else if (count.length < 4_000 && long_lists.add(count).size > 500) long_lists.clear()
 }
-/** The statement that counts a list with its page: a first page may turn out to be all of it, which needs no count. */
-const totalSql = (kept: string | undefined, count: string, paging?: Paging): ReadonlyArray<string> =>
-  kept !== undefined ? [kept] : paging === undefined || (paging.page === 1 && !long_lists.has(count)) ? [] : [count]
-
 /**
  * The `meta` of an unpaged list: one page, as long as the list (rules/conventions 2). `query`: for a list without
  * filters, sorts and includes, which are then listed as ignored.
  */
 export const unpagedMeta = (total: number, query: Query = []) => ({
-  ...{ total, per_page: total, page: 1 },
+  total,
+  per_page: total,
+  page: 1,
   ...ignoredMeta(ignoredOf(query, { filters: () => false, is_sorted: false, includes: {} }))
 })
 interface Paging {
   readonly page: number
   readonly per_page: number
 }
-const orderedMeta = ({ page, per_page }: Paging): JsonObject => ({ per_page, page })
 
 /** Joined by "and", in brackets of a hundred each: a chain of conditions nests, and SQLite allows a depth of 1,000. */
 const allOf = (parts: ReadonlyArray<string>): string =>

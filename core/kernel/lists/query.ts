@@ -238,7 +238,7 @@ const namedSql = (
             .join(" and ")})`
       )
   ]
-  return any.length === 0 ? nothing : `${predicate === "eq" || predicate === "in" ? "" : "not "}(${any.join(" or ")})`
+  return any.length === 0 ? nothing : `${predicate.startsWith("not_") ? "not " : ""}(${any.join(" or ")})`
 }
 
 const testSql = (
@@ -287,7 +287,7 @@ const testSql = (
 const operators = { eq: "=", not_eq: "<>", lt: "<", lteq: "<=", gt: ">", gteq: ">=" } as const
 /** Lists are compared with all their values, other predicates with the last. */
 const valuesAsked = (predicate: Predicate, values: ReadonlyArray<string>): ReadonlyArray<string> =>
-  predicate === "in" || predicate === "not_in" ? [...new Set(values)] : values.slice(-1)
+  takesSeveral(predicate) ? [...new Set(values)] : values.slice(-1)
 
 const comparedSql = (
   column: FilterTarget,
@@ -340,16 +340,8 @@ const itemsSql = (
     case "not_null":
     case "present":
       return filled
-    case "eq":
-    case "cont":
-    case "in":
-    case "not_eq":
-    case "not_cont":
-    case "not_in":
-      break
-    default:
-      return "1 = 1"
   }
+  if (!/^(not_)?(eq|cont|in)$/.test(predicate)) return "1 = 1"
   const wanted =
     names === undefined ? given : given.map((value) => listedId(value, names)).filter((id) => id !== undefined)
   if (wanted.length === 0) return nothing
@@ -357,7 +349,7 @@ const itemsSql = (
     dialect === "pg"
       ? `coalesce(${items} @> any(cast(${bound.bind(wanted.map((one) => JSON.stringify([one])))} as jsonb[])), false)`
       : `exists (select 1 from json_each(${items}) where value in (${wanted.map(bound.bind).join(", ")}))`
-  return predicate === "eq" || predicate === "cont" || predicate === "in" ? any : `not ${any}`
+  return predicate.startsWith("not_") ? `not ${any}` : any
 }
 const listedId = (value: string, names: FilterTarget["names"]): number | undefined =>
   wholeNumberOf(value) ?? names?.get(foldCase(value.trim()))
