@@ -343,11 +343,8 @@ const begun = (log: Log, exchange: Exchange, reply: HttpResponse, close: boolean
     return false
   }
 }
-const writeOne = (log: Log, exchange: Exchange, given: HttpResponse, close: boolean): void => {
+const writeOne = (log: Log, exchange: Exchange, reply: HttpResponse, close: boolean): void => {
   const { asked, response } = exchange
-  // Long texts are encoded once: Node would count their bytes first, and allocate three times their length.
-  const is_long = typeof given.body === "string" && given.body.length >= 65_536
-  const reply = is_long ? { ...given, body: Buffer.from(String(given.body)) } : given
   const { body } = reply
   if (begun(log, exchange, reply, close)) response.end(asked.method === "HEAD" || isStream(body) ? undefined : body)
 }

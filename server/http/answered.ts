@@ -281,9 +281,17 @@ export const replyOf = (answer: Answer, trace: Replied): HttpResponse => {
   const links = linksOf(answer, trace)
   if (links !== undefined) headers["link"] = links
   if (status === 200 && isKnown(headers["etag"], trace.asked)) return unchanged(headers)
-  if (shared !== undefined) return { status, headers, body: (shared.text ??= JSON.stringify(body)), shared }
-  return { status, headers, body: body !== undefined ? JSON.stringify(body) : content?.text }
+  if (shared !== undefined) return { status, headers, body: (shared.text ??= encoded(JSON.stringify(body))), shared }
+  return {
+    status,
+    headers,
+    body: body !== undefined ? encoded(JSON.stringify(body)) : content && encoded(content.text)
+  }
 }
+/** Long texts are encoded once: Node would count their bytes first, and allocate three times their length. */
+const encoded = (text: string | Uint8Array): string | Uint8Array =>
+  typeof text === "string" && text.length >= encoded_from ? Buffer.from(text) : text
+const encoded_from = 16_384
 const unchanged = (headers: { readonly [name: string]: string }): HttpResponse => ({
   status: 304,
   headers: Object.fromEntries(Object.entries(headers).filter(([name]) => name !== "content-type")),
@@ -298,9 +306,9 @@ const linksOf = ({ body, status }: Answer, { asked: { target }, endpoint, path }
   if (typeof page !== "number" || typeof per_page !== "number" || typeof total !== "number") return undefined
   const last = Math.ceil(total / Math.max(1, per_page))
   if (last < 2) return undefined
+  const query = new URLSearchParams(target.includes("?") ? target.slice(target.indexOf("?") + 1) : "")
+  query.delete("page")
   const linkTo = (rel: string, to: number): string => {
-    const query = new URLSearchParams(target.includes("?") ? target.slice(target.indexOf("?") + 1) : "")
-    query.delete("page")
     query.set("page", String(to))
     return `<${path}?${query.toString()}>; rel="${rel}"`
   }

@@ -85,7 +85,7 @@ export interface Answer<out A = Json> {
   /** A streamed file; ranges of it are sent on request. */
   readonly streamed?: StreamedContent
   /** For a body that several callers get: its text, and that text compressed, each made once by the host. */
-  readonly shared?: { text?: string; readonly compressed: Map<string, Promise<Uint8Array | undefined>> }
+  readonly shared?: { text?: string | Uint8Array; readonly compressed: Map<string, Promise<Uint8Array | undefined>> }
   readonly headers?: { readonly [name: string]: string }
   /**
    * Marks a refusal that was no attempt to guess a secret, such as a visit without a PIN: it does not count against the
