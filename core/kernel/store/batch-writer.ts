@@ -256,8 +256,8 @@ const collectDeletes = (
   return flushed
 }
 
-export const makeBatchWriter = (operations: WriteOperations): ((changes: ReadonlyArray<RowChange>) => Sql) =>
-  Effect.fnUntraced(function* (changes: ReadonlyArray<RowChange>) {
+export const makeBatchWriter = (operations: WriteOperations): ((changes: ReadonlyArray<RowChange>) => Sql) => {
+  const batched = Effect.fnUntraced(function* (changes: ReadonlyArray<RowChange>) {
     const tables = new Map<Table, WriteBatch>()
     for (const next of changes) {
       let waiting = tables.get(next.table)
@@ -271,6 +271,15 @@ export const makeBatchWriter = (operations: WriteOperations): ((changes: Readonl
     }
     for (const [table, waiting] of tables) yield* flush(operations, table, waiting)
   })
+  return (changes) => {
+    const [one] = changes
+    return one === undefined ? Effect.void : changes.length === 1 ? applyOne(operations, one) : batched(changes)
+  }
+}
+const applyOne = ({ change, insertRows }: WriteOperations, one: RowChange): Sql => {
+  if (one.op === "insert") return insertRows(one.table, [one.row])
+  return "set" in one && Object.keys(one.set).length === 0 ? Effect.void : change(one)
+}
 const inSequence = (...steps: ReadonlyArray<Sql>): Sql => Effect.forEach(steps, (step) => step, { discard: true })
 
 /** Keys of unwritten rows by a column's value, from an index; some may have changed or been deleted since. */
