@@ -246,18 +246,18 @@ export const make = Effect.fnUntraced(function* (
   // Like the client's own, except that the transaction begins once it has the connection, which it returns while
   // waiting for another process's lock. The wait can be interrupted.
   const beginning = options.readOnly === true ? "BEGIN" : "BEGIN IMMEDIATE"
-  const begun = Effect.fnUntraced(function* (restore: Restore) {
-    const statement = yield* SqlClient.BeginTransaction
-    const wanted = yield* Durability
-    const scope = yield* Scope.fork(yield* Effect.scope)
-    const leased = Scope.provide(restore(acquirers.transactionAcquirer), scope)
-    return yield* Effect.tap(leased, () =>
-      attempt("begin", () => {
-        waitFor(wanted ?? usual)
-        statements.rows(statement ?? beginning, [])
-      })
-    ).pipe(Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause))))
-  })
+  const begun = (restore: Restore) =>
+    Effect.withFiber((fiber): Effect.Effect<Connection, SqlError.SqlError> => {
+      const wanted = fiber.getRef(Durability)
+      const scope = Scope.forkUnsafe(Context.getUnsafe(fiber.context, Scope.Scope))
+      const leased = Scope.provide(restore(acquirers.transactionAcquirer), scope)
+      return Effect.tap(leased, () =>
+        attempt("begin", () => {
+          waitFor(wanted ?? usual)
+          statements.rows(beginning, [])
+        })
+      ).pipe(Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause))))
+    })
   const withTransaction = SqlClient.makeWithTransaction({
     transactionService: client.transactionService,
     spanAttributes,
