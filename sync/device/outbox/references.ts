@@ -1,6 +1,6 @@
 /** Rows that a command references: in its path, and in its body by the declared fields. */
 import { Effect } from "effect"
-import { isJsonObject, journal, keyInAnyCase, Store, streamOf, wholeNumberOf } from "../../../core/kernel/index.ts"
+import { isJsonObject, keyInAnyCase, Store, streamOf, wholeNumberOf } from "../../../core/kernel/index.ts"
 import type { Catalogue, Endpoint, Field, Fields, FieldType, Json, JsonObject } from "../../../core/kernel/index.ts"
 import { hasOwnIds } from "../../../core/kernel/runtime/ids.ts"
 import type { WireCommand } from "../../protocol/wire.ts"
@@ -95,13 +95,17 @@ export const rowPreconditions = Effect.fnUntraced(function* (
           created_at
         })
   }
-  const streams = rows.map(({ stream }) => stream)
-  const events = yield* Store.pick(journal, ["stream", "command_id"], { stream: streams, version: 1 })
-  const creations = new Map(events.map(({ command_id, stream }) => [stream, command_id]))
-  return Object.fromEntries(
-    rows.map(({ created_at, name, stream }) => {
-      const command_id = creations.get(stream)
-      return [name, command_id === undefined ? created_at : `${created_at} ${command_id}`]
-    })
+  const created: { [row: string]: string } = {}
+  if (rows.length === 0) return created
+  const events = yield* Store.run<{ stream: string; command_id: string }>(
+    "select j.stream, j.command_id from json_each(?) named " +
+      "cross join journal j on j.stream = named.value and j.version = 1",
+    [JSON.stringify(rows.map(({ stream }) => stream))]
   )
+  const creations = new Map(events.map(({ command_id, stream }) => [stream, command_id]))
+  for (const { created_at, name, stream } of rows) {
+    const command_id = creations.get(stream)
+    created[name] = command_id === undefined ? created_at : `${created_at} ${command_id}`
+  }
+  return created
 })
