@@ -116,7 +116,7 @@ const blocksOver = (
 })
 
 export const openLeases = (tables: OutboxTables): Leasing => {
-  const { all, numberOf, prepared, reading } = tables
+  const { all, numberOf, prepared } = tables
   const lose = losingOver(tables)
   const isLost: OutboxLeases["isLost"] = ({ n }, { table, id }) =>
     all(
@@ -146,10 +146,12 @@ export const openLeases = (tables: OutboxTables): Leasing => {
     peekIds: (table, skip, count) => {
       const ids: Array<number> = []
       let skipped = 0
-      for (const row of all("select * from leases where entity = ? and next <= last order by first", table)) {
-        const { next, last } = reading(() => decodeLeaseRow(row))
-        for (let id = next; id <= last && ids.length < count; id++) if (skipped++ >= skip) ids.push(id)
-      }
+      // The blocks were decoded when the file was opened.
+      for (const { next, last } of all(
+        "select next, last from leases where entity = ? and next <= last order by first",
+        table
+      ))
+        for (let id = Number(next); id <= Number(last) && ids.length < count; id++) if (skipped++ >= skip) ids.push(id)
       return ids
     },
     leasedAmong: (command, ids) =>
