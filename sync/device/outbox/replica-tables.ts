@@ -189,14 +189,13 @@ export const highestKnown =
   "select max(cast(value as integer)) as n from replica_meta where key in ('acknowledged_n', 'run_n')"
 
 /** Records that a command was run here, so that its loss from the outbox is detected. */
-export const saveLastRun = Effect.fnUntraced(function* (n: number) {
-  yield* Store.run(
+export const saveLastRun = (n: number) =>
+  Store.run(
     "insert into replica_meta (key, value) values ('run_n', ?), ('acknowledged_n', ?) " +
       "on conflict (key) do update set value = case key when 'run_n' then excluded.value " +
       "else max(cast(value as integer), cast(excluded.value as integer)) end",
     [String(n), String(n)]
   )
-})
 
 /** How far the replica has come: in the journal, in the numbers of commands, and in commits of other processes. */
 const readProgress = Effect.gen(function* () {

@@ -201,9 +201,8 @@ export const recordCommand = (
     // Within a larger transaction nothing is kept: what it wrote before may be rolled back.
     const kept = (yield* store.openTransaction) === undefined ? keptReads(store) : undefined
     const work = rememberingRows(recordInside(parts, call, plan, again, kept))
-    return yield* relaxedDurability(
-      store.rolledBack(kept === undefined ? work : Effect.provideService(work, Store, kept.store), () => !plan)
-    )
+    const recorded = kept === undefined ? work : Effect.provideService(work, Store, kept.store)
+    return yield* relaxedDurability(plan ? store.rolledBack(recorded) : store.transaction(recorded))
   })
 
 /** A call, or a function that builds it from the ids created by earlier calls of the series. */
