@@ -2,7 +2,7 @@
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import pg from "pg"
-import { afterAll, afterEach, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it, onTestFinished } from "vitest"
 import { Effect } from "effect"
 import { Store } from "../../core/kernel/store/store.ts"
 import { pgError } from "../../server/pg/connection.ts"
@@ -15,10 +15,6 @@ import { type Got, serve, type Serving } from "./serving.ts"
 import { share } from "../share.ts"
 
 afterAll(cleanUp)
-const closing: Array<() => Promise<unknown>> = []
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close()
-})
 
 interface Held {
   readonly server: Serving
@@ -29,11 +25,11 @@ interface Held {
 const opened = async (engine: Engine, lock_timeout_ms: number): Promise<Held> => {
   if (engine === "pg") {
     const database = await freshDatabase()
-    closing.push(() => database.drop())
+    onTestFinished(() => database.drop())
     const server = await serve("sqlite", {
       database: { kind: "pg", url: database.url, connections_max: 4, lock_timeout_ms }
     })
-    closing.push(() => server.close())
+    onTestFinished(() => server.close())
     return {
       server,
       database,
@@ -42,7 +38,7 @@ const opened = async (engine: Engine, lock_timeout_ms: number): Promise<Held> =>
   }
   const path = join(await folderOfItsOwn(), "held.sqlite")
   const server = await serve("sqlite", { database: { kind: "sqlite", path, lock_timeout_ms } })
-  closing.push(() => server.close())
+  onTestFinished(() => server.close())
   return {
     server,
     database: undefined,
@@ -171,7 +167,7 @@ describe("a server whose SQLite disk is full", () => {
     const path = join(await folderOfItsOwn(), "full.sqlite")
     const database: Database = { kind: "sqlite", path }
     const server = await serve("sqlite", { database })
-    closing.push(() => server.close())
+    onTestFinished(() => server.close())
     // Limits the file's size, which SQLite reports like a full disk.
     const setPages = (count: number): Promise<void> =>
       server.run(Effect.flatMap(Store, (store) => Effect.asVoid(store.run(`pragma max_page_count = ${count}`))))

@@ -1,6 +1,6 @@
 /** Recipients and times of reminders that sub-hired goods are due back. */
 import { Effect } from "effect"
-import { afterEach, describe, expect, it } from "vitest"
+import { describe, expect, it, onTestFinished } from "vitest"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { dueBackAt, isReminderDue } from "../../../core/purchasing/receiving/intake.ts"
 import { returnSweep } from "../../../server/purchasing/slice.ts"
@@ -41,15 +41,10 @@ describe("the date a purchase order's goods are due back", () => {
   })
 })
 
-const open: Array<() => Promise<unknown>> = []
-afterEach(async () => {
-  for (const close of open.splice(0).reverse()) await close()
-})
-
 describe.each(engines)("the sweep for goods due back on %s", (engine) => {
   it("records one reminder and queues its mail, and none for returned goods", async () => {
     const serving = await serve(engine)
-    open.push(() => serving.close())
+    onTestFinished(() => serving.close())
     serving.setClock(Date.parse("2026-06-18T10:00:00Z"))
     const must = async (target: string, json?: unknown) => {
       const got = await serving.ask(`/api/v1/${target}`, json === undefined ? {} : { json, method: "POST" })

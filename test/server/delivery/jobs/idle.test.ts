@@ -1,22 +1,17 @@
 /** The cost of jobs while there are none. */
 import { Clock, Duration, Effect, Latch } from "effect"
 import { Statement } from "effect/sql"
-import { afterEach, describe, expect, it } from "vitest"
+import { describe, expect, it, onTestFinished } from "vitest"
 import { makeJobQueues } from "../../../../server/delivery/jobs/jobs.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"
 import { both_engines } from "../../../app.ts"
 import { serve } from "../../serving.ts"
 import { wordKind } from "./words.ts"
 
-const open: Array<() => Promise<unknown>> = []
-afterEach(async () => {
-  for (const close of open.splice(0).reverse()) await close()
-})
-
 describe.each(both_engines)("a server without jobs on %s", (engine) => {
   it("sends one query a second for all kinds together", async () => {
     const server = await serve(engine)
-    open.push(() => server.close())
+    onTestFinished(() => server.close())
     const statements: Array<string> = []
     const waits: Array<number> = []
     const kinds = Array.from({ length: 10 }, (_, at) => wordKind(() => Effect.void, { kind: `test.kind_${at}` }))

@@ -1,6 +1,6 @@
 /** Durable jobs: queued in the transaction that causes them, run after it, at least once. */
 import { Effect } from "effect"
-import { afterEach, describe, expect, it } from "vitest"
+import { describe, expect, it, onTestFinished } from "vitest"
 import { Store } from "../../../../core/kernel/store/store.ts"
 import { openServerApp } from "../../../../server/host/app.ts"
 import { GivenUp } from "../../../../server/ports/server-context.ts"
@@ -10,16 +10,12 @@ import { cleanUp, folderOfItsOwn } from "../../process.ts"
 import { clockAt, serve, type ServeOptions, type Serving } from "../../serving.ts"
 import { offered, queueWord, rowsOf, wordKind, type WordKind } from "./words.ts"
 
-const open: Array<() => Promise<unknown>> = []
-afterEach(async () => {
-  for (const close of open.splice(0).reverse()) await close()
-})
 const within = { timeout: 20_000 }
 
 describe.each(both_engines)("background jobs on %s", (engine) => {
   const serving = async (kind: WordKind, more: ServeOptions = {}): Promise<Serving> => {
     const server = await serve(engine, { slices: [{ name: "words", jobs: [kind] }], ...more })
-    open.push(() => server.close())
+    onTestFinished(() => server.close())
     return server
   }
   const job = async (server: Serving, id: string) =>
@@ -169,7 +165,7 @@ describe.each(both_engines)("background jobs on %s", (engine) => {
 
   it("are queued again if a stopping server interrupted them, and the attempt does not count", async () => {
     const fresh = engine === "pg" ? await freshDatabase() : undefined
-    open.push(async () => (fresh === undefined ? cleanUp() : fresh.drop()))
+    onTestFinished(async () => (fresh === undefined ? cleanUp() : fresh.drop()))
     let began = 0
     const kind = wordKind(
       () =>
@@ -193,7 +189,7 @@ describe.each(both_engines)("background jobs on %s", (engine) => {
     await expect.poll(() => began, within).toBe(1)
     await app.close()
     const other = await openServerApp({ ...options, slices: [] })
-    open.push(() => other.close())
+    onTestFinished(() => other.close())
     expect(await rowsOf(other, `select status, attempts from system_jobs where id = '${id}'`)).toEqual([
       { status: "queued", attempts: 0 }
     ])

@@ -1,6 +1,6 @@
 /** Jobs caused by events: one per accepted event, and none by replays, restores and rebuilds. */
 import { Effect } from "effect"
-import { afterEach, describe, expect, it } from "vitest"
+import { describe, expect, it, onTestFinished } from "vitest"
 import { rebuild } from "../../../../core/kernel/runtime/schema.ts"
 import { jobOffer } from "../../../../server/ports/server-context.ts"
 import { whatFollows } from "../../../../server/delivery/jobs/timed.ts"
@@ -8,11 +8,6 @@ import type { ServerSlice } from "../../../../server/ports/server-slice.ts"
 import { both_engines } from "../../../app.ts"
 import { serve, type Serving } from "../../serving.ts"
 import { rowsOf, wordKind } from "./words.ts"
-
-const open: Array<() => Promise<unknown>> = []
-afterEach(async () => {
-  for (const close of open.splice(0).reverse()) await close()
-})
 
 const kind = wordKind(() => Effect.void)
 const slice: ServerSlice = {
@@ -44,7 +39,7 @@ it("an event without a process for its type queues no job", () => {
 describe.each(both_engines)("jobs that follow from events on %s", (engine) => {
   const serving = async (): Promise<Serving> => {
     const server = await serve(engine, { slices: [slice] })
-    open.push(() => server.close())
+    onTestFinished(() => server.close())
     return server
   }
   const words = async (server: Serving): Promise<ReadonlyArray<unknown>> =>

@@ -1,15 +1,11 @@
 /** Jobs on Postgres: two servers share them, and run them even after all connections were closed. */
 import { Effect } from "effect"
-import { afterEach, describe, expect, it } from "vitest"
+import { describe, expect, it, onTestFinished } from "vitest"
 import { Store } from "../../../../core/kernel/store/store.ts"
 import { openServerApp, type ServerApp } from "../../../../server/host/app.ts"
 import { freshDatabase } from "../../../postgres.ts"
 import { offered, queueWord, rowsOf, wordKind, type WordKind } from "./words.ts"
 
-const open: Array<() => Promise<unknown>> = []
-afterEach(async () => {
-  for (const close of open.splice(0).reverse()) await close()
-})
 const within = { timeout: 30_000 }
 
 const opened = async (url: string, kind: WordKind): Promise<ServerApp> => {
@@ -18,12 +14,12 @@ const opened = async (url: string, kind: WordKind): Promise<ServerApp> => {
     key: "a key of more than twenty characters",
     slices: [{ name: "words", jobs: [kind] }]
   })
-  open.push(() => app.close())
+  onTestFinished(() => app.close())
   return app
 }
 const database = async (): Promise<string> => {
   const fresh = await freshDatabase()
-  open.push(() => fresh.drop())
+  onTestFinished(() => fresh.drop())
   return fresh.url
 }
 
@@ -74,7 +70,7 @@ describe("two servers that start at once on an empty Postgres", () => {
 describe("jobs on a Postgres that closes all connections", () => {
   it("are run on new connections", async () => {
     const fresh = await freshDatabase()
-    open.push(() => fresh.drop())
+    onTestFinished(() => fresh.drop())
     const done: Array<string> = []
     const kind = wordKind((word) => Effect.sync(() => void done.push(word)))
     const app = await opened(fresh.url, kind)

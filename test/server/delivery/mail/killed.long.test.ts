@@ -1,16 +1,12 @@
 /** A server killed while the mail server has its message sends it again with the same Message-ID. */
-import { afterEach, describe, expect, it } from "vitest"
+import { afterEach, describe, expect, it, onTestFinished } from "vitest"
 import { type Engine, engines } from "../../../app.ts"
 import { freshDatabase } from "../../../postgres.ts"
 import { cleanUp, folderOfItsOwn, startServer } from "../../process.ts"
 import { share } from "../../../share.ts"
 import { mailServer, type Taken } from "./smtp.ts"
 
-const open: Array<() => Promise<unknown>> = []
-afterEach(async () => {
-  await cleanUp()
-  for (const close of open.splice(0).reverse()) await close()
-})
+afterEach(cleanUp)
 
 const token = "owner-token-of-the-tests"
 
@@ -30,9 +26,9 @@ describe.each(share(engines))("a mail whose server is killed while sending it, o
         return undefined
       }
     })
-    open.push(() => smtp.close())
+    onTestFinished(() => smtp.close())
     const database = engine === "pg" ? await freshDatabase() : undefined
-    if (database !== undefined) open.push(() => database.drop())
+    if (database !== undefined) onTestFinished(() => database.drop())
     const folder = await folderOfItsOwn()
     const env = {
       FLIGHTCASE_DATA: folder,

@@ -4,7 +4,7 @@ import { readdir, readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { Effect, Stream } from "effect"
 import PostalMime from "postal-mime"
-import { afterEach, describe, expect, it } from "vitest"
+import { describe, expect, it, onTestFinished } from "vitest"
 import { keepContent } from "../../../../server/files/downloads.ts"
 import { collectFiles } from "../../../../server/files/serve.ts"
 import { serverContext } from "../../../../server/ports/server-context.ts"
@@ -12,19 +12,15 @@ import { engines } from "../../../app.ts"
 import { type Mailing, openMailing } from "./mailing.ts"
 import { type Behaviour, mailServer, replies, type TestMailServer } from "./smtp.ts"
 
-const open: Array<() => Promise<unknown>> = []
-afterEach(async () => {
-  for (const close of open.splice(0).reverse()) await close()
-})
 const soon = { timeout: 30_000, interval: 50 }
 
 describe.each(engines)("mail on %s", (engine) => {
   /** Opens a server whose environment names the mail server, or none with null. */
   const opened = async (behaviour: Behaviour = {}, url?: null): Promise<{ smtp: TestMailServer; app: Mailing }> => {
     const smtp = await mailServer(behaviour)
-    open.push(() => smtp.close())
+    onTestFinished(() => smtp.close())
     const app = await openMailing(engine, url === null ? undefined : smtp.url)
-    open.push(() => app.close())
+    onTestFinished(() => app.close())
     return { smtp, app }
   }
 
@@ -263,7 +259,7 @@ describe.each(engines)("mail on %s", (engine) => {
 
   it("is written to the outbox if no mail server is set", async () => {
     const app = await openMailing(engine, undefined)
-    open.push(() => app.close())
+    onTestFinished(() => app.close())
     const answer = await app.ask("/api/v1/system/mail/test", { json: { to: "ann@customer.example" } })
     expect(answer.status).toBe(202)
     expect(answer.body).toMatchObject({ mode: "outbox", message: expect.stringContaining("not sent") })

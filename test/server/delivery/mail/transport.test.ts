@@ -2,15 +2,10 @@
 import { once } from "node:events"
 import { type AddressInfo, createServer, type Socket } from "node:net"
 import { Effect, Result } from "effect"
-import { afterEach, describe, expect, it } from "vitest"
+import { describe, expect, it, onTestFinished } from "vitest"
 import { parseSmtpUrl } from "../../../../core/values/mail-address.ts"
 import { makeMailTransport, type Outcome } from "../../../../server/delivery/mail/transport.ts"
 import { type Behaviour, mailServer, replies, type TestMailServer } from "./smtp.ts"
-
-const open: Array<() => Promise<unknown>> = []
-afterEach(async () => {
-  for (const close of open.splice(0).reverse()) await close()
-})
 
 const short: Parameters<typeof makeMailTransport>[0] = {
   connect_millis: 1_500,
@@ -19,7 +14,7 @@ const short: Parameters<typeof makeMailTransport>[0] = {
 }
 const sender = (waits = short) => {
   const transport = makeMailTransport(waits)
-  open.push(() => Effect.runPromise(transport.close))
+  onTestFinished(() => Effect.runPromise(transport.close))
   return (url: string, to: ReadonlyArray<string> = ["ann@customer.example"], id = "1"): Promise<Outcome> =>
     Effect.runPromise(
       transport.send(
@@ -37,7 +32,7 @@ const sender = (waits = short) => {
 }
 const opened = async (behaviour: Behaviour = {}): Promise<TestMailServer> => {
   const smtp = await mailServer(behaviour)
-  open.push(() => smtp.close())
+  onTestFinished(() => smtp.close())
   return smtp
 }
 /** Starts a host that handles each connection with a function; returns its URL. */
@@ -49,7 +44,7 @@ const host = async (talk: (socket: Socket) => void): Promise<string> => {
   })
   server.listen(0, "127.0.0.1")
   await once(server, "listening")
-  open.push(async () => {
+  onTestFinished(async () => {
     for (const socket of sockets) socket.destroy()
     server.close()
   })
@@ -135,7 +130,7 @@ describe("an encrypted connection", () => {
   it("fails with a self-signed certificate if certificates are checked", async () => {
     const smtp = await opened(encrypted)
     const transport = makeMailTransport(short)
-    open.push(() => Effect.runPromise(transport.close))
+    onTestFinished(() => Effect.runPromise(transport.close))
     const strict = Effect.runPromise(
       transport.send(
         { host: "127.0.0.1", port: smtp.port, tls: "starttls", checks_certificate: true, login: undefined },

@@ -2,7 +2,7 @@
 import { readdir, readFile } from "node:fs/promises"
 import { join } from "node:path"
 import PostalMime from "postal-mime"
-import { afterEach, expect, it } from "vitest"
+import { afterEach, expect, it, onTestFinished } from "vitest"
 import { type Engine, engines } from "../../../app.ts"
 import { freshDatabase } from "../../../postgres.ts"
 import { share } from "../../../share.ts"
@@ -11,15 +11,11 @@ import { listenTo } from "./writing.ts"
 import { bodyRead } from "../../../answers.ts"
 
 const token = "owner-token-of-the-tests"
-const open: Array<() => Promise<unknown>> = []
-afterEach(async () => {
-  await cleanUp()
-  for (const close of open.splice(0).reverse()) await close()
-})
+afterEach(cleanUp)
 
 const place = async (engine: Engine) => {
   const database = engine === "pg" ? await freshDatabase() : undefined
-  if (database !== undefined) open.push(() => database.drop())
+  if (database !== undefined) onTestFinished(() => database.drop())
   const env = {
     FLIGHTCASE_DATA: await folderOfItsOwn(),
     FLIGHTCASE_TOKEN: token,

@@ -1,6 +1,6 @@
 /** Changing subscriptions, erasures and a second server while webhooks are recorded and sent. */
 import { Deferred, Effect } from "effect"
-import { afterEach, describe, expect, it } from "vitest"
+import { describe, expect, it, onTestFinished } from "vitest"
 import { append, lastPosition } from "../../../../core/kernel/events/journal.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"
 import { memberAnonymised } from "../../../../core/people/personal-data/erase.ts"
@@ -14,22 +14,17 @@ import { askOf, serve, startedDatabase } from "../../serving.ts"
 import { house, outside, poll } from "./house.ts"
 import { type Answers, receiver, type Receiver } from "./receiver.ts"
 
-const open: Array<() => Promise<unknown>> = []
-afterEach(async () => {
-  for (const close of open.splice(0).reverse()) await close()
-})
-
 describe("webhooks of two servers on one Postgres", () => {
   const opened = async (answers?: Answers): Promise<{ one: ServerApp; other: ServerApp; target: Receiver }> => {
     const { database, drop } = await startedDatabase("pg")
-    open.push(drop)
+    onTestFinished(drop)
     const target = await receiver(answers)
-    open.push(() => target.close())
+    onTestFinished(() => target.close())
     const [{ app: one }, { app: other }] = [
       await serve("pg", { database, outside }),
       await serve("pg", { database, outside })
     ]
-    open.push(() => other.close())
+    onTestFinished(() => other.close())
     const made = await askOf(one, "/api/v1/webhooks", { json: { url: target.url, events: ["member.created"] } })
     expect(made.status, made.text).toBe(201)
     return { one, other, target }
@@ -45,7 +40,7 @@ describe("webhooks of two servers on one Postgres", () => {
     const { one, other, target } = await opened((_delivered, response) => {
       setTimeout(() => response.end(), 5)
     })
-    open.push(() => one.close())
+    onTestFinished(() => one.close())
     for (let n = 0; n < 40; n++) await member(n % 2 === 0 ? other : one, `Member ${n}`)
     await expect.poll(() => names(target), poll).toEqual(told(40))
     expect(new Set(target.got.map(({ headers }) => headers["webhook-id"])).size).toBe(40)
@@ -67,7 +62,7 @@ describe("webhooks of two servers on one Postgres", () => {
 
   it("include events that a server recorded before it saw the webhook's change", async () => {
     const { one, other, target } = await opened()
-    open.push(() => one.close())
+    onTestFinished(() => one.close())
     const json = { url: target.url, events: ["product_group.deleted"] }
     const { id } = (await askOf(one, "/api/v1/webhooks", { json })).body.webhook
     const looks = async (): Promise<ReadonlyArray<string>> => {
@@ -90,7 +85,7 @@ describe("webhooks of two servers on one Postgres", () => {
         )
       )
     )
-    open.push(() => Effect.runPromise(Deferred.succeed(may_commit, undefined)).then(() => recording))
+    onTestFinished(() => Effect.runPromise(Deferred.succeed(may_commit, undefined)).then(() => recording))
     await Effect.runPromise(Deferred.await(recorded))
     // Makes the server check earlier events, without recording one itself.
     expect((await askOf(one, `/api/v1/webhooks/${id}`, { method: "PUT", json })).status).toBe(200)
@@ -105,7 +100,7 @@ it.each(both_engines)(
   "webhook deliveries on %s are not queued for a webhook that was disabled after the subscribers were read",
   async (engine) => {
     const server = await house(engine)
-    open.push(server.close)
+    onTestFinished(server.close)
     const off = await server.subscribed(["member.created"], "http://127.0.0.1:9/off")
     const on = await server.subscribed(["member.created"], "http://127.0.0.1:9/on")
     const [subscribers, from] = await server.run(
@@ -127,7 +122,7 @@ it.each(both_engines)(
   "webhook deliveries on %s are dropped if they are queued while their webhook is being turned off",
   async (engine) => {
     const server = await house(engine)
-    open.push(server.close)
+    onTestFinished(server.close)
     const { id } = await server.subscribed(["member.created"], "http://127.0.0.1:9/off")
     await server.subscribed(["member.created"], "http://127.0.0.1:9/on")
     await server.did(200, "PUT", `/webhooks/${id}`, { is_active: false })
@@ -142,7 +137,7 @@ it.each(both_engines)(
 
 it("webhook deliveries on SQLite are queued by the stored subscription after a change of it failed", async () => {
   const server = await house("sqlite")
-  open.push(server.close)
+  onTestFinished(server.close)
   const { id } = await server.subscribed(["member.created"], "http://127.0.0.1:9/hook")
   // Like a full disk, which refuses the event after its row is written.
   await server.sql(

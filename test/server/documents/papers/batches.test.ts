@@ -1,7 +1,7 @@
 /** Batches of documents, their files, and notifications (rules/billing 3). */
 import { drawJobId } from "../../../../core/documents/lifecycle-api.ts"
 import { Effect } from "effect"
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest"
 import { documentPdf, drawnAgain } from "../../../../server/documents/papers/drawing.ts"
 import { collectFiles } from "../../../../server/files/serve.ts"
 import { ServerContext } from "../../../../server/ports/server-context.ts"
@@ -11,10 +11,6 @@ import { fadingPng } from "../../print/png.ts"
 import { type Receiver, receiver } from "../../delivery/webhooks/receiver.ts"
 import { type House, openHouse, poll, sha256 } from "./house.ts"
 
-const open: Array<() => Promise<unknown>> = []
-afterEach(async () => {
-  for (const close of open.splice(0).reverse()) await close()
-})
 const day_millis = 86_400_000
 
 describe.each(engines)("a server that draws documents on %s", (engine) => {
@@ -179,7 +175,7 @@ describe.each(engines)("a server that draws documents on %s", (engine) => {
   const subscribed = async (...events: ReadonlyArray<string>): Promise<Receiver> => {
     const target = await receiver()
     const { webhook } = await house.did(201, "POST", "/webhooks", { url: target.url, events })
-    open.push(async () => {
+    onTestFinished(async () => {
       await house.did(204, "DELETE", `/webhooks/${webhook.id}`)
       await target.close()
     })
@@ -247,10 +243,8 @@ describe.each(engines)("a server that draws documents on %s", (engine) => {
 describe.each(engines)("documents restored from %s on the other engine", (from) => {
   it("have their files, and are drawn to the same bytes", async () => {
     const [house, other] = [await openHouse(from), await openHouse(from === "pg" ? "sqlite" : "pg")]
-    open.push(
-      () => house.close(),
-      () => other.close()
-    )
+    onTestFinished(() => house.close())
+    onTestFinished(() => other.close())
     const job = await house.job("Moved")
     const made = await house.made("quotation", job)
     await house.did(200, "POST", `/documents/${made.id}/finalise`)
