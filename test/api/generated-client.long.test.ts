@@ -6,10 +6,8 @@ import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { type Listening, listenOn } from "../../server/host/http.ts"
-import { silentLog } from "../../server/ports/log.ts"
 import { installedTools, runProgram } from "../installed-tools.ts"
-import { owner_token, serve, type Serving } from "../server/serving.ts"
+import { type Listening, openListener, owner_token, serve, type Serving } from "../server/serving.ts"
 import { share } from "../share.ts"
 
 const here = fileURLToPath(new URL("./client-tools/", import.meta.url))
@@ -39,7 +37,7 @@ describe.skipIf(tools === undefined)("clients generated from the OpenAPI descrip
   let work: string
   beforeAll(async () => {
     server = await serve("sqlite", { public_url: "https://hire.flightcase.test" })
-    http = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, answer: server.app.answer })
+    http = await openListener(server.app.answer)
     work = join(tools ?? "", `run-${process.pid}`)
     mkdirSync(work)
     writeFileSync(join(work, "openapi.json"), (await server.ask("/api/v1/openapi.json", { token: null })).text)

@@ -9,13 +9,11 @@ import { demands } from "../../core/orders/demands/schema.ts"
 import type { Json } from "../../core/kernel/fields/field.ts"
 import { rebuild } from "../../core/kernel/runtime/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import { listenOn } from "../../server/host/http.ts"
-import { silentLog } from "../../server/ports/log.ts"
 import { type Device, enrolDevice } from "../../sync/device/device.ts"
 import { layer as sqliteLayer } from "../../sync/sqlite/client.ts"
 import { both_engines, type Engine, engines } from "../app.ts"
 import { type CommandLine, openCommandLine } from "../cli/command-line.ts"
-import { owner_token, serve } from "../server/serving.ts"
+import { openListener, owner_token, serve } from "../server/serving.ts"
 import type { Answer } from "../rental-house.ts"
 import { answerProblem } from "./description.ts"
 import { keeping, type Statuses, typed } from "./typed.ts"
@@ -89,7 +87,7 @@ const askAt =
 const open = async (engine: Engine, { now, prepare }: Pick<Told<unknown, unknown>, "now" | "prepare">) => {
   if (now !== undefined) itIs(now)
   const server = await serve(engine)
-  const listening = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, answer: server.app.answer })
+  const listening = await openListener(server.app.answer)
   const ask = askAt(listening.url, owner_token)
   await prepare?.(ask)
   const settled: Settled = {

@@ -16,11 +16,9 @@ import { tmpdir } from "node:os"
 import { fileURLToPath } from "node:url"
 import { dirname, join } from "node:path"
 import { openServerApp, type ServerApp, type ServerOptions } from "../../server/host/app.ts"
-import { listenOn, type Listening } from "../../server/host/http.ts"
-import { silentLog } from "../../server/ports/log.ts"
 import { cli_program, compiled_code } from "../programs.ts"
 import type { Answer, Call } from "../rental-house.ts"
-import { described, openOnce, sharedRenderer } from "../server/serving.ts"
+import { described, type Listening, openListener, openOnce, sharedRenderer } from "../server/serving.ts"
 import { copyOfImage, type SqliteImage } from "../sqlite-image.ts"
 import { typeHere } from "./command-line.ts"
 
@@ -66,12 +64,7 @@ export const openPlace = async (options: Partial<ServerOptions> = {}): Promise<P
       ...options
     })
   )
-  let listening: Listening | undefined = await listenOn({
-    host: "127.0.0.1",
-    port: 0,
-    log: silentLog,
-    answer: app.answer
-  })
+  let listening: Listening | undefined = await openListener(app.answer)
   const { url } = listening
   app.listensAt(url)
   const stop = async (): Promise<void> => {
@@ -96,12 +89,7 @@ export const openPlace = async (options: Partial<ServerOptions> = {}): Promise<P
     },
     stop,
     start: async () => {
-      listening ??= await listenOn({
-        host: "127.0.0.1",
-        port: Number(new URL(url).port),
-        log: silentLog,
-        answer: app.answer
-      })
+      listening ??= await openListener(app.answer, { port: Number(new URL(url).port) })
     },
     close: async () => {
       await stop()

@@ -3,10 +3,8 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { type Listening, listenOn } from "../../server/host/http.ts"
-import { silentLog } from "../../server/ports/log.ts"
 import { runProgram } from "../installed-tools.ts"
-import { owner_token, serve, type Serving } from "../server/serving.ts"
+import { type Listening, openListener, owner_token, serve, type Serving } from "../server/serving.ts"
 
 const root = join(import.meta.dirname, "../..")
 const folder = mkdtempSync(join(tmpdir(), "flightcase-client-"))
@@ -46,7 +44,7 @@ describe("flightcase/client", () => {
     writeFileSync(join(folder, "package.json"), JSON.stringify({ type: "module" }))
     for (const [at, text] of recipes.entries()) writeFileSync(join(folder, `recipe-${at + 1}.ts`), `${head}\n${text}`)
     server = await serve("sqlite", { public_url: "https://hire.flightcase.test" })
-    http = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, answer: server.app.answer })
+    http = await openListener(server.app.answer)
   })
   afterAll(async () => {
     await http.stop(1_000)

@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { clientAddress, networkOf } from "../../server/http/http-message.ts"
-import { type Listening, listenOn } from "../../server/host/http.ts"
-import { silentLog } from "../../server/ports/log.ts"
-import { serve, type Serving } from "./serving.ts"
+import { type Listening, openListener, serve, type Serving } from "./serving.ts"
 
 describe("the client address of a request", () => {
   it("is the peer's address if no proxy is trusted, or X-Forwarded-For is absent or empty", () => {
@@ -44,7 +42,7 @@ describe.each([
   beforeAll(async () => {
     server = await serve("sqlite", { anonymous_rate_limit: 2 })
     server.setClock(Date.parse("2026-06-18T12:00:00Z"))
-    http = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, trusted_proxies, answer: server.app.answer })
+    http = await openListener(server.app.answer, { trusted_proxies })
   })
   afterAll(async () => {
     await http.stop(1_000)

@@ -4,16 +4,16 @@ import { once } from "node:events"
 import { Effect, Stream } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type Listening, listenOn } from "../../server/host/http.ts"
-import { makeLog, silentLog } from "../../server/ports/log.ts"
+import { makeLog } from "../../server/ports/log.ts"
 import type { HttpResponse } from "../../server/http/http-message.ts"
-import { owner_token, serve, type Serving } from "./serving.ts"
+import { openListener, owner_token, serve, type Serving } from "./serving.ts"
 
 describe("an HTTP server on a socket", () => {
   let server: Serving
   let http: Listening
   beforeAll(async () => {
     server = await serve()
-    http = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, answer: server.app.answer })
+    http = await openListener(server.app.answer)
   })
   afterAll(async () => {
     await http.stop(1_000)

@@ -6,6 +6,8 @@ import type { CommandRuntime } from "../../core/kernel/endpoints/endpoint.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { openServerApp, type ServerApp, type ServerOptions } from "../../server/host/app.ts"
 import type { Database } from "../../server/host/config.ts"
+import { listenOn } from "../../server/host/http.ts"
+import { silentLog } from "../../server/ports/log.ts"
 import type { ServerContext } from "../../server/ports/server-context.ts"
 import type { HttpRequest, HttpResponse } from "../../server/http/http-message.ts"
 import { makeRenderer, type Renderer } from "../../server/print/renderer.ts"
@@ -144,6 +146,10 @@ export const serve = async (
 
 const strictly = (headers: Sent["headers"]) => ({ prefer: "handling=strict", ...headers })
 
+export type { Listening } from "../../server/host/http.ts"
+/** Listens on 127.0.0.1, at a free port by default, without a log. */
+export const openListener = (answer: ServerApp["answer"], more: Partial<Parameters<typeof listenOn>[0]> = {}) =>
+  listenOn({ host: "127.0.0.1", port: 0, log: silentLog, answer, ...more })
 export const askOf = async (
   app: Pick<ServerApp, "ask">,
   target: string,

@@ -8,8 +8,6 @@ import type { Json, JsonObject } from "../../core/kernel/fields/field.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { openServerApp, type ServerApp, type ServerOptions } from "../../server/host/app.ts"
 import type { Database } from "../../server/host/config.ts"
-import { type Listening, listenOn } from "../../server/host/http.ts"
-import { silentLog } from "../../server/ports/log.ts"
 import type { importBundle } from "../../sync/device/bundle.ts"
 import { type Device, enrolDevice, openDevice } from "../../sync/device/device.ts"
 import type { WireCommand } from "../../sync/protocol/wire.ts"
@@ -17,7 +15,16 @@ import { layer as sqliteLayer } from "../../sync/sqlite/client.ts"
 import type { Engine } from "../app.ts"
 import { bodyRead } from "../answers.ts"
 import { type Answer, type Person, rentalHouse, type RentalHouse } from "../rental-house.ts"
-import { askOf, described, owner_token, sharedRenderer, startedDatabase, tests_key } from "../server/serving.ts"
+import {
+  askOf,
+  described,
+  type Listening,
+  openListener,
+  owner_token,
+  sharedRenderer,
+  startedDatabase,
+  tests_key
+} from "../server/serving.ts"
 import {
   type DeviceAnswer,
   type Dump,
@@ -112,7 +119,7 @@ export const openTestServer = async (
         ...options
       })
     )
-    listening = await listenOn({ host: "127.0.0.1", port, log: silentLog, answer: app.answer })
+    listening = await openListener(app.answer, { port })
     port = Number(new URL(listening.url).port)
   }
   const stop = async (): Promise<void> => {

@@ -6,12 +6,10 @@ import { Effect } from "effect"
 import { vi } from "vitest"
 import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/field.ts"
 import { openServerApp, type ServerApp } from "../../../server/host/app.ts"
-import { type Listening, listenOn } from "../../../server/host/http.ts"
-import { silentLog } from "../../../server/ports/log.ts"
 import { itIs } from "../../api/playing.ts"
 import type { Engine } from "../../app.ts"
 import { freshDatabase } from "../../postgres.ts"
-import { described } from "../../server/serving.ts"
+import { described, type Listening, openListener } from "../../server/serving.ts"
 import { typeHere } from "../command-line.ts"
 import type { Ran } from "../session.ts"
 
@@ -95,12 +93,7 @@ export const openHouse = async (engine: Engine, monday: string): Promise<House> 
       rate_limit: 1_000_000
     })
   )
-  const listening: Listening = await listenOn({
-    host: "127.0.0.1",
-    port: 0,
-    log: silentLog,
-    answer: onTheSetClock(app)
-  })
+  const listening: Listening = await openListener(onTheSetClock(app))
   app.listensAt(listening.url)
   const tick = (): void => {
     now += minute

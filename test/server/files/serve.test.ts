@@ -5,10 +5,8 @@ import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
 import { insert } from "../../../core/kernel/tables/table.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { downloads, keepContent } from "../../../server/files/downloads.ts"
-import { listenOn } from "../../../server/host/http.ts"
-import { silentLog } from "../../../server/ports/log.ts"
 import { engines } from "../../app.ts"
-import { serve, type Serving } from "../serving.ts"
+import { openListener, serve, type Serving } from "../serving.ts"
 
 const now = Date.parse("2026-11-22T12:00:00.000Z")
 const pdf = Buffer.from(`%PDF-1.7\n${"x".repeat(600_000)}`)
@@ -145,7 +143,7 @@ describe.each(engines)("downloaded files on %s", (engine) => {
   })
   it("are streamed to a client, ranges included", async () => {
     const address = await addressOf(await keep(pdf, "p.pdf"))
-    const http = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, answer: server.app.answer })
+    const http = await openListener(server.app.answer)
     try {
       const whole = await fetch(`${http.url}${address}`)
       expect(whole.headers.get("content-length")).toBe(String(pdf.length))

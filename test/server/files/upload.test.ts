@@ -9,11 +9,9 @@ import { Effect, Stream } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { upload_bytes_max } from "../../../core/kernel/fields/input.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
-import { type Listening, listenOn } from "../../../server/host/http.ts"
-import { silentLog } from "../../../server/ports/log.ts"
 import { ServerContext } from "../../../server/ports/server-context.ts"
 import { engines } from "../../app.ts"
-import { owner_token, serve, type Serving } from "../serving.ts"
+import { type Listening, openListener, owner_token, serve, type Serving } from "../serving.ts"
 import { formOf } from "./sending.ts"
 import { bodyRead } from "../../answers.ts"
 import type { Answer } from "../../rental-house.ts"
@@ -26,7 +24,7 @@ describe.each(engines)("an upload on %s", (engine) => {
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), "flightcase-upload-"))
     server = await serve(engine, { data_folder: folder })
-    http = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, answer: server.app.answer })
+    http = await openListener(server.app.answer)
     product_id = (await server.ask("/api/v1/products", { json: { name: "Lamp" } })).body.product.id
   })
   afterAll(async () => {

@@ -1,14 +1,10 @@
 /** Notifications streamed to clients over real sockets. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
-import { type Listening as Host, listenOn } from "../../../../server/host/http.ts"
-import { silentLog } from "../../../../server/ports/log.ts"
-import type { ServerApp } from "../../../../server/host/app.ts"
 import { engines } from "../../../app.ts"
-import { owner_token, serve, type Serving, startedDatabase } from "../../serving.ts"
+import { openListener, owner_token, serve, startedDatabase } from "../../serving.ts"
+import type { Listening as Host, Serving } from "../../serving.ts"
 import { type Listening, listenTo, tell } from "./writing.ts"
 
-const hosted = (app: ServerApp): Promise<Host> =>
-  listenOn({ host: "127.0.0.1", port: 0, log: silentLog, answer: app.answer })
 const soon = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
   for (let tries = 0; !(await holds()); tries++) {
     if (tries > 6_000) throw new Error("it does not come to be")
@@ -21,7 +17,7 @@ describe.each(engines)("the notification stream on %s", (engine) => {
   const open: Array<Listening> = []
   beforeAll(async () => {
     server = await serve(engine)
-    http = await hosted(server.app)
+    http = await openListener(server.app.answer)
   })
   afterEach(() => {
     for (const one of open.splice(0)) one.hangUp()
@@ -170,7 +166,7 @@ describe.each(engines)("the notification stream on %s", (engine) => {
 
 it.each(engines)("notification streams on %s end at once when the server stops", async (engine) => {
   const server = await serve(engine)
-  const http = await hosted(server.app)
+  const http = await openListener(server.app.answer)
   const heard = await listenTo(`${http.url}/api/v1/notifications/stream`, { token: owner_token })
   let cut = false
   const stopped = http.stop(60_000).then(() => (cut = true))
@@ -184,7 +180,7 @@ it.each(engines)("notification streams on %s end at once when the server stops",
 it("notification streams of two servers on one Postgres send the notifications of both in order", async () => {
   const { database, drop } = await startedDatabase("pg")
   const [{ app: one }, { app: other }] = [await serve("pg", { database }), await serve("pg", { database })]
-  const hosts = await Promise.all([hosted(one), hosted(other)])
+  const hosts = await Promise.all([openListener(one.answer), openListener(other.answer)])
   try {
     const heard = await Promise.all(
       hosts.map(({ url }) => listenTo(`${url}/api/v1/notifications/stream`, { token: owner_token }))

@@ -2,11 +2,9 @@
 import { connect } from "node:net"
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { listenOn, type Listening } from "../../../../server/host/http.ts"
-import { silentLog } from "../../../../server/ports/log.ts"
 import type { ServerSlice } from "../../../../server/ports/server-slice.ts"
 import { engines } from "../../../app.ts"
-import { owner_token, serve, type Serving } from "../../serving.ts"
+import { type Listening, openListener, owner_token, serve, type Serving } from "../../serving.ts"
 
 const poll = { timeout: 20_000, interval: 20 }
 
@@ -30,7 +28,7 @@ describe.each(engines)("a client that hangs up on %s", (engine) => {
   }
   beforeAll(async () => {
     server = await serve(engine, { slices: [holding] })
-    http = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, answer: server.app.answer })
+    http = await openListener(server.app.answer)
   })
   afterAll(async () => {
     await http.stop(5_000)

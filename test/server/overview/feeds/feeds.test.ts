@@ -5,11 +5,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import ICAL from "ical.js"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { listenOn, type Listening } from "../../../../server/host/http.ts"
-import { silentLog } from "../../../../server/ports/log.ts"
 import { enrolDevice } from "../../../../sync/device/device.ts"
 import { type Engine, engines } from "../../../app.ts"
-import { owner_token, serve, type Serving, startedDatabase } from "../../serving.ts"
+import { type Listening, openListener, owner_token, serve, type Serving, startedDatabase } from "../../serving.ts"
 import { words } from "../../../words.ts"
 
 const public_url = "https://hire.example"
@@ -230,12 +228,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
 
   it("have the same text on a device", async () => {
     const folder = mkdtempSync(join(tmpdir(), "flightcase-feeds-"))
-    const listening: Listening = await listenOn({
-      host: "127.0.0.1",
-      port: 0,
-      log: silentLog,
-      answer: server.app.answer
-    })
+    const listening: Listening = await openListener(server.app.answer)
     const device = await enrolDevice(folder, {
       name: "counter",
       url: listening.url,
@@ -386,12 +379,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
       expect(await uids()).toEqual(names.map((uid) => `${uid} CONFIRMED`))
     })
     it("are the same on a device of the owner, of sales and of the warehouse", async () => {
-      const listening: Listening = await listenOn({
-        host: "127.0.0.1",
-        port: 0,
-        log: silentLog,
-        answer: server.app.answer
-      })
+      const listening: Listening = await openListener(server.app.answer)
       for (const token of [owner_token, seller_token, mover_token]) {
         const folder = mkdtempSync(join(tmpdir(), "flightcase-feeds-"))
         const device = await enrolDevice(folder, {
