@@ -1,6 +1,6 @@
 /** A rental company on an app in memory, opened before the tests of a describe or file and closed after them. */
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { type App, type Engine, openApp } from "./app.ts"
+import { type App, type Engine, openApp, piecesHeld } from "./app.ts"
 import { type Answer, rentalHouse } from "./rental-house.ts"
 
 /** With `clock` the time stands at that instant until a test sets another; `now` is when the company was created. */
@@ -25,7 +25,8 @@ export const appHouse = (engine: Engine = "sqlite", clock?: string, now?: string
 }
 export const houseOn = (app: App) => ({
   app,
-  ...rentalHouse((method, path, body, by) => app.call(method, `/api/v1${path}`, body, by))
+  ...rentalHouse((method, path, body, by) => app.call(method, `/api/v1${path}`, body, by)),
+  heldBy: (opportunity_id: number) => app.run(piecesHeld(opportunity_id))
 })
 export type AppHouse = ReturnType<typeof houseOn>
 

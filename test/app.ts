@@ -10,6 +10,7 @@ import { danglingReferences } from "./dangling-references.ts"
 import { bodyOf, Rejection, statusOf, type Viewer } from "../core/kernel/fields/rejection.ts"
 import { rebuild, seed, ensureSchema } from "../core/kernel/runtime/schema.ts"
 import { Store } from "../core/kernel/store/store.ts"
+import { demands } from "../core/orders/demands/schema.ts"
 import { laterGrants, systemRoles } from "../core/people/users/permissions.ts"
 import * as Sqlite from "../sync/sqlite/client.ts"
 import * as Postgres from "../server/pg/client.ts"
@@ -189,6 +190,11 @@ const reply = (answer: Answer): Reply => ({
   headers: { ...(answer.content === undefined ? {} : { "content-type": answer.content.type }), ...answer.headers }
 })
 
+/** Pieces that active demands of an order reserve. */
+export const piecesHeld = (opportunity_id: number) =>
+  Effect.map(Store.find(demands, { opportunity_id, is_active: true }), (rows) =>
+    rows.reduce((sum, { quantity }) => sum + quantity, 0)
+  )
 export const dumpTables = Effect.gen(function* () {
   const store = yield* Store
   const dump: { [table: string]: ReadonlyArray<unknown> } = {}

@@ -5,8 +5,12 @@ import { spawnSync } from "node:child_process"
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { Effect } from "effect"
 import PostalMime, { type Email } from "postal-mime"
 import { expect } from "vitest"
+import { get } from "../../core/kernel/endpoints/endpoint.ts"
+import { text } from "../../core/kernel/fields/field.ts"
+import * as Shown from "../../core/kernel/lists/answer-schema.ts"
 import { nothing_outside } from "../../server/ports/outside.ts"
 import type { Engine } from "../app.ts"
 import { rentalHouse } from "../rental-house.ts"
@@ -210,6 +214,22 @@ export const openBooks = async (engine: Engine, options: ServeOptions = {}) => {
       await rm(data_folder, { recursive: true, force: true })
     }
   }
+}
+/** Options of a server whose GET /broken always fails with 500. */
+export const with_broken: ServeOptions = {
+  lenient: true,
+  undescribed: () => {},
+  slices: [
+    {
+      name: "broken",
+      endpoints: [
+        get("/api/v1/broken", {
+          ...{ answer: Shown.list(text()), name: "broken.list", summary: "Breaks", ability: null, permission: null },
+          run: () => Effect.die(new Error("a fault"))
+        })
+      ]
+    }
+  ]
 }
 export type Books = Awaited<ReturnType<typeof openBooks>>
 

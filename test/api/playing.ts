@@ -2,16 +2,15 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Effect, Layer, ManagedRuntime } from "effect"
+import { Layer, ManagedRuntime } from "effect"
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
 import { catalogue } from "../../core/catalogue.ts"
-import { demands } from "../../core/orders/demands/schema.ts"
 import type { Json } from "../../core/kernel/fields/field.ts"
 import { rebuild } from "../../core/kernel/runtime/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { type Device, enrolDevice } from "../../sync/device/device.ts"
 import { layer as sqliteLayer } from "../../sync/sqlite/client.ts"
-import { both_engines, type Engine, engines } from "../app.ts"
+import { both_engines, dumpTables, type Engine, engines, piecesHeld } from "../app.ts"
 import { type CommandLine, openCommandLine } from "../cli/command-line.ts"
 import { openListener, owner_token, serve } from "../server/serving.ts"
 import type { Answer } from "../rental-house.ts"
@@ -62,12 +61,6 @@ export const itIs = (now: string): void => {
   vi.setSystemTime(Date.parse(now))
 }
 
-const tables = Effect.gen(function* () {
-  const store = yield* Store
-  const dump: { [table: string]: ReadonlyArray<unknown> } = {}
-  for (const table of catalogue.tables) dump[table.name] = yield* store.find(table, {})
-  return dump
-})
 const askAt =
   (url: string, token: string | null): Ask =>
   async (method, path, body) => {
@@ -90,13 +83,7 @@ const open = async (engine: Engine, { now, prepare }: Pick<Told<unknown, unknown
   const listening = await openListener(server.app.answer)
   const ask = askAt(listening.url, owner_token)
   await prepare?.(ask)
-  const settled: Settled = {
-    ask,
-    held: async (opportunity_id) =>
-      (
-        await server.run(Effect.flatMap(Store, (store) => store.find(demands, { opportunity_id, is_active: true })))
-      ).reduce((sum, demand) => sum + demand.quantity, 0)
-  }
+  const settled: Settled = { ask, held: (opportunity_id) => server.run(piecesHeld(opportunity_id)) }
   const close = async (): Promise<void> => {
     await listening.stop(1_000)
     await server.close()
@@ -190,9 +177,9 @@ export const playEverywhere = <Name extends string | number, Scene>(told: Told<N
       const own = await told.endOf(place.settled.ask)
       end ??= own
       expectSameEnd(own)
-      const before = await place.server.run(tables)
+      const before = await place.server.run(dumpTables)
       await place.server.run(rebuild(catalogue))
-      expect(await place.server.run(tables)).toEqual(before)
+      expect(await place.server.run(dumpTables)).toEqual(before)
     })
   })
 
@@ -229,7 +216,7 @@ export const playEverywhere = <Name extends string | number, Scene>(told: Told<N
         Layer.provide(Store.layer, sqliteLayer({ path: join(folder, "van", "replica.sqlite") }))
       )
       try {
-        expect(await runtime.runPromise(tables)).toEqual(await place.server.run(tables))
+        expect(await runtime.runPromise(dumpTables)).toEqual(await place.server.run(dumpTables))
       } finally {
         await runtime.dispose()
       }
@@ -268,7 +255,7 @@ export const playEverywhere = <Name extends string | number, Scene>(told: Told<N
           Layer.provide(Store.layer, sqliteLayer({ path: join(cli.home, "profiles", "default", "replica.sqlite") }))
         )
         try {
-          expect(await runtime.runPromise(tables)).toEqual(await place.server.run(tables))
+          expect(await runtime.runPromise(dumpTables)).toEqual(await place.server.run(dumpTables))
         } finally {
           await runtime.dispose()
         }

@@ -1,32 +1,16 @@
 /** Request logs over the API alone (rules/conventions 10 and 16). */
-import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import * as Shown from "../../core/kernel/lists/answer-schema.ts"
-import { get } from "../../core/kernel/endpoints/endpoint.ts"
-import { text } from "../../core/kernel/fields/field.ts"
 import { engines } from "../app.ts"
 import type { Sent } from "../server/serving.ts"
-import { type Books, calendar, day, minute, openBooks, times, type Token } from "./billing-black-box.ts"
+import { type Books, calendar, day, minute, openBooks, times, type Token, with_broken } from "./billing-black-box.ts"
 import type { Body } from "../answers.ts"
 
-const broken = get("/api/v1/broken", {
-  answer: Shown.list(text()),
-  name: "broken.list",
-  summary: "Breaks",
-  ability: null,
-  permission: null,
-  run: () => Effect.die(new Error("a fault"))
-})
 let asked = 0
 
 describe.each(engines)("the request log on %s (rules/conventions 16)", (engine) => {
   let house: Books
   beforeAll(async () => {
-    house = await openBooks(engine, {
-      lenient: true,
-      undescribed: () => {},
-      slices: [{ name: "broken", endpoints: [broken] }]
-    })
+    house = await openBooks(engine, with_broken)
   })
   afterAll(() => house.close())
   /** Sends a request; returns the response and its row in the log. */

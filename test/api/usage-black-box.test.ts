@@ -1,9 +1,5 @@
 /** Usage over HTTP (rules/conventions 16). */
-import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { text } from "../../core/kernel/fields/field.ts"
-import * as Shown from "../../core/kernel/lists/answer-schema.ts"
-import { get } from "../../core/kernel/endpoints/endpoint.ts"
 import { engines } from "../app.ts"
 import {
   type Books,
@@ -18,7 +14,8 @@ import {
   patiently,
   queryOf,
   times,
-  type Token
+  type Token,
+  with_broken
 } from "./billing-black-box.ts"
 import type { Body } from "../answers.ts"
 
@@ -31,24 +28,11 @@ const sum = (usage: Body): readonly [number, number] => [
   usage.usage.reduce((all, row) => all + row.request_count, 0),
   usage.usage.reduce((all, row) => all + row.weighted_units, 0)
 ]
-/** An endpoint that always fails with 500. */
-const broken = get("/api/v1/broken", {
-  answer: Shown.list(text()),
-  name: "broken.list",
-  summary: "Breaks",
-  ability: null,
-  permission: null,
-  run: () => Effect.die(new Error("a fault"))
-})
 
 describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
   let house: Books
   beforeAll(async () => {
-    house = await openBooks(engine, {
-      lenient: true,
-      undescribed: () => {},
-      slices: [{ name: "broken", endpoints: [broken] }]
-    })
+    house = await openBooks(engine, with_broken)
   })
   afterAll(() => house.close())
   const calls = (who: Token | null, many: number, path = "/products") => times(many, () => house.by(who, "GET", path))

@@ -4,17 +4,14 @@ import { columnsNamed, tableText } from "../../cli/output/table.ts"
 import { terminalOf } from "../../cli/output/text.ts"
 import { terminals } from "../../cli/output/out.ts"
 import { columnsOf } from "../../cli/output/columns.ts"
-import { typeAtTerminal } from "./command-line.ts"
 import { placeOfEachTest } from "./place.ts"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { owner_token } from "./session.ts"
 
 const place = placeOfEachTest()
-const { done, json, type } = place
+const { atTerminal, done, json, type } = place
 afterEach(() => void vi.restoreAllMocks())
-
-const atTerminal = (line: string) => typeAtTerminal(line.split(" "), { env: place.env, folder: place.folder })
 
 it("an empty code given as an argument receives nothing, as an empty line does", async () => {
   await done("products create --name Head --sku HEAD --stock-method serialised")

@@ -3,15 +3,12 @@ import { afterEach, expect, it, vi } from "vitest"
 import { catalogue } from "../../core/catalogue.ts"
 import { allEndpoints } from "../../cli/context/routing.ts"
 import { verbsOf } from "../../cli/derived/names.ts"
-import { typeAtTerminal } from "./command-line.ts"
 import { placeOfSuite } from "./place.ts"
 
 const confirm = vi.hoisted(() => vi.fn<(question: string) => Promise<boolean>>())
 vi.mock(import("../../cli/output/prompt.ts"), async (original) => ({ ...(await original()), confirm }))
-const place = placeOfSuite()
-const { done, json } = place
+const { atTerminal, done, json } = placeOfSuite()
 
-const atTerminal = (line: string) => typeAtTerminal(line.split(" "), { env: place.env, folder: place.folder })
 afterEach(() => void confirm.mockReset())
 const questions = (): ReadonlyArray<string> => confirm.mock.calls.map(([question]) => question)
 

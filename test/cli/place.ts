@@ -4,6 +4,7 @@ import { parse } from "csv-parse/sync"
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest"
 import type { ServerOptions } from "../../server/host/app.ts"
 import { rentalHouse } from "../rental-house.ts"
+import { typeAtTerminal } from "./command-line.ts"
 import { callOf, type Given, openPlace, owner_token, type Place, type Ran, runHere, wordsOf } from "./session.ts"
 import type { Body } from "../answers.ts"
 
@@ -24,6 +25,8 @@ export interface TypingPlace extends Place {
   readonly done: (line: Line, given?: Given) => Promise<Ran>
   /** Output of such a command with --json. */
   readonly json: (line: Line, given?: Given) => Promise<Body>
+  /** A line whose words have no spaces, typed at a terminal. */
+  readonly atTerminal: (line: string) => Promise<Ran>
   readonly login: (name?: string) => Promise<Ran>
   /** The server over HTTP, as its owner. */
   readonly house: ReturnType<typeof houseAt>
@@ -44,6 +47,7 @@ const typingAt = (place: Place): TypingPlace => {
     type,
     done,
     json: async (line, given) => JSON.parse((await done([...wordsIn(line), "--json"], given)).out),
+    atTerminal: (line) => typeAtTerminal(line.split(" "), { env: place.env, folder: place.folder }),
     login: (name = "van") => done(["login", place.url, "--token", owner_token, "--name", name]),
     house,
     manifest: () => house.show("/system/manifest")

@@ -26,6 +26,7 @@ import { owner } from "../app.ts"
 export const decided_at = "2026-06-18T12:00:00.000Z"
 /** Time of the given events. */
 export const given_at = "2026-06-01T09:00:00.000Z"
+export const stamps = { created_at: given_at, updated_at: given_at, deleted_at: null }
 
 export interface GivenRow {
   readonly table: Table

@@ -5,6 +5,7 @@ import { outboxOf } from "../../e2e/offline-evening-reckoning.ts"
 import type { Json, JsonObject } from "../../../core/kernel/fields/field.ts"
 import { at, type House, type Person } from "./house.ts"
 import { countsOf, type Ledger, listsOf, phaseOf, shortOf } from "./ledger.ts"
+import { product_names } from "./stock.ts"
 
 export const atPeace = async (house: House): Promise<void> => {
   for (const person of house.people) person.goes("online")
@@ -74,7 +75,6 @@ const today = async (person: Person, house: House, ledger: Ledger, same: Same): 
 
 const key = (subject: Json | undefined, product: Json | undefined, ...rest: ReadonlyArray<unknown>): string =>
   [subject, product, ...rest].join(" | ")
-const names = { HEAD: "Moving head", CAM: "Camera", LENS: "Lens", CABLE: "Cable", PAR: "PAR 64", CAMKIT: "Camera kit" }
 /** All sources agree: the list, the order, its availability, its flag. */
 const shortages = async (person: Person, ledger: Ledger, house: House, same: Same): Promise<void> => {
   const expected = shortOf(ledger, house.now())
@@ -88,7 +88,7 @@ const shortages = async (person: Person, ledger: Ledger, house: House, same: Sam
   same(
     `${person.name}'s shortages`,
     told(all),
-    expected.map((one) => key(one.subject, names[one.sku], one.requested, one.shortfall)).sort()
+    expected.map((one) => key(one.subject, product_names[one.sku], one.requested, one.shortfall)).sort()
   )
   const listed = (await person.types(["opportunities", "list", "--all", "--json"])).rows("opportunities")
   const lacking = all

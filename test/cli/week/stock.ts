@@ -7,7 +7,15 @@ import type { House } from "./house.ts"
 export const stores = { Bristol: 1, Berlin: 2 } as const
 export type StoreName = keyof typeof stores
 export const zones = { Bristol: "Europe/London", Berlin: "Europe/Berlin" } as const
-export type Sku = "HEAD" | "CAM" | "LENS" | "CABLE" | "PAR" | "CAMKIT"
+export const product_names = {
+  HEAD: "Moving head",
+  CAM: "Camera",
+  LENS: "Lens",
+  CABLE: "Cable",
+  PAR: "PAR 64",
+  CAMKIT: "Camera kit"
+}
+export type Sku = keyof typeof product_names
 
 /** Serialised units by store; quantity of bulk goods by store. */
 export const units: {
@@ -76,19 +84,11 @@ export const furnish = async (house: House): Promise<void> => {
 
 const stock = async ({ owner }: House): Promise<void> => {
   const price = { HEAD: "40", CAM: "90", LENS: "25", CABLE: "1", PAR: "5", CAMKIT: "100" }
-  const names = {
-    HEAD: "Moving head",
-    CAM: "Camera",
-    LENS: "Lens",
-    CABLE: "Cable",
-    PAR: "PAR 64",
-    CAMKIT: "Camera kit"
-  }
   for (const sku of ["HEAD", "CAM", "LENS", "CABLE", "PAR", "CAMKIT"] as const) {
     const method = sku in units ? "serialised" : "bulk"
     await owner.types([
       ...words(`products create --sku ${sku} --stock-method ${method} --replacement-charge 90000 --name`),
-      names[sku]
+      product_names[sku]
     ])
     const rate = `--rate-definition-id daily-rate --transaction-type rental --price ${price[sku]} --currency EUR`
     await owner.types(words(`products rates create ${sku} ${rate}`))

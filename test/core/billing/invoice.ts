@@ -12,11 +12,10 @@ import {
 } from "../../../core/billing/state/tables.ts"
 import type { NewEvent } from "../../../core/kernel/events/event-type.ts"
 import { initialRow } from "../../../core/kernel/tables/field-schema.ts"
-import { decider, type Facts, given_at, type GivenRow, row } from "../decider.ts"
+import { decider, type Facts, given_at, type GivenRow, row, stamps } from "../decider.ts"
 import { billingEvents } from "../../../core/billing/state/events.ts"
 import type { CreditFacts } from "../../../core/billing/credits/decide.ts"
 
-export const stamps = { created_at: given_at, updated_at: given_at, deleted_at: null }
 export const taxed = (rate: string, tax_class_id = 1): RowTax => ({
   tax_class_id,
   tax_rate_id: tax_class_id,

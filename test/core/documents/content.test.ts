@@ -9,6 +9,7 @@ import { salesDocument, salesGroups } from "../../../core/documents/content/sale
 import { letterWordsOf } from "../../../core/documents/content/words.ts"
 import { document_types, type DocumentType } from "../../../core/documents/schema.ts"
 import { type Block, readDocument, type Table } from "../../../core/pricing/print/blocks.ts"
+import { flat } from "../billing/paper/samples.ts"
 import { purchaseSample, sampleOptions, salesSample, type SalesSample } from "./samples.ts"
 
 const plain = { lines: 12, currency: "EUR", language: "en-GB" }
@@ -16,14 +17,6 @@ const quoted = (sample: SalesSample, set: Parameters<typeof sampleOptions>[1] = 
   const options = sampleOptions(sample.language, set)
   return salesDocument(salesSample(sample, options), options)
 }
-const flat = (blocks: ReadonlyArray<Block>): ReadonlyArray<Block> =>
-  blocks.flatMap((block) =>
-    block.kind === "columns"
-      ? block.columns.flatMap((column) => flat(column.blocks))
-      : block.kind === "together"
-        ? flat(block.blocks)
-        : [block]
-  )
 const tableOf = (blocks: ReadonlyArray<Block>): Table => {
   const found = flat(blocks).find((block): block is Table => block.kind === "table")
   if (found === undefined) throw new Error("there is no table")

@@ -17,9 +17,8 @@ import {
   type PurchaseOrderRow
 } from "../../../core/purchasing/schema.ts"
 import { products, type ProductRow } from "../../../core/products/products/schema.ts"
-import { decider, type Facts, given_at, row } from "../decider.ts"
+import { decider, type Facts, row, stamps } from "../decider.ts"
 
-const stamps = { created_at: given_at, updated_at: given_at, deleted_at: null }
 export const header = (set: Partial<PurchaseOrderRow> = {}): PurchaseOrderRow => ({
   ...newPurchaseOrder(1),
   number: "0000000001",

@@ -5,8 +5,8 @@ import type { InvoiceRow, NamedParty } from "../../../../core/billing/state/tabl
 import { initialRow } from "../../../../core/kernel/tables/field-schema.ts"
 import type { DecideContext } from "../../../../core/kernel/events/settings.ts"
 import { type MemberRow, members } from "../../../../core/people/members/schema.ts"
-import { decided_at, given_at } from "../../decider.ts"
-import { given, header, invoiceIn, issued, stamps } from "../invoice.ts"
+import { decided_at, given_at, stamps } from "../../decider.ts"
+import { given, header, invoiceIn, issued } from "../invoice.ts"
 
 const sold = [{ quantity: "1.00", amount: 10_000 }]
 const draft = (set: Partial<InvoiceRow> = {}) =>

@@ -4,19 +4,11 @@ import { describe, expect, it } from "vitest"
 import { creditNoteDocument, invoiceDocument } from "../../../../core/billing/paper/document.ts"
 import { epcCode, isIban, paymentLink, paymentLinkFault, spacedIban } from "../../../../core/billing/paper/mail-text.ts"
 import { type Block, readDocument } from "../../../../core/pricing/print/blocks.ts"
-import { creditNoteSample, invoiceSample, type Sample } from "./samples.ts"
+import { creditNoteSample, flat, invoiceSample, type Sample } from "./samples.ts"
 
 const textOf = (sample: Sample): string => JSON.stringify(invoiceDocument(invoiceSample(sample)))
 const codesOf = (blocks: ReadonlyArray<Block>): ReadonlyArray<string> =>
-  blocks.flatMap((block) =>
-    block.kind === "code"
-      ? [block.value]
-      : block.kind === "together"
-        ? codesOf(block.blocks)
-        : block.kind === "columns"
-          ? block.columns.flatMap((column) => codesOf(column.blocks))
-          : []
-  )
+  flat(blocks).flatMap((block) => (block.kind === "code" ? [block.value] : []))
 const plain = { lines: 3, currency: "EUR", language: "en-GB" }
 
 describe("an invoice document", () => {

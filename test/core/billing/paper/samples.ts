@@ -8,6 +8,7 @@ import type {
   InvoiceRow,
   NamedParty
 } from "../../../../core/billing/state/tables.ts"
+import type { Block } from "../../../../core/pricing/print/blocks.ts"
 import { percentOfMoney, scaleOf } from "../../../../core/values/money.ts"
 
 export interface Sample {
@@ -253,3 +254,13 @@ export const creditNoteSample = (sample: Sample): CreditNotePaper => {
   }))
   return { buyer, seller, options, credit_note, items: credited, invoice }
 }
+
+/** The blocks of a document, those in columns and groups included. */
+export const flat = (blocks: ReadonlyArray<Block>): ReadonlyArray<Block> =>
+  blocks.flatMap((block) =>
+    block.kind === "columns"
+      ? block.columns.flatMap((column) => flat(column.blocks))
+      : block.kind === "together"
+        ? flat(block.blocks)
+        : [block]
+  )

@@ -8,8 +8,8 @@ import {
   type RefundFacts
 } from "../../../../core/billing/payments/decide.ts"
 import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
-import { decided_at, given_at } from "../../decider.ts"
-import { given, invoiceIn, issued, stamps } from "../invoice.ts"
+import { decided_at, given_at, stamps } from "../../decider.ts"
+import { given, invoiceIn, issued } from "../invoice.ts"
 import type { InvoiceRow, PaymentRow } from "../../../../core/billing/state/tables.ts"
 
 const of120 = (set: Partial<InvoiceRow> = {}) => issued([{ quantity: "1.00", amount: 10_000 }], set).rows

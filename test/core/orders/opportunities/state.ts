@@ -17,7 +17,7 @@ import {
 } from "../../../../core/orders/opportunities/tables/opportunities.ts"
 import { stock_levels, type StockLevelRow } from "../../../../core/products/stock/schema.ts"
 import { stores } from "../../../../core/setup/stores.ts"
-import { type Facts, given_at, type GivenRow, row } from "../../decider.ts"
+import { type Facts, given_at, type GivenRow, row, stamps } from "../../decider.ts"
 
 export const opportunity_id = 7
 export const line_id = 70
@@ -25,8 +25,6 @@ export const store_id = 1
 export const lamp_id = 50
 export const starts_at = "2026-09-01T09:00:00.000Z"
 export const ends_at = "2026-09-05T17:00:00.000Z"
-
-const stamps = { created_at: given_at, updated_at: given_at, deleted_at: null }
 
 /** Opportunity 7 without lines; `set` gives its status. */
 export const opportunity = (set: Partial<OpportunityRow> = {}): GivenRow =>

@@ -21,9 +21,9 @@ import {
 import { type ContainerRow, container_items, containers } from "../../../../core/products/packing.ts"
 import { type ProductRow, products } from "../../../../core/products/products/schema.ts"
 import { type StockLevelRow, stock_levels } from "../../../../core/products/stock/schema.ts"
-import { decided_at, decider, type Facts, given_at, type GivenRow, row } from "../../decider.ts"
+import { decided_at, decider, type Facts, given_at, type GivenRow, row, stamps } from "../../decider.ts"
 import { demand } from "../../orders/availability/api/fixtures.ts"
-import { container as anyContainer, item as anyItem, stamps } from "./rows.ts"
+import { container as anyContainer, item as anyItem } from "./rows.ts"
 
 const { given } = decider([...containerEvents, ...rowEvents(stock_levels), ...(demandsSlice.events ?? [])])
 

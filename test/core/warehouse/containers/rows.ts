@@ -6,9 +6,7 @@ import {
   container_items,
   containers
 } from "../../../../core/products/packing.ts"
-import { given_at, type GivenRow, row } from "../../decider.ts"
-
-export const stamps = { created_at: given_at, updated_at: given_at, deleted_at: null }
+import { given_at, type GivenRow, row, stamps } from "../../decider.ts"
 
 export const container = (id: number, more: Partial<ContainerRow> = {}): GivenRow =>
   row(containers, {

@@ -3,23 +3,15 @@ import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type DocumentSource, prepareDocument } from "../../../../core/documents/content/prepare.ts"
 import { CommandRuntime } from "../../../../core/kernel/endpoints/endpoint.ts"
-import type { Block } from "../../../../core/pricing/print/blocks.ts"
 import { moneyText } from "../../../../core/pricing/print/format.ts"
 import { filledDocument, filledMail } from "../../../../server/documents/papers/filled.ts"
 import { type Engine, engines } from "../../../app.ts"
+import { flat } from "../../../core/billing/paper/samples.ts"
 import { pagesOfPdf } from "../../print/pdf-text.ts"
 import { serve, type Serving } from "../../serving.ts"
 import { type Billing, billingOf } from "../../billing/billing.ts"
 import { words } from "../../../words.ts"
 
-const flat = (blocks: ReadonlyArray<Block>): ReadonlyArray<Block> =>
-  blocks.flatMap((block) =>
-    block.kind === "columns"
-      ? block.columns.flatMap((column) => flat(column.blocks))
-      : block.kind === "together"
-        ? flat(block.blocks)
-        : [block]
-  )
 const window = { starts_at: "2026-12-01T08:00:00Z", ends_at: "2026-12-04T17:00:00Z" }
 
 describe.each(engines)("the API of documents and layouts on %s", (engine: Engine) => {

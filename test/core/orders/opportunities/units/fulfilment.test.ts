@@ -1,7 +1,4 @@
-import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
-import { demands } from "../../../../../core/orders/demands/schema.ts"
-import { Store } from "../../../../../core/kernel/store/store.ts"
 import { engines, viewerWith } from "../../../../app.ts"
 import { appHouse, itFoldsAgain, refused } from "../../../../app-house.ts"
 
@@ -34,10 +31,6 @@ describe.each(engines)("dispatch and return on %s", (engine) => {
   }
   const quick = (id: number, name: string, body: object) => w.post(`/opportunities/${id}/quick_${name}`, body)
   const statusOf = async (id: number) => (await w.show(`/opportunities/${id}`)).status
-  const heldBy = async (id: number) =>
-    (await w.app.run(Effect.flatMap(Store, (store) => store.find(demands, { opportunity_id: id }))))
-      .filter((demand) => demand.is_active)
-      .reduce((sum, demand) => sum + demand.quantity, 0)
 
   it("begin with preparing units of the order, each listed once", async () => {
     const { id, asset_ids } = await orderWith(2)
@@ -54,7 +47,7 @@ describe.each(engines)("dispatch and return on %s", (engine) => {
     const { id, asset_ids, at, assets } = await orderWith(2)
     expect((await quick(id, "book_out", { asset_ids })).body.opportunity.availability_phase).toBe("on_hire")
     expect((await quick(id, "check_in", { asset_ids })).body.opportunity.status).toBe(3)
-    expect(await heldBy(id)).toBe(0)
+    expect(await w.heldBy(id)).toBe(0)
     expect((await w.show(`/stock_levels/${assets[0]!.stock_level_id}`)).quantity_allocated).toBe("0.00")
     for (const asset of asset_ids)
       await w.patch(`${at}/assets/${asset}`, { action: "check", condition: 1, damage_notes: "scratched" })

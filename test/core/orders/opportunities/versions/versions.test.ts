@@ -1,7 +1,4 @@
-import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
-import { demands } from "../../../../../core/orders/demands/schema.ts"
-import { Store } from "../../../../../core/kernel/store/store.ts"
 import { engines, viewerWith } from "../../../../app.ts"
 import { appHouse, itFoldsAgain, refused } from "../../../../app-house.ts"
 import { hire_dates, fifty_each } from "../../../../rental-house.ts"
@@ -20,10 +17,6 @@ describe.each(engines)("versions of a quote on %s", (engine) => {
     await w.show(`/opportunities/${id}?include=${include}`)
   const act = (id: number, version: number, name: string, body: object = {}) =>
     w.post(`/opportunities/${id}/versions/${version}/${name}`, body)
-  const heldBy = async (id: number) =>
-    (await w.app.run(Effect.flatMap(Store, (store) => store.find(demands, { opportunity_id: id }))))
-      .filter((demand) => demand.is_active)
-      .reduce((sum, demand) => sum + demand.quantity, 0)
 
   it("begin with the existing lines as the first version, which is active", async () => {
     const { id, line } = await quote()
@@ -104,7 +97,7 @@ describe.each(engines)("versions of a quote on %s", (engine) => {
     const [mine] = (await shown(id)).items
     expect((await w.amend(`/opportunities/${id}/items/${mine.id}`, { quantity: 5 })).charge_total).toBe("1000.00")
     await w.post(`/opportunities/${id}/items`, { name: "More", unit_price: "10.00" })
-    expect(await heldBy(id)).toBe(5)
+    expect(await w.heldBy(id)).toBe(5)
     expect((await versionsOf(id)).map((one) => one.charge_total)).toEqual(["400.00", "1040.00"])
     expect((await act(id, v1.id, "activate")).body.version).toMatchObject({ id: v1.id, is_active: true })
     expect(await shown(id)).toMatchObject({
@@ -112,7 +105,7 @@ describe.each(engines)("versions of a quote on %s", (engine) => {
       charge_total: "400.00",
       items: [{ quantity: "2.00" }]
     })
-    expect(await heldBy(id)).toBe(2)
+    expect(await w.heldBy(id)).toBe(2)
     await refused(w.patch(`/opportunities/${id}/items/${mine.id}`, { quantity: 9 }), "item")
     await refused(w.remove(`/opportunities/${id}/items/${mine.id}`), "item")
     expect((await act(id, v2.id, "activate")).status).toBe(200)
