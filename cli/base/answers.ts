@@ -128,7 +128,6 @@ interface Lists {
   >[number]
   readonly waiting: ValueShown<typeof import("../../core/orders/opportunities/waiting/api.ts").waitingShown>[number]
 }
-/** A line of an order or quotation. */
 export type OrderLine = NonNullable<Row<"opportunity">["items"]>[number]
 /** Type of a row or object in a response, by its key. */
 export type Row<Name extends string> = Name extends keyof RowsByName
@@ -188,13 +187,11 @@ export const metaIn = (body: Json | undefined): { readonly [Key in MetaKey]?: Js
 /** Total number of rows of a list; 0 if the response has none. */
 export const totalOf = (body: Json | undefined): number => Number(metaIn(body).total ?? 0)
 export { objectsIn as rowsOr } from "../../core/kernel/index.ts"
-/** Whether a value is a list of objects. */
 export const isRows = (value: Json | undefined): value is ReadonlyArray<JsonObject> =>
   Array.isArray(value) && value.every(isJsonObject)
 /** A text that is not empty; null for any other value. */
 export const textOrNull = (value: Json | undefined): string | null =>
   typeof value === "string" && value !== "" ? value : null
-/** The number; null for any other value. */
 export const numberOrNull = (value: Json | undefined): number | null => (typeof value === "number" ? value : null)
 
 // Types of command modules and of global flags.

@@ -10,7 +10,6 @@ const written = /^(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?
 
 const day_forms = "2026-07-01, today, tomorrow, yesterday, fri, next fri, +3d or +2w"
 
-/** A parsed time. */
 interface Typed {
   /** The instant, with the typed offset, else the zone's at that time. */
   readonly at: string

@@ -76,7 +76,6 @@ export const verbsOf = (endpoints: ReadonlyArray<Endpoint>): ReadonlyArray<Verb>
   })
 }
 
-/** Nouns of these endpoints, in their order. */
 export const nounsIn = (endpoints: ReadonlyArray<Endpoint>): ReadonlyArray<string> => [
   ...new Set(endpoints.flatMap((endpoint) => wordsOf(endpoint)?.slice(0, 1) ?? []))
 ]

@@ -18,7 +18,6 @@ const firstWords = async (): Promise<ReadonlyArray<string>> => {
  * Declares the command of a word on the program; returns the words to parse. Exit 2 with a suggestion if there is none.
  */
 const loadCommand = async (program: Command, word: string, argv: ReadonlyArray<string>): Promise<Array<string>> => {
-  // `server` is the same as `serve`.
   if (word === "server") return loadCommand(program, "serve", argv.with(argv.indexOf(word), "serve"))
   const plural = `${word}s`
   // Nouns with handwritten verbs may be singular: `container`.

@@ -109,7 +109,6 @@ export const openOutput = (): (() => boolean) => {
   return () => output.out.isPrinted() && output.err.isPrinted()
 }
 
-/** Prints data on standard output. */
 export const printOut = (text: string): void => {
   output.out.write(escapeForTerminal(text))
 }
@@ -142,7 +141,6 @@ export const showInPlace = (text: string): void => {
 export const clearMoving = (): void => {
   output.err.write("\r\u001b[K")
 }
-/** Rings the terminal's bell. */
 export const ringBell = (): void => {
   output.err.write("\u0007")
 }

@@ -3,7 +3,6 @@ import { type Argument, Command, Help, Option, type ParseOptionsResult } from "c
 import { usageError } from "../base/exit-codes.ts"
 import { printErr, printOut, terminals } from "./out.ts"
 
-/** Heading of global flags in help. */
 const global_flags = "Global flags:"
 const globals: ReadonlyArray<readonly [flags: string, text: string]> = [
   ["--json", "data only, as JSON with stable fields"],

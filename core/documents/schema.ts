@@ -72,7 +72,6 @@ export type DocumentType = keyof typeof document_types
 /** Purchase orders show costs, so their documents need the costs permission. */
 export const names_costs: ReadonlySet<DocumentType> = new Set<DocumentType>(["purchase_order"])
 
-/** Default document type of an invoice, by its type. */
 export const typeOfInvoice = ({ type }: Pick<InvoiceRow, "type">): DocumentType =>
   type === "standard" ? "invoice" : type === "deposit" ? "deposit_invoice" : "proforma_invoice"
 

@@ -9,7 +9,6 @@ import { Result, Struct } from "effect"
 
 // Columns of a product import: names, aliases, words of spreadsheets, and how a row is read.
 
-/** Columns that are a product's own fields. */
 const ownColumns: Fields = Struct.pick(productFields, [
   "name",
   "sku",

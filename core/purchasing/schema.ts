@@ -236,7 +236,6 @@ export const purchaseOrderReturned = goodsEvent(
 export const purchaseOrderExtended = purchaseOrderChanged("purchase_order.extended", {
   meaning: "The end of a sub-hire moved, later or earlier.",
   more: () => ({
-    // Rows of the order with a new end.
     items: Schema.Array(keyedColumns(purchase_order_items)),
     // Ids of rows whose stock gets the new `ends_at`.
     hired_items: Schema.Array(Schema.Int),

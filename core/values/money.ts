@@ -114,7 +114,6 @@ export const normaliseCurrency = (input: unknown): string | undefined => {
 
 // Exchange rates: which one holds at an instant, and converting money with it (rules/rates 9.5, rules/conventions 17).
 
-/** Decimals an exchange rate is stored with. */
 export const EXCHANGE_RATE_SCALE = 8
 
 /** One stored rate: 1 source unit buys `rate` target units, from `effective_at` until before `expires_at`. */

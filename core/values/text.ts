@@ -13,7 +13,6 @@ export const lastOf = <A>(list: ReadonlyArray<A>): A => itemAt(list, -1)
 
 // Declared records, such as word lists: nothing adds keys at run time, so that their type has all of them.
 
-/** The record's keys, typed. */
 export const keysOf = <R extends { readonly [key: string]: unknown }>(record: R): ReadonlyArray<keyof R & string> =>
   Object.keys(record) as ReadonlyArray<keyof R & string>
 /** Some keys of a row, in the order given. Effect's `Struct.pick` keeps the row's order, and walks all of its keys. */

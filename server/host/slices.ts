@@ -38,7 +38,6 @@ import type { Database } from "./config.ts"
 
 // The kinds of jobs that slices declare.
 
-/** All job kinds of these slices. */
 export const jobKindsOf = (slices: ReadonlyArray<ServerSlice>): ReadonlyArray<AnyJobKind> => [
   ...new Set(slices.flatMap(({ jobs, timed }) => [...(jobs ?? []), ...(timed ?? []).map(({ kind }) => kind)]))
 ]

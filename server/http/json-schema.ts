@@ -39,7 +39,6 @@ export const jsonSchemas = (): JsonSchemas => {
     const identifier = annotationsOf(ast)?.["identifier"]
     return typeof identifier === "string" ? component(identifier, ast) : annotated(ast)
   }
-  /** The schema with its checks and its description. */
   const annotated = (ast: SchemaAST.AST): JsonObject => {
     const shape = shapeOf(ast)
     return withNullInType({ ...shape, ...checksOf(ast, shape), ...descriptionOf(ast) })

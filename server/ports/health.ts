@@ -15,7 +15,6 @@ export type Condition =
   | { readonly status: "unavailable" }
 
 export interface Health {
-  /** Reports that a write failed. */
   readonly failed: (failure: StorageFailure) => void
   /** Reports that a write succeeded. */
   readonly recorded: () => void

@@ -97,7 +97,6 @@ export const recordPayment = (invoice: InvoiceRow, input: MovedMoney, context: D
   })
 }
 
-/** Facts of a refund that names its payment. */
 export interface RefundFacts {
   /** The payment it refunds; undefined if none is given or found. */
   readonly payment: PaymentRow | undefined

@@ -131,7 +131,6 @@ export const companyGroup: FieldGroup<CommonFacts> = group("company", "Company",
   name: ["Name", "string", ({ seller }) => seller.name]
 })
 
-/** Facts for fields of the customer. */
 export interface CustomerFacts {
   readonly buyer: NamedParty
   readonly is_organisation: boolean

@@ -57,7 +57,6 @@ interface Piece {
   readonly code: CellCode | undefined
   readonly damage: string
 }
-/** A row for a single piece. */
 export const pieceRow = ({ kind }: Writing, piece: Piece): Counted => ({
   row: {
     depth: piece.depth,

@@ -197,7 +197,6 @@ export const strokesIn = (given: string): string | undefined => {
 }
 const pen = 'fill="none" stroke="#1c2430" stroke-width="3" stroke-linecap="round" stroke-linejoin="round"'
 const { height, width } = board
-/** The strokes as an SVG image. */
 const signatureSvg = (strokes: string): string =>
   `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">` +
   `<path d="${strokes}" ${pen}/></svg>`

@@ -10,7 +10,6 @@ import { capitalised, insertRow, oneOf, present, remove, update, updateRow } fro
 
 // Events of tables with plain rows: their declarations, and how rules create them.
 
-/** Further changes made when a row is deleted. */
 export type WhenDeleted = (id: number, at: string) => ReadonlyArray<RowChange>
 interface MadeRow<T extends Table> {
   readonly meaning: string
@@ -31,7 +30,6 @@ export const rowMade = <T extends Table>(
   // `make` accepts full rows, stamps included; the stamps are not recorded.
   return { ...kind, make: (row, stream) => kind.make(withoutStamps(row) as object as NewRow<T>, stream) }
 }
-/** Declares `<entity>.created`. */
 export const rowCreated = <T extends Table>(table: T): EventType<KeyedColumns<T>, NewRow<T>> =>
   rowMade(`${table.entity}.created`, table, {
     meaning: `${capitalised(oneOf(table))} was created: all of its columns.`,

@@ -33,7 +33,6 @@ export const kindOf = (schema: Part): Kind | undefined => kinds.get(schema)
 /** The kind of a Schema; for an optional key that of its value. */
 export const kindWhenPresent = (schema: Shown): Kind | undefined => kinds.get(optionals.get(schema) ?? schema)
 
-/** Builds a Schema for one catalogue. */
 type Build = (composed: Composed) => Part
 const builds = new WeakMap<object, Build>()
 /** A Schema built on first use, which can be built again for another catalogue (`inCatalogue`). */
@@ -118,7 +117,6 @@ export const rows = <const M extends More = {}>(
   resource: () => ShownResource,
   more?: M
 ): Part<OrNull<M, ReadonlyArray<JsonObject>>> => list(row(resource), more)
-/** A list of objects with these keys. */
 export const objects = <const K extends Keys, const M extends More = {}>(
   of: K,
   more?: M

@@ -55,7 +55,6 @@ export type Predicate = (typeof predicates)[number]
 
 export interface Listing {
   readonly table: Table
-  /** Columns with filters. */
   readonly filters: ReadonlyArray<string>
   readonly sorts: ReadonlyArray<string>
   /** Columns by names in responses or of older clients. */

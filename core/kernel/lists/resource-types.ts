@@ -85,11 +85,9 @@ export interface Resource<T extends Table = Table, out N extends string = string
   readonly aliases: { readonly [name: string]: string }
   readonly related: { readonly [name: string]: RelatedFilter }
   readonly value_names: { readonly [column: string]: ReadonlyArray<NamedFilterValue> }
-  /** Filters on computed flags. */
   readonly flags: { readonly [name: string]: FlagFilter }
   readonly lookups: { readonly [name: string]: RelatedRow }
   readonly includes: Includes
-  /** Module of the rows' custom fields. */
   readonly custom_module: string | undefined
   readonly order: ReadonlyArray<string>
   /** Lists return deleted rows, too, with `archived=with`, and those alone with `archived=only`. */

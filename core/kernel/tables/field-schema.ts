@@ -162,13 +162,11 @@ const schemaOfType = (type: FieldType): Schema.Codec<unknown, unknown> => {
   }
 }
 
-/** Schema of a field's value as stored in its column. */
 export const storedValue = <T>(field: Field<T>): Stored<T> => {
   const schema = schemaOfType(field.type)
   return typed(field.nullable ? Schema.NullOr(schema) : schema)
 }
 
-/** Some columns of a row, each as the table declares it. */
 export type SomeColumns<T extends Table> = { readonly [K in keyof RowOf<T>]?: RowOf<T>[K] }
 export type KeyedColumns<T extends Table> = SomeColumns<T> & { readonly id: number }
 

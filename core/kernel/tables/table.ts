@@ -332,13 +332,11 @@ export const update = <T extends Table>(table: T, key: Key, set: Partial<RowOf<T
   key,
   set: present(set)
 })
-/** Inserts a row made at `at`. */
 export const insertRow = (table: Table, row: Partial<AnyRow>, at: string): RowChange => ({
   op: "insert",
   table,
   row: { ...present(row), created_at: at, updated_at: at, deleted_at: null }
 })
-/** Sets columns of a row at `at`. */
 export const updateRow = (table: Table, key: Key, set: Partial<AnyRow>, at: string): RowChange =>
   update(table, key, { ...present(set), updated_at: at })
 export const remove = (table: Table, key: Key): RowChange => ({ op: "delete", table, key })

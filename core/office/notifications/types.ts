@@ -2,7 +2,6 @@ import { boolean, choice, list, plainTable, ref, Store, table, text, visible_to_
 import type { RowOf } from "../../kernel/index.ts"
 import { Effect } from "effect"
 
-/** Channels of notifications, with labels. */
 export const notification_channels = {
   database: "The inbox",
   email: "E-mail",

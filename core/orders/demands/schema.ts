@@ -221,7 +221,6 @@ export interface Demand {
   readonly container_id: number | null
 }
 
-/** A demand without an id yet. */
 export type NewDemand = Omit<Demand, "id">
 
 // Locks of demanded products, which serialise commands that demand the same (Postgres; SQLite has a single writer).

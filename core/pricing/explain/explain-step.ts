@@ -3,7 +3,6 @@ import { text } from "../../kernel/index.ts"
 import { exact, type Numeric } from "../../values/decimal.ts"
 import { scaleOf } from "../../values/money.ts"
 
-/** Fields of a step in responses. */
 export const stepShown = { figure: text(), rule: text(), words: text(), from: text({ nullable: true }), to: text() }
 export interface Step {
   /** Name of the explained value, as in responses: `units`, `items.12.total`, `tax_total`. */

@@ -60,7 +60,6 @@ const isCriteriaField = (value: unknown): value is CriteriaField =>
 const isOperator = (value: unknown): value is CriteriaOperator =>
   criteriaOperators.some((operator) => operator === value)
 
-/** Operators that compare with a list. */
 const listOperators: ReadonlySet<CriteriaOperator> = new Set(["in", "not_in"])
 const orderOperators: ReadonlySet<CriteriaOperator> = new Set(["gt", "gteq", "lt", "lteq"])
 const orderedKinds: ReadonlySet<CriteriaKind> = new Set(["number", "money", "timestamp", "weekday"])

@@ -45,7 +45,6 @@ export interface HtmlOptions {
   readonly symbolOf?: (code: Code) => string
 }
 
-/** The attribute for styles by name. */
 const look = (...names: ReadonlyArray<Look>): string => ` class="${names.join(" ")}"`
 
 /** An element; attributes (each after a space) and content are escaped already. */

@@ -7,7 +7,6 @@ import type { ComponentRow, product_components } from "./schema.ts"
 
 // Cycles and depth of kits, in pairs of product and component (rules/availability 7.3).
 
-/** A product and one of its components. */
 export interface Composed {
   readonly product_id: number
   readonly component_product_id: number

@@ -155,7 +155,6 @@ const productRateWithoutMetadata: Resource<typeof product_rates> = resource({
   view: (base, row) => ({ ...withNames(base, row), rate_definition: null })
 })
 
-/** Errors of a rate to be stored; undefined if it is valid. */
 export const productRateErrors = (
   next: Pick<ProductRateRow, "valid_from" | "valid_to" | "currency">,
   before: ProductRateRow | undefined,

@@ -167,9 +167,7 @@ export const stateWords: { readonly [S in ServiceState]: string } = {
   sold: "sold"
 }
 
-/** Category of bulk stock. */
 export const bulk_category = 10
-/** Category of single units. */
 export const unit_category = 50
 export const stock_categories = { 10: "Bulk Stock", 50: "Serialised Stock" }
 const quantity = { scale: 2, min: "0", default: "0.00" } as const

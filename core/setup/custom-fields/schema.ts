@@ -90,7 +90,6 @@ const lists: ReadonlyArray<readonly [name: string, values: ReadonlyArray<SeedVal
   ]
 ]
 
-/** Id of the list of activity types. */
 export const activity_type_list = lists.findIndex(([name]) => name === "Activity Type") + 1
 
 export const listSeed = (): ReadonlyArray<NewEvent> => {

@@ -81,7 +81,6 @@ interface Place {
   readonly notes: string | null
 }
 
-/** Event that nests a container in another parent, or in none. */
 const nestedUnder = (child: ContainerRow, parent_container_id: number | null): NewEvent =>
   updatedEvents(containers, child, { parent_container_id })[0] ?? rowUpdated(containers).make({ id: child.id })
 

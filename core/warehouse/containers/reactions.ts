@@ -55,7 +55,6 @@ interface CaseFacts {
 }
 const no_cases: CaseFacts = { packed: [], products: [], components: [] }
 
-/** The product after the events. */
 const changedProduct = (product: ProductRow, events: ReadonlyArray<CaseEvent>): ProductRow =>
   dataOf(productChanged, events).reduce<ProductRow>(
     (row, data) => (data.id === row.id ? { ...row, ...data } : row),

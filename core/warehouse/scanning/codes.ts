@@ -158,7 +158,6 @@ const rowsWith = Effect.fnUntraced(function* <T extends Table>(
     )
   )
 })
-/** Adds units with these codes. */
 const addUnits = Effect.fnUntraced(function* (names: Names, texts: ReadonlyArray<string>, where: Where) {
   const levels = new Map<string, StockLevelRow>()
   for (const column of unit_columns) {

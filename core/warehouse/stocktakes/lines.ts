@@ -208,7 +208,6 @@ const unitLine = (
   on_close: judged.on_close ?? "nothing"
 })
 
-/** Line of a unit found in place. */
 export const foundLine = (level: CountedLevel, name: string | null, scan: StocktakeScanRow): CountLine =>
   unitLine(level, name, scan, { status: "found" })
 

@@ -24,7 +24,6 @@ export type Goods = { readonly field: string } & (
   | { readonly kind: "product"; readonly product: ProductRow; readonly quantity: number }
   | { readonly kind: "nothing"; readonly problem: string }
 )
-/** A case with the cases and units in it. */
 export interface CaseContent {
   readonly containers: ReadonlyArray<ContainerRow>
   /** `item`: its packing; undefined for cases. `is_held`: whether its case demands it (rules/availability 8.5). */
@@ -141,7 +140,6 @@ const problemOf = (one: Goods, facts: GoodsFacts): string | undefined => {
     : `${facts.from.name} has no stock of ${name}.`
 }
 
-/** Time the goods of a transfer arrive. */
 const arrivalOf = ({ arrives_at, starts_at }: Pick<Plan, "arrives_at" | "starts_at">): string => arrives_at ?? starts_at
 /** Time at which goods that go back at `ends_at` are home: the way takes as long as the way there. */
 export const homeAt = (transfer: Plan, ends_at: string): string =>

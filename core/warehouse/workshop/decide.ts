@@ -24,7 +24,6 @@ import { service_records, type ServiceRecordRow } from "./schema.ts"
 
 export const isUnit = (level: StockLevelRow): boolean => level.stock_category === unit_category
 
-/** Facts about one stock level. */
 export interface ServiceFacts {
   readonly level: StockLevelRow
   /** Open records of the level, by start. */
@@ -249,7 +248,6 @@ export const takeOut = (
     }
   })
 
-/** Updates an open record. */
 const changed = (facts: ServiceFacts, record: ServiceRecordRow, sent: ServiceInput, context: DecideContext): Followed =>
   Result.map(inOrder(sent.starts_at ?? record.starts_at, sent, context), () => {
     const { level, open } = facts

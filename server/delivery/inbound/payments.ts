@@ -108,7 +108,6 @@ export const stripeRefund: Schema.Codec<ToldRefund, unknown> = decodedBy(
 )
 
 const decimal = /^\d{1,15}(\.\d{1,6})?$/
-/** An amount as a text or a number. */
 const decimalAmount = Schema.Union([
   Schema.String.check(Schema.isPattern(decimal)),
   Schema.Finite.check(Schema.makeFilter((value: number) => decimal.test(String(value))))

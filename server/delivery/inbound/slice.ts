@@ -42,7 +42,6 @@ const inboundEvents: ReadonlyArray<AnyEventType> = [sourceAdded, sourceRemoved]
 // Receives webhooks: verifies the signature on the raw bytes, stores and queues the delivery in one transaction,
 // responds, and processes it later. Repeated deliveries get the same response and no effect.
 
-/** Key purpose of sources' secrets. */
 const sourceSecrets = (key: string) => secretBox(key, "inbound_sources")
 
 const not_signed = forbidden("The signature is missing, does not hold, or was made too long ago.")
@@ -168,7 +167,6 @@ const sourceResource = resource({
   load: () => serverContext,
   view: (base, row, _found, _context, server) => ({ ...base, url: addressOf(server.public_url(), row.name) })
 })
-/** A new source; the only response with its secret. */
 const addedResource = withSecret(sourceResource, "AddedInboundSource", "Signing secret; only in this response")
 const logResource = resource({
   singular: "log",

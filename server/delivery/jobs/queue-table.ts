@@ -199,7 +199,6 @@ export const noteResult = ({ dialect, sql }: StoreShape, job_id: string, result:
     insert into job_notes (job_id, result)
     values (${job_id}, ${JSON.stringify(result)}${sql.literal(dialect === "pg" ? "::jsonb" : "")})
     on conflict (job_id) do update set result = excluded.result`)
-/** Deletes `job_notes` of jobs that no longer exist. */
 export const dropLooseNotes = (store: StoreShape): Done =>
   Effect.asVoid(
     store.run("delete from job_notes where not exists (select 1 from effect_queue q where q.id = job_notes.job_id)")

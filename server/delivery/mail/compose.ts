@@ -61,7 +61,6 @@ export type MailMessage = typeof mailMessage.Type
 export const refusal = Schema.Struct({ address: Schema.String, code: Schema.NullOr(Schema.Int), text: Schema.String })
 export type Refusal = typeof refusal.Type
 
-/** An address, or one with a display name. */
 type Recipient = string | { readonly name?: string | null; readonly address: string }
 
 /** A file of the BlobStore, or a few bytes in the job itself. */

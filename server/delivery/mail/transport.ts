@@ -22,7 +22,6 @@ export type Outcome =
       readonly deferred: ReadonlyArray<Refusal>
       readonly response: string
     }
-  /** All recipients permanently refused. */
   | { readonly kind: "refused"; readonly refused: ReadonlyArray<Refusal>; readonly text: string }
   /** Some recipients permanently refused, the others to be retried. */
   | { readonly kind: "split"; readonly refused: ReadonlyArray<Refusal>; readonly deferred: ReadonlyArray<Refusal> }

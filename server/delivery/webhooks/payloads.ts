@@ -104,7 +104,6 @@ export interface WebhookKinds {
   readonly all: ReadonlyArray<WebhookKind>
   /** Whether the name can be subscribed to. */
   readonly has: (name: string) => boolean
-  /** Kinds caused by journal events of this type. */
   readonly causedBy: (event_type: string) => ReadonlyArray<WebhookKind>
 }
 /** A journal event under the name that webhooks subscribe to. */

@@ -199,7 +199,6 @@ export const claim = (webhook_id: number, server_id: string, room: number, now: 
     })
   )
 
-/** Renews these claims of this server. */
 export const renewClaims = Effect.fnUntraced(function* (server_id: string, keys: ReadonlyArray<string>, now: number) {
   const { sql } = yield* Store
   yield* sql`
@@ -224,7 +223,6 @@ export const releaseClaimsOfTheDead = Effect.gen(function* () {
 
 // Secrets and signatures of webhooks: Standard Webhooks, and the older header format.
 
-/** `whsec_` and 32 random bytes in base64. */
 export const newSecret = (): string => `whsec_${randomBytes(32).toString("base64")}`
 export const webhookSecrets = (key: string): SecretBox => secretBox(key, "webhooks")
 

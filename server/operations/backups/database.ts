@@ -39,7 +39,6 @@ const kept_part = "kept"
 const kept_tables: ReadonlyArray<Table> = [accounting_exports, document_link_pins]
 interface KeptRows {
   readonly mark: string | undefined
-  /** By table. */
   readonly rows: { readonly [table: string]: ReadonlyArray<AnyRow> }
 }
 const events_per_page = 2_000

@@ -35,7 +35,6 @@ interface UsageWindow {
   readonly end_millis: number
 }
 
-/** Errors by field for the dates of a custom window. */
 const windowErrors = ({ from, to, window }: JsonObject): FieldErrors => {
   const errors: { [field: string]: ReadonlyArray<string> } = {}
   if (window === "custom") {

@@ -322,7 +322,6 @@ export const withLevels = (
   )
 }
 
-/** The snapshot with additional demands. */
 export const withDemands = (snapshot: AvailabilitySnapshot, demands: ReadonlyArray<Demand>): AvailabilitySnapshot => {
   const more = grouped(
     demands.filter((demand) => demand.store_id === snapshot.store_id),

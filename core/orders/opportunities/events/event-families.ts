@@ -112,7 +112,6 @@ type ChildRemoved<Child extends string> = {
 const rowIn = <Child extends string, T extends Table>(child: Child, data: ChildRow<Child, T>): KeyedColumns<T> =>
   data[child]
 type KeyedRow = Partial<AnyRow> & { readonly id: number }
-/** A row that belongs to an opportunity. */
 type OwnedRow = { readonly id: number; readonly opportunity_id: number }
 
 /**
@@ -163,7 +162,6 @@ export const childEvents = <const Child extends string, T extends Table>(child: 
     )
     return {
       types: Object.values<AnyEventType>(types),
-      /** The event types by name. */
       kinds: types,
       make: (row: RowOf<T> & OwnedRow, name: Name, set: SomeColumns<T>, also: JsonObject = {}): NewEvent => {
         const kind: AnyEventType = types[name]

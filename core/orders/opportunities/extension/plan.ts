@@ -52,11 +52,9 @@ export type WhichLines = "follow" | "keep" | ReadonlyArray<number>
 
 const bounds = ["starts_at", "ends_at"] as const
 type Bound = (typeof bounds)[number]
-/** Changed dates of a line. */
 type LineDates = Partial<Pick<ItemRow, Bound>>
 
 export interface ExtensionPlan {
-  /** Changed header columns. */
   readonly set: Partial<OpportunityRow>
   /** Changed line columns, by line. */
   readonly lines: ReadonlyMap<number, LineDates>

@@ -263,7 +263,6 @@ const ordered = (opportunity: Opportunity, all: ReadonlyArray<NewEvent>): Opport
     lines: opportunity.lines.map((line) => ({ ...line, on_order_quantity: now.get(line.id) ?? line.on_order_quantity }))
   }
 }
-/** The value of the flag after the events. */
 const flagAfter = (all: ReadonlyArray<NewEvent>, header: OpportunityRow): boolean => {
   const last = all.findLast(
     ({ data, type }) =>
@@ -277,7 +276,6 @@ const flagAfter = (all: ReadonlyArray<NewEvent>, header: OpportunityRow): boolea
     : last.data["set"]["has_shortage"] === true
 }
 
-/** New values of the flags that change. */
 const changedFlags = (
   all: ReadonlyArray<NewEvent>,
   { demands, loaded, moved, snapshots }: ShortageFacts,

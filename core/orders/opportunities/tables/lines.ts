@@ -18,9 +18,7 @@ export const line_quantity_max = 1_000_000_000
 /** A quantity of a line or a cost: two decimals, not negative. */
 export const quantity = { scale: 2, min: "0", max: String(line_quantity_max) } as const
 
-/** Money in the currency of the row's `currency_code`. */
 export const inRowCurrency = { currency: "currency_code" } as const
-/** The opportunity the row belongs to. */
 export const opportunityId = () => ref("opportunities", { computed: true, live: false, on_delete: "keep" })
 /** The opportunity's currency, copied to the row so that its amounts can be formatted without the opportunity. */
 const currencyCode = () => text({ max: 3, computed: true, hidden: true })

@@ -117,12 +117,10 @@ export const unitFields = {
 }
 type UnitBody = Partial<ValuesOf<typeof unitFields>>
 type Act = (state: DecisionState, unit: AssignmentRow, sent: UnitBody, context: DecideContext) => UnitDecided
-/** An act that moves the unit by one step. */
 const stepping =
   (step: (sent: UnitBody, now: string) => Parameters<typeof moveUnits>[2][number]): Act =>
   (state, unit, sent, context) =>
     moveUnits(state, [{ unit, field: "action" }], [step(sent, context.happened_at)], context)
-/** An act that needs a value of the field. */
 const requiring =
   <F extends keyof UnitBody>(field: F, words: string, act: (value: NonNullable<UnitBody[F]>) => Act): Act =>
   (state, unit, sent, context) => {

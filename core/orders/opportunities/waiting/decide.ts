@@ -9,7 +9,6 @@ import { shortage_waits, type WaitRow } from "../tables/index.ts"
 import { type ActiveDemand, activeDemand, type Demand } from "../../availability/rules/demand.ts"
 import type { AvailabilitySnapshot } from "../../availability/rules/snapshot.ts"
 
-/** A short line, and its total requested quantity. */
 interface Short {
   readonly shortage: LineShortage
   readonly requested_quantity: number

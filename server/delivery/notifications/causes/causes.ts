@@ -165,7 +165,6 @@ export const causes: ReadonlyArray<Cause> = [
 const by_event = new Map<string, Array<Cause>>()
 for (const cause of causes) for (const type of cause.on) by_event.set(type, [...(by_event.get(type) ?? []), cause])
 
-/** Sources for events of this type. */
 export const causesOf = (event_type: string): ReadonlyArray<Cause> => by_event.get(event_type) ?? []
 /** Event types that may cause notifications. */
 export const telling_events: ReadonlyArray<string> = [...by_event.keys()]

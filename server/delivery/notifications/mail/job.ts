@@ -19,7 +19,6 @@ import type { Told } from "./compose.ts"
 // (rules/conventions 15). A job is identified by user and first waiting row, so that there is one for all that arrives
 // meanwhile.
 
-/** Types mailed without gathering: access to an account, its deactivation and reactivation. */
 const of_accounts: ReadonlySet<string> = new Set(["user.invited", "user.deactivated", "user.reactivated"])
 const isMailedAtOnce = (key: string): boolean => notificationType(key)?.is_system === true || of_accounts.has(key)
 const gathered_types = notificationTypes.map(({ key }) => key).filter((key) => !isMailedAtOnce(key))
