@@ -335,8 +335,6 @@ interface ListenOptions {
   readonly channel: string
   /** Milliseconds before the first reconnection; doubled for each further one up to 5 s. Default: 100. */
   readonly reconnect_after_ms?: number
-  /** Milliseconds between checks of an idle connection; default: 30,000. */
-  readonly heartbeat_ms?: number
 }
 
 const RECONNECT_AT_MOST_MS = 5_000
@@ -388,7 +386,7 @@ const listenOnce = Effect.fnUntraced(function* (options: ListenOptions, notices:
   if (!isListening) return false
   Queue.offerUnsafe(notices, { _tag: "Listening" })
   const silent = Effect.gen(function* () {
-    do yield* Effect.sleep(options.heartbeat_ms ?? 30_000)
+    do yield* Effect.sleep(30_000)
     while (yield* succeeds(() => client.query("select 1")))
   })
   yield* Effect.raceFirst(

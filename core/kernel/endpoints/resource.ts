@@ -24,8 +24,6 @@ interface ListOptions {
   /** A condition besides the request's filters: rows of one parent. */
   readonly where?: Where
   readonly order?: ReadonlyArray<string>
-  readonly page_default?: number
-  readonly page_max?: number
   /** All rows on one page; `meta` still has the count (rules/conventions 2). */
   readonly unpaged?: boolean
   /** Query parameters that the endpoint removed from the query and ignored. */
@@ -74,7 +72,7 @@ export const listBody = Effect.fnUntraced(function* <T extends Table>(
     sort === undefined ? (options.order ?? resource.order) : [sort],
     sortedAs(resource.table)
   )
-  const paging = pageOf(query, { default: view?.per_page ?? options.page_default, max: options.page_max })
+  const paging = pageOf(query, view?.per_page)
   const is_unpaged = options.unpaged === true
   const statement = pageSql(resource.table, from, order, store.dialect, is_unpaged ? undefined : paging)
   const is_kept = !is_unpaged && isKept(options.where ?? {}, [...conditions, ...view_conditions], listing)

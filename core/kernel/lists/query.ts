@@ -127,17 +127,13 @@ export const sortOf = (
   return listing.sorts.includes(column) ? { column, descending } : undefined
 }
 
-/** Page 1 of 20 rows by default; sizes are clamped to 1..100 or `options.max`, never refused (rules/conventions 2). */
-export const pageOf = (
-  query: Query,
-  options: { readonly default?: number | undefined; readonly max?: number | undefined } = {}
-): { readonly page: number; readonly per_page: number } => {
-  const max = options.max ?? 100
+/** Page 1 of 20 rows by default; sizes are clamped to 1..100, never refused (rules/conventions 2). */
+export const pageOf = (query: Query, size = 20): { readonly page: number; readonly per_page: number } => {
   const page = integerFrom(valueOf(query, "page"))
   const per_page = integerFrom(valueOf(query, "per_page"))
   return {
     page: Math.min(Math.max(1, page ?? 1), 1_000_000_000),
-    per_page: per_page === undefined ? (options.default ?? 20) : Math.min(Math.max(1, per_page), max)
+    per_page: per_page === undefined ? size : Math.min(Math.max(1, per_page), 100)
   }
 }
 

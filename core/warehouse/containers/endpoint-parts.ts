@@ -78,13 +78,10 @@ export const streamsOfMovement =
   (units_field?: string, container_field?: string): Streams =>
   (params, body) => {
     const units = units_field === undefined ? [] : [body[units_field]].flat()
-    const container = params["container"] ?? (container_field === undefined ? undefined : body[container_field])
+    const named = container_field === undefined ? undefined : body[container_field]
     return [
       "compositions",
-      ...(container === undefined ? [] : [`container:${String(container)}`]),
-      ...(container_field === undefined || body[container_field] === undefined
-        ? []
-        : [`container:${String(body[container_field])}`]),
+      ...[params["container"] ?? named, named].flatMap((id) => (id === undefined ? [] : [`container:${String(id)}`])),
       ...units.filter((id) => typeof id === "number").map((id) => `stock_level:${id}`)
     ]
   }

@@ -135,8 +135,6 @@ export interface Dispatcher {
   /** Wakes the sender after deliveries became due. */
   readonly wake: () => void
   readonly run: Effect.Effect<void, Failure, Working | Scope.Scope>
-  /** Number of attempts in flight in this process. */
-  readonly inFlight: () => number
 }
 
 /** Drops deliveries queued during the webhook's deactivation. */
@@ -212,7 +210,6 @@ export const makeDispatcher = (options: AttemptOptions): Dispatcher => {
   const dispatching = Effect.flatMap(round, (millis) => Effect.asVoid(Effect.timeoutOption(Queue.take(woken), millis)))
   return {
     wake,
-    inFlight: () => in_flight.size,
     run: Effect.gen(function* () {
       yield* releaseClaimsOfTheDead
       yield* Effect.forkScoped(goingOn(renewing))

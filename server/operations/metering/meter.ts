@@ -193,10 +193,10 @@ export const makeBuffer = (batch_rows: number, rows_max: number): Buffer => {
   }
 }
 
+/** Longest delay of a record while the database is available. */
+const flush_millis = 600
 interface MeterOptions {
   readonly addMonthUnits?: AddMonthUnits
-  /** Longest delay of a record while the database is available. */
-  readonly flush_millis?: number
   /** Rows per transaction; that many waiting rows are written at once. */
   readonly batch_rows?: number
   /** Rows in memory while the database is unavailable; further ones are dropped and counted. */
@@ -220,7 +220,6 @@ const after_failure_millis = 1_000
 
 export const makeMeter = ({
   addMonthUnits,
-  flush_millis = 600,
   batch_rows = batch_rows_usual,
   rows_max = 20_000
 }: MeterOptions = {}): Meter => {

@@ -30,7 +30,6 @@ export interface SourceRow {
 export interface Source {
   /** Hash of the content, as an interrupted import resumes only with the same file. */
   readonly hash: string
-  readonly total_bytes: number
   /** Columns of a CSV; undefined for JSON, whose rows name their own. */
   readonly headers: ReadonlyArray<string> | undefined
   /** Whether numbers have decimal commas. */
@@ -54,22 +53,12 @@ export const openSource = async (file: string, delimiter: string | undefined, ra
   if (/^\s*[[{]/.test(start)) {
     const text = decode(piped ?? (await readFile(file)), encoding).replace(/^\ufeff/, "")
     const rows = jsonRows(text)
-    return {
-      hash,
-      total_bytes: bytes,
-      headers: undefined,
-      comma_decimals: false,
-      separator: ",",
-      raw,
-      notes,
-      rows: () => eachOf(rows)
-    }
+    return { hash, headers: undefined, comma_decimals: false, separator: ",", raw, notes, rows: () => eachOf(rows) }
   }
   const separator = delimiter === undefined ? separatorIn(start) : givenSeparator(delimiter)
   const headers = await headersOf(decoded(open(), encoding), separator)
   return {
     hash,
-    total_bytes: bytes,
     headers,
     comma_decimals: separator === ";",
     separator,
