@@ -20,7 +20,7 @@ export const broken_texts: ReadonlyArray<string> = ["a\u0000b", "a\ud800b", "\ud
 const isPlainText = ({ type }: Field): boolean =>
   type.kind === "text" && type.format === undefined && type.length === undefined
 /** Top-level text fields of a body, by name. */
-export const textFieldsOf = (endpoint: Endpoint): ReadonlyArray<string> =>
+const textFieldsOf = (endpoint: Endpoint): ReadonlyArray<string> =>
   Object.entries(endpoint.fields as Fields)
     .filter(([, field]) => !field.computed && isPlainText(field))
     .map(([name]) => name)

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { type SqlError, Statement } from "effect/sql"
 import { Store, type StoreShape } from "../core/kernel/store/store.ts"
 
-export interface Planned {
+interface Planned {
   readonly text: string
   /** Steps of the engine, one per line. */
   readonly lines: ReadonlyArray<string>
@@ -22,7 +22,7 @@ export const chosenPlan = (
   })
 
 /** The plan with every possible index: Postgres prefers scans of small tables, so scans are made expensive. */
-export const indexedPlan = (
+const indexedPlan = (
   text: string,
   values: ReadonlyArray<unknown> = []
 ): Effect.Effect<ReadonlyArray<string>, SqlError.SqlError, Store> =>

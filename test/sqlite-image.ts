@@ -7,7 +7,7 @@ let folder: string | undefined
 /** Deleted with the run's other files. */
 const folderOfWorker = (): string => (folder ??= mkdtempSync(join(tmpdir(), "flightcase-sqlite-")))
 
-export interface SqliteCopy {
+interface SqliteCopy {
   readonly path: string
   readonly remove: () => void
 }

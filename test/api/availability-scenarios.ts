@@ -21,7 +21,7 @@ export const scenario = (
   resolution: Resolution = "daily"
 ): Scenario => ({ n, title, run, resolution })
 
-export interface Claimed {
+interface Claimed {
   readonly id: number
   readonly line: number
 }

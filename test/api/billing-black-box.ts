@@ -25,7 +25,7 @@ export const patiently = { timeout: 60_000, interval: 50 }
 export const minute = 60_000
 export const hour = 60 * minute
 export const day = 24 * hour
-export const public_url = "https://hire.example"
+const public_url = "https://hire.example"
 export const hire = { starts_at: "2026-07-01T00:00:00Z", ends_at: "2026-07-05T00:00:00Z" }
 
 export interface Token {

@@ -20,7 +20,7 @@ import { keeping, type Statuses, typed } from "./typed.ts"
 export type Reply = Answer
 export type Ask = (method: string, path: string, body?: unknown) => Promise<Reply>
 /** State compared once all is synced: numbers, activity, demands. */
-export interface Settled {
+interface Settled {
   readonly ask: Ask
   /** Units claimed actively by one opportunity. */ readonly held: (id: number) => Promise<number>
 }

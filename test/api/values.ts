@@ -7,7 +7,7 @@ import type { AnyRow } from "../../core/kernel/tables/table.ts"
 export type Rows = ReadonlyMap<string, ReadonlyArray<AnyRow>>
 
 /** Numbers that JSON can hold but JavaScript cannot; each replaces its mark in the text of a body. */
-export const raw_numbers: { readonly [mark: string]: string } = {
+const raw_numbers: { readonly [mark: string]: string } = {
   "#40digits": "1234567890123456789012345678901234567890",
   "#overflow": "1e400",
   "#minus_overflow": "-1e400",

@@ -133,7 +133,7 @@ const measured = (view: View): string => `(() => {
   return wrong
 })()`
 
-export interface Looking {
+interface Looking {
   readonly house: BoardHouse
   readonly browser: Browser
   /** Folder for pictures; none are taken without it. */

@@ -16,8 +16,8 @@ export const openBrowser = (executablePath: string): Promise<Browser> =>
   chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking"] })
 
 export const views = ["light", "dark", "paper"] as const
-export type View = (typeof views)[number]
-export interface Seen {
+type View = (typeof views)[number]
+interface Seen {
   /** Faults as text: console messages, errors, requests beyond the file itself, axe's findings. */
   readonly complaints: ReadonlyArray<string>
   /** Path of the picture, if a folder was given. */

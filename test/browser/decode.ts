@@ -10,7 +10,7 @@ import {
 import { PNG } from "pngjs"
 import { all, type Element } from "./page.ts"
 
-export interface Pixels {
+interface Pixels {
   readonly width: number
   readonly height: number
   readonly dark: (x: number, y: number) => boolean

@@ -2,7 +2,7 @@
 import { callOf, type Place } from "../cli/session.ts"
 import { rentalHouse } from "../rental-house.ts"
 
-export const day_ms = 86_400_000
+const day_ms = 86_400_000
 /** Date a number of days after `now`. */
 export const dayFrom = (now: number, days: number): string => new Date(now + days * day_ms).toISOString().slice(0, 10)
 /** Hostile input, and text in other scripts. */

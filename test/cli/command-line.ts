@@ -6,7 +6,7 @@ import { Readable } from "node:stream"
 import { runCommandLine } from "../../cli/run.ts"
 import type { Ran } from "./session.ts"
 
-export interface Surroundings {
+interface Surroundings {
   /** The whole environment; default: that of this process. */
   readonly env?: { readonly [name: string]: string }
   /** Working directory; default: that of this process. */

@@ -19,7 +19,7 @@ export const cellsOf = (file: string): ReadonlyArray<any> =>
 const houseAt = (place: Place) => rentalHouse(callOf(place))
 /** A line, split as by a shell, or its arguments. */
 type Line = string | ReadonlyArray<string>
-export interface TypingPlace extends Place {
+interface TypingPlace extends Place {
   readonly type: (line: Line, given?: Given) => Promise<Ran>
   /** Throws if the command exits with another code than 0. */
   readonly done: (line: Line, given?: Given) => Promise<Ran>

@@ -166,7 +166,7 @@ type Entry =
   | { readonly kind: "file"; readonly name: string; readonly lines: Array<string> }
   | { readonly kind: "server"; readonly word: string; readonly line: number }
 
-export const readSession = (text: string): { readonly title: string; readonly entries: ReadonlyArray<Entry> } => {
+const readSession = (text: string): { readonly title: string; readonly entries: ReadonlyArray<Entry> } => {
   const entries: Array<Entry> = []
   let title = ""
   for (const [at, line] of text.split("\n").entries()) {

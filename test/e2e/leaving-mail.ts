@@ -12,7 +12,7 @@ import { freePort } from "../free-port.ts"
 export const addressees = ["well", "never", "bounces", "greyed", "busy", "stalled", "cut", "lost", "well"] as const
 export const refusedForGood = (address: string): boolean => /^(?:never|bounces)/.test(address)
 
-export interface Letter {
+interface Letter {
   readonly message_id: string
   readonly to: string
   readonly text: string

@@ -11,14 +11,14 @@ export type Place =
   | { readonly engine: "sqlite"; readonly path: string }
   | { readonly engine: "pg"; readonly url: string }
 
-export interface RecordedEvent {
+interface RecordedEvent {
   readonly position: number
   readonly type: string
   readonly command_id: string
   readonly recorded_at: string
   readonly data: { readonly [key: string]: unknown }
 }
-export interface JobSeen {
+interface JobSeen {
   readonly id: string
   readonly kind: string
   readonly status: string
@@ -87,7 +87,7 @@ export const owed = (
   return ids
 }
 
-export interface Reckoned {
+interface Reckoned {
   /** Must have arrived, but was never acknowledged. */
   readonly missing: ReadonlyArray<string>
   /** Arrived without an event in the journal. */

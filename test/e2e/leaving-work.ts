@@ -96,7 +96,7 @@ interface Deed {
   /** What refuses it. */
   readonly against?: "body" | "rule" | "constraint"
 }
-export type Deeds = () => Deed
+type Deeds = () => Deed
 
 /** Each command has a unique name in its body; deletions are identified by the deleted row. */
 export const deedsOn = (ground: Ground, seed: number): Deeds => {

@@ -92,7 +92,7 @@ const claimedTwice = (held: ReadonlyArray<Claim>): ReadonlyArray<number> => {
   return [...twice]
 }
 
-export interface Reckoned {
+interface Reckoned {
   readonly name: string
   /** Commands recorded by the end, with those that resolved conflicts. */
   readonly submitted: number
@@ -106,7 +106,7 @@ export interface Reckoning {
   /** Faults, as text. */
   readonly faults: ReadonlyArray<string>
 }
-export interface Evening {
+interface Evening {
   readonly database: string
   readonly devices: ReadonlyArray<{
     readonly name: string

@@ -8,7 +8,7 @@ export interface Deed {
   readonly stdin?: string
 }
 /** A request the rival makes. */
-export interface Strike {
+interface Strike {
   readonly method: string
   readonly path: string
   readonly body?: object
@@ -29,7 +29,7 @@ const round = <A>(chance: Random, items: ReadonlyArray<A>): ((count?: number) =>
   }
 }
 
-export interface Worker {
+interface Worker {
   readonly next: () => Deed
   /** Called with a quotation created here, which later actions use. */
   readonly quoted: (id: number) => void

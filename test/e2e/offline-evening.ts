@@ -32,13 +32,13 @@ const hours = 5
 const kill_share = 0.1
 const resolve_most = 12
 
-export interface EveningOptions {
+interface EveningOptions {
   readonly commands: number
   readonly seed: number
   readonly database: string
   readonly say?: (line: string) => void
 }
-export interface Figures extends Reckoning {
+interface Figures extends Reckoning {
   /** Killed processes: during commands, during a sync, the server. */
   readonly kills: { readonly working: number; readonly syncing: number; readonly server: number }
   readonly refused_here: number

@@ -15,7 +15,7 @@ export interface RunningServer {
   /** SIGKILL. */
   readonly kill: () => Promise<void>
 }
-export interface ServerPlace {
+interface ServerPlace {
   readonly port: number
   readonly data: string
   readonly database?: string | undefined

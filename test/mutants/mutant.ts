@@ -8,7 +8,7 @@ export interface TestKiller {
   readonly engine?: "sqlite" | "pg"
 }
 /** Seeds of the simulation, first to last. */
-export interface SeedKiller {
+interface SeedKiller {
   readonly seeds: readonly [first: number, last: number]
 }
 export type Killer = TestKiller | SeedKiller

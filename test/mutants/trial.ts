@@ -104,7 +104,7 @@ interface Report {
 }
 /** The tests of `npm test`, or those of `npm run test:all`. */
 export type Reach = "short" | "all"
-export interface RunOptions {
+interface RunOptions {
   readonly reach: Reach
   /** Whether to stop at the first failing test. */
   readonly bail: boolean

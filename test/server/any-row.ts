@@ -6,7 +6,7 @@ export const row_id = 777
 /** A digit, as some texts hold numbers. */
 export const text_value = "1"
 
-export const anyValue = (name: string, field: Field): Json => {
+const anyValue = (name: string, field: Field): Json => {
   const { type } = field
   if (field.default !== undefined && field.default !== null) return field.default
   if (field.nullable) return null

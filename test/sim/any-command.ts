@@ -30,7 +30,7 @@ export interface Target {
   readonly params?: { readonly [name: string]: unknown }
   readonly body?: JsonObject
 }
-export const requestOf = (endpoint: CommandEndpoint, { params = {}, body = {} }: Target): Request => ({
+const requestOf = (endpoint: CommandEndpoint, { params = {}, body = {} }: Target): Request => ({
   method: endpoint.method,
   path: endpoint.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(params[name] ?? 999_999))),
   query: [],
@@ -50,7 +50,7 @@ export const anyCommand = async (random: Random, look: Look, endpoint: CommandEn
 }
 
 /** One of the newest few usable rows of a table; `undefined` if there is none. */
-export const someRow = async (
+const someRow = async (
   random: Random,
   look: Look,
   table: Table,

@@ -9,7 +9,7 @@ import { DatabaseSync } from "node:sqlite"
 import type { Random } from "./random.ts"
 
 /** In memory if possible, as real disks do not matter here. */
-export const fastFolder = existsSync("/dev/shm") ? "/dev/shm" : tmpdir()
+const fastFolder = existsSync("/dev/shm") ? "/dev/shm" : tmpdir()
 
 /** When a connection syncs the log: `full` at each commit, `normal` only before a checkpoint, `off` never. */
 export type Synchronous = "full" | "normal" | "off"
@@ -104,7 +104,7 @@ const torn = (
   return { left, torn_pages }
 }
 
-export interface PowerCut {
+interface PowerCut {
   readonly lost_bytes: number
   readonly torn_pages: number
 }

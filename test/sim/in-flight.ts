@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { type Random, randomOf } from "./random.ts"
 import type { FaultCounts } from "./faults.ts"
 
-export interface InFlightRequests {
+interface InFlightRequests {
   /** Waits before each statement, except while a request is alone. */
   readonly turn: Effect.Effect<void>
   readonly begin: (request: Promise<unknown>) => void

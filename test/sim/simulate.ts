@@ -13,7 +13,7 @@ import { isCrash } from "./faulty-store.ts"
 import { devices_max, fewer, type Grants, world_start } from "./template.ts"
 import { dutiesOf, nextRequest } from "./work.ts"
 
-export interface SimulationOptions {
+interface SimulationOptions {
   /** 1 to 8; default: drawn from the seed. */
   readonly replicas?: number | undefined
   readonly steps?: number | undefined

@@ -14,7 +14,7 @@ export interface Place {
   readonly find: string
   readonly in_text?: boolean
 }
-export interface Span {
+interface Span {
   readonly start: number
   readonly end: number
 }
@@ -63,7 +63,7 @@ const declaring = new Set([
 ])
 const keyed = new Set(["Property", "MethodDefinition", "PropertyDefinition", "AccessorProperty"])
 /** The node's declared names: variables, functions, classes, types, methods, properties. */
-export const namesOf = (node: Node): ReadonlyArray<string> =>
+const namesOf = (node: Node): ReadonlyArray<string> =>
   declaring.has(node.type)
     ? boundNames(part(node, "id"))
     : keyed.has(node.type) && node["computed"] !== true && node["shorthand"] !== true

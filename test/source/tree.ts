@@ -14,7 +14,7 @@ export interface Node {
   readonly end: number
   readonly [key: string]: unknown
 }
-export const isNode = (value: unknown): value is Node =>
+const isNode = (value: unknown): value is Node =>
   typeof value === "object" && value !== null && "type" in value && typeof value.type === "string" && "start" in value
 
 /** Throws for invalid TypeScript. Offsets are those of the string. */

@@ -4,7 +4,7 @@ import type { Sources } from "../source/place.ts"
 import { importsOf } from "./measures.ts"
 
 /** Each node → the nodes it imports. */
-export type Graph = ReadonlyMap<string, ReadonlySet<string>>
+type Graph = ReadonlyMap<string, ReadonlySet<string>>
 
 /** Imports between files of the program. */
 export const fileGraph = (sources: Sources): Graph =>
@@ -21,7 +21,7 @@ export const fileGraph = (sources: Sources): Graph =>
   )
 
 /** Graph of the files' groups; files without one are left out. */
-export const groupedGraph = (graph: Graph, groupOf: (file: string) => string | undefined): Graph => {
+const groupedGraph = (graph: Graph, groupOf: (file: string) => string | undefined): Graph => {
   const groups = new Map<string, Set<string>>()
   for (const [file, imported] of graph) {
     const group = groupOf(file)

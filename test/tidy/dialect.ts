@@ -33,7 +33,7 @@ const patterns: ReadonlyArray<readonly [kind: string, pattern: RegExp]> = [
   ["begins with a clause", /^[/*\s]*(?:What|Who|Whose|Whom|Of)\b/g]
 ]
 
-export interface Text {
+interface Text {
   readonly text: string
   readonly start: number
 }

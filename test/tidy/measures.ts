@@ -3,12 +3,12 @@ import { type Node, nodesOf, part } from "../source/tree.ts"
 import type { SourceFile } from "../source/place.ts"
 import { complexitiesOf } from "./complexity.ts"
 
-export const function_lines_max = 70
-export const file_lines_max = 400
-export const columns_max = 120
+const function_lines_max = 70
+const file_lines_max = 400
+const columns_max = 120
 
 /** Offsets of all occurrences. */
-export type Measure = (file: SourceFile) => ReadonlyArray<number>
+type Measure = (file: SourceFile) => ReadonlyArray<number>
 
 const linesOf = (text: string): ReadonlyArray<string> => (text.endsWith("\n") ? text.slice(0, -1) : text).split("\n")
 const bare = (node: Node | undefined): Node | undefined =>

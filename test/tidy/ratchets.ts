@@ -13,7 +13,7 @@ export const readRatchets = (): Ratchets =>
   Schema.decodeUnknownSync(Schema.fromJsonString(Ratchets))(readFileSync(file, "utf8"))
 export const writeRatchets = (ratchets: Ratchets): void => writeFileSync(file, `${JSON.stringify(ratchets, null, 2)}\n`)
 
-export interface Difference {
+interface Difference {
   readonly what: string
   readonly folder: string
   readonly allowed: number

@@ -42,7 +42,7 @@ const wordsIn = (token: string): string =>
     .filter((word) => word !== "")
     .join(" ")} `
 
-export interface Spoken {
+interface Spoken {
   readonly word: string
   readonly offset: number
 }

@@ -26,7 +26,6 @@ export interface Person {
   readonly home: string
   /** Disconnects or reconnects the device. */
   readonly goes: (where: "offline" | "online") => void
-  readonly is_offline: () => boolean
   /** Runs a command; fails if it exits with another code than `exits`. */
   readonly types: (words: ReadonlyArray<string>, given?: Given) => Promise<Said>
 }
@@ -172,7 +171,6 @@ const personIn = ({ name, folder, tick }: { name: string; folder: string; tick: 
     goes: (where) => {
       offline = where === "offline"
     },
-    is_offline: () => offline,
     types
   }
 }

@@ -1,7 +1,7 @@
 /** The thirty jobs of the week, with the day each is quoted. Times are on the store's clock. */
 import type { Sku, StoreName } from "./stock.ts"
 
-export const days = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"] as const
+const days = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"] as const
 export type Day = (typeof days)[number]
 export const dateOf = (day: Day): string => `2027-07-${String(5 + days.indexOf(day)).padStart(2, "0")}`
 

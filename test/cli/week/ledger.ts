@@ -5,7 +5,7 @@
 import { dayAt, instantAt, type Job } from "./jobs.ts"
 import { bulk, kit_parts, sealed_case, type Sku, type StoreName, units } from "./stock.ts"
 
-export interface Line {
+interface Line {
   readonly sku: Sku
   quantity: number
   /** Units by their code: out, or back. */
@@ -13,7 +13,7 @@ export interface Line {
   sent: number
   returned: number
 }
-export interface Standing {
+interface Standing {
   readonly job: Job
   id: number
   state: "draft" | "quotation" | "order" | "cancelled"
@@ -29,7 +29,7 @@ export interface Unit {
   service_from: number
 }
 /** Sub-hired bulk goods. */
-export interface Hired {
+interface Hired {
   readonly sku: Sku
   readonly store: StoreName
   quantity: number
@@ -37,7 +37,7 @@ export interface Hired {
   readonly to: number
 }
 type Stocked = Exclude<Sku, "CAMKIT">
-export const isKit = (sku: Sku): sku is "CAMKIT" => sku === "CAMKIT"
+const isKit = (sku: Sku): sku is "CAMKIT" => sku === "CAMKIT"
 const isUnit = (sku: Sku): sku is "HEAD" | "CAM" | "LENS" => sku === "HEAD" || sku === "CAM" || sku === "LENS"
 
 export class Ledger {
@@ -168,7 +168,7 @@ export class Ledger {
 }
 
 /** Counts of a line's pieces: a kit counts as one, and as out or back only with all its parts. */
-export const piecesOf = (ledger: Ledger, line: Line): { readonly gone: number; readonly back: number } => {
+const piecesOf = (ledger: Ledger, line: Line): { readonly gone: number; readonly back: number } => {
   if (!isKit(line.sku) && !isUnit(line.sku)) return { gone: line.sent, back: line.returned }
   const has = (sku: string, is_back: boolean): number =>
     [...line.units].filter(([code, where]) => ledger.unit(code).sku === sku && (!is_back || where === "back")).length
@@ -178,7 +178,7 @@ export const piecesOf = (ledger: Ledger, line: Line): { readonly gone: number; r
       : has(line.sku, is_back)
   return { gone: of(false), back: of(true) }
 }
-export interface Counts {
+interface Counts {
   readonly wanted: number
   readonly packed: number
   readonly out: number
@@ -229,7 +229,7 @@ const demandsOf = (ledger: Ledger, job: Standing, line: Line, sku: Stocked, now:
   ]
 }
 
-export interface Short {
+interface Short {
   readonly subject: string
   readonly sku: Sku
   readonly requested: number
@@ -286,7 +286,7 @@ const storeDays = ({ from, job, to }: Standing): ReadonlyArray<readonly [number,
   return all.filter(([first, last]) => from < last && to > first)
 }
 
-export interface DayLists {
+interface DayLists {
   readonly going_out: ReadonlyArray<string>
   readonly coming_back: ReadonlyArray<string>
   readonly late: ReadonlyArray<string>

@@ -20,7 +20,7 @@ export interface Script {
   readonly takesIn: (person: Person, subject: string, given?: Scan) => Promise<void>
   readonly close: () => Promise<void>
 }
-export interface Scan {
+interface Scan {
   /** Default: all that is still to go, or out. */
   readonly codes?: ReadonlyArray<string>
   /** Units to leave where they are. */

@@ -6,7 +6,7 @@ import type { House } from "./house.ts"
 
 export const stores = { Bristol: 1, Berlin: 2 } as const
 export type StoreName = keyof typeof stores
-export const zones = { Bristol: "Europe/London", Berlin: "Europe/Berlin" } as const
+const zones = { Bristol: "Europe/London", Berlin: "Europe/Berlin" } as const
 export const product_names = {
   HEAD: "Moving head",
   CAM: "Camera",
@@ -31,7 +31,7 @@ export const bulk: { readonly [sku in "CABLE" | "PAR"]: { readonly [store in Sto
 }
 /** Components of the only kit. */
 export const kit_parts = { CAM: 1, LENS: 1 } as const
-export const customers = ["Acme Events", "Zoë's Bühne", "Kino Nord", "Band on Tour"] as const
+const customers = ["Acme Events", "Zoë's Bühne", "Kino Nord", "Band on Tour"] as const
 export const supplier = "Rig Hire"
 export const sealed_case = { code: "CASE-7", units: ["H-5", "H-6"] } as const
 

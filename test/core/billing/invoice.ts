@@ -22,7 +22,7 @@ export const taxed = (rate: string, tax_class_id = 1): RowTax => ({
   tax_rate_name: `${rate} %`,
   tax_rate: rate
 })
-export const standard = taxed("20.0000")
+const standard = taxed("20.0000")
 export interface Sold {
   readonly name?: string
   readonly quantity: string

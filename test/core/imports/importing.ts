@@ -8,7 +8,7 @@ import type { App, Reply } from "../../app.ts"
 import { words } from "../../words.ts"
 import type { Body } from "../../answers.ts"
 
-export interface Importing {
+interface Importing {
   /** Sends a body unchanged. */
   readonly sendBody: (body: unknown, viewer?: Viewer) => Promise<Reply>
   readonly send: (rows: unknown, more?: object) => Promise<Reply>

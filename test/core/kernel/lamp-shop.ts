@@ -52,11 +52,11 @@ import { freshDatabase } from "../../postgres.ts"
 import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
 import { bodyRead } from "../../answers.ts"
 
-export const rackFields = { name: text({ required: true, search: true }), floor: integer({ nullable: true }) }
+const rackFields = { name: text({ required: true, search: true }), floor: integer({ nullable: true }) }
 export const racks = table("racks", rackFields, { visibility: visible_to_all, soft_delete: true })
 const list_names = table("list_names", { name: text({ required: true, search: true }) }, { visibility: visible_to_all })
 
-export const lampFields = {
+const lampFields = {
   name: text({ required: true, search: true }),
   label: text({ nullable: true, search: true }),
   bay: text({ nullable: true, max: 10 }),
@@ -87,7 +87,7 @@ export const lamps = table("lamps", lampFields, {
   ]
 })
 export type LampRow = RowOf<typeof lamps>
-export const bookings = table(
+const bookings = table(
   "bookings",
   { lamp_id: ref("lamps"), starts_at: timestamp(), ends_at: timestamp(), is_active: boolean() },
   {
@@ -291,7 +291,7 @@ const measure = command("POST", "/api/v1/lamps/{id}/measure", {
   respond: (result) => Effect.succeed(ok(result))
 })
 
-export const lampsSlice: Slice = {
+const lampsSlice: Slice = {
   ...lampRegister,
   tables: [lamps, bookings],
   events: [...(lampRegister.events ?? []), rowCreated(bookings)],

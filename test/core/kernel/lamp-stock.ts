@@ -16,7 +16,7 @@ export const record = (events: ReadonlyArray<NewEvent>) =>
   })
 
 type Lamp = Partial<Omit<LampRow, "id" | "name">> & { readonly name: string }
-export const lampEvent = (id: number, lamp: Lamp): NewEvent => createdEvent(lamps, { ...blank, ...lamp, id })
+const lampEvent = (id: number, lamp: Lamp): NewEvent => createdEvent(lamps, { ...blank, ...lamp, id })
 
 const definition = (id: number, name: string, field_type: number, more: JsonObject = {}): NewEvent =>
   event(`custom_field:${id}`, "custom_field.created", {

@@ -1,6 +1,6 @@
 import { words } from "../../words.ts"
 /** Filters, sorts and includes of a list, as clients write them (rules/conventions 3 to 6). */
-export interface Offered {
+interface Offered {
   readonly filters: ReadonlyArray<string>
   readonly sorts?: ReadonlyArray<string>
   readonly includes?: ReadonlyArray<string>

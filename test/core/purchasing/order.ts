@@ -63,7 +63,7 @@ export const product = (set: Partial<ProductRow> = {}): ProductRow => ({
   ...set
 })
 /** One rate of 20 % for class 1 of suppliers and of products. */
-export const itemFacts = {
+const itemFacts = {
   products: new Map<number, ProductRow>(),
   opportunity_of: new Map<number, number>(),
   tax: {
@@ -119,7 +119,7 @@ export const orderIn = (facts: Facts): PurchaseOrderRow => {
   if (found === undefined) throw new Error("no order was given")
   return found
 }
-export const linesIn = (facts: Facts) => facts.find(purchase_order_items, { purchase_order_id: 1 })
+const linesIn = (facts: Facts) => facts.find(purchase_order_items, { purchase_order_id: 1 })
 export const rowsOf = (order: PurchaseOrderRow, ...lines: ReadonlyArray<PurchaseOrderItemRow>) => [
   row(purchase_orders, order),
   ...lines.map((one) => row(purchase_order_items, one))

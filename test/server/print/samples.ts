@@ -14,9 +14,9 @@ export interface Sample {
 }
 
 export const arabic_name = "شركة الأضواء للفعاليات"
-export const hebrew_name = "תאורה ובמה בע״מ"
-export const greek_name = "Φωτισμός Αθηνών Α.Ε."
-export const cyrillic_name = "ООО «Свет и Звук»"
+const hebrew_name = "תאורה ובמה בע״מ"
+const greek_name = "Φωτισμός Αθηνών Α.Ε."
+const cyrillic_name = "ООО «Свет и Звук»"
 
 const products = [
   ["Robe MegaPointe", "Moving head, 470 W, in twin flight case, with clamps and safety bonds"],

@@ -2,7 +2,7 @@
 import { at, readXml, textAt, type XmlNode } from "./xml-reader.ts"
 
 type Text = string | undefined
-export interface ReadPeriod {
+interface ReadPeriod {
   readonly first: Text
   readonly last: Text
 }
@@ -34,7 +34,7 @@ export interface ReadLine {
     readonly reason: Text
   }>
 }
-export interface ReadVat {
+interface ReadVat {
   readonly category: Text
   readonly rate: Text
   readonly net: Text

@@ -3,7 +3,7 @@
  */
 import { Data } from "effect"
 
-export class NotWellFormed extends Data.TaggedError("NotWellFormed")<{ readonly message: string }> {}
+class NotWellFormed extends Data.TaggedError("NotWellFormed")<{ readonly message: string }> {}
 
 export interface XmlNode {
   /** Name of the element, without its prefix. */

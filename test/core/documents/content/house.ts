@@ -216,7 +216,7 @@ export const orderOfLines = async (app: App, count: number): Promise<number> => 
   return order
 }
 
-export const tablesOf = (document: PrintDocument): ReadonlyArray<Table> =>
+const tablesOf = (document: PrintDocument): ReadonlyArray<Table> =>
   document.blocks.filter((block): block is Table => block.kind === "table")
 export const rowsOf = (document: PrintDocument): ReadonlyArray<Row> =>
   tablesOf(document).flatMap(({ rows }) => rows.filter((row): row is Row => row.kind === "row"))

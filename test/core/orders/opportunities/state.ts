@@ -21,8 +21,8 @@ import { type Facts, given_at, type GivenRow, row, stamps } from "../../decider.
 
 export const opportunity_id = 7
 export const line_id = 70
-export const store_id = 1
-export const lamp_id = 50
+const store_id = 1
+const lamp_id = 50
 export const starts_at = "2026-09-01T09:00:00.000Z"
 export const ends_at = "2026-09-05T17:00:00.000Z"
 

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url"
 
 const path = fileURLToPath(new URL("../../../fixtures/golden/rates.json", import.meta.url))
 
-export interface GoldenCase<I, E> {
+interface GoldenCase<I, E> {
   readonly id: string
   readonly kind: string
   readonly name: string

@@ -14,8 +14,6 @@ export interface TestMailServer {
   readonly port: number
   readonly url: string
   readonly taken: ReadonlyArray<Taken>
-  /** Maximum number of connections that were open at once. */
-  readonly connections_most: () => number
   /** Closes all open connections, as servers do with idle ones. */
   readonly disconnect: () => Promise<void>
   readonly close: () => Promise<void>
@@ -32,18 +30,11 @@ export interface Behaviour extends SMTPServerOptions {
 
 export const mailServer = async ({ recipient, message, ...options }: Behaviour = {}): Promise<TestMailServer> => {
   const taken: Array<Taken> = []
-  let open = 0
-  let most = 0
   const server = new SMTPServer({
     authOptional: true,
     disabledCommands: ["STARTTLS"],
     logger: false,
     closeTimeout: 100,
-    onConnect: (_session, done) => {
-      most = Math.max(most, ++open)
-      done()
-    },
-    onClose: () => void open--,
     onRcptTo: ({ address }, _session, done) => done(recipient?.(address)),
     onData: (stream, session, done) => {
       const parts: Array<Buffer> = []
@@ -74,7 +65,6 @@ export const mailServer = async ({ recipient, message, ...options }: Behaviour =
     port,
     url: `smtp://127.0.0.1:${port}`,
     taken,
-    connections_most: () => most,
     disconnect: async () => {
       for (const connection of server.connections) connection.close()
       while (server.connections.size > 0) await new Promise((resolve) => setTimeout(resolve, 5))

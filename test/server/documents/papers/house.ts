@@ -36,7 +36,7 @@ export const paper = (title: string, text: string, logo?: string): PrintDocument
   ]
 })
 
-export interface Drawn {
+interface Drawn {
   /** Sources of the prepared documents, in order. */
   readonly prepared: Array<DocumentSource>
   /** Called when a source is prepared; may replace its result. */
@@ -64,7 +64,7 @@ const preparing =
 
 export const sha256 = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex")
 
-export const of_type: { readonly [type: string]: string } = {
+const of_type: { readonly [type: string]: string } = {
   invoice: "Invoice",
   proforma_invoice: "Invoice",
   deposit_invoice: "Invoice",

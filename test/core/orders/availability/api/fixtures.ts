@@ -116,7 +116,7 @@ export const fixed = (component_product_id: number, quantity: number): KitPart =
   binding: "fixed"
 })
 
-export interface SnapshotFixture extends Partial<Omit<SnapshotEntries, "store" | "resolution" | "now">> {
+interface SnapshotFixture extends Partial<Omit<SnapshotEntries, "store" | "resolution" | "now">> {
   readonly zone?: string
   readonly resolution?: Resolution
   readonly now?: string
