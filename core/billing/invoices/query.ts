@@ -1,7 +1,7 @@
 /** Endpoints of invoices, except payments and credits (rules/billing 1.1, 1.3). */
 import { Effect } from "effect"
 import { boolean, command, created, get, later, list, listOf, longText, noContent, ok } from "../../kernel/index.ts"
-import { renderOne, Shown, Store, text, timestamp, viewContext, withRules } from "../../kernel/index.ts"
+import { renderOne, Shown, Store, text, timestamp, viewContext, warningsMeta, withRules } from "../../kernel/index.ts"
 import type { Endpoint, Id, Input, One, Query, Now, Status, ViewContext } from "../../kernel/index.ts"
 import { unpricedLines, unpricedText } from "../../orders/opportunities/state/index.ts"
 import { opportunities } from "../../orders/opportunities/tables/index.ts"
@@ -77,8 +77,7 @@ const warnedInvoice = Effect.fnUntraced(function* (
   input: Omit<ViewContext, "base_currency">
 ): Store.Reads<One<"invoice"> & { readonly meta?: { readonly warnings: ReadonlyArray<string> } }> {
   const shown = yield* renderOne(invoiceResource, row, query, viewContext(input))
-  const warnings = yield* warningsOf(row, input)
-  return warnings.length === 0 ? shown : { ...shown, meta: { warnings } }
+  return { ...shown, ...warningsMeta(yield* warningsOf(row, input)) }
 })
 
 const all = get(path, {

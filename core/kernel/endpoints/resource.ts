@@ -329,4 +329,6 @@ export type Status = <const A>(body: A) => Answer<A>
 /** Adds keys to a response's body. */
 export const withMore = <A, const M>(answer: Answer<A>, more: M): Answer<A & M> =>
   answer.body === undefined ? (answer as Answer<never>) : { ...answer, body: { ...answer.body, ...more } }
+/** `meta.warnings` of a body; no key without warnings. */
+export const warningsMeta = (warnings: ReadonlyArray<string>) => (warnings.length === 0 ? {} : { meta: { warnings } })
 export const noContent: Answer<never> = { status: 204 }

@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import { boolean, choice, code, command, integer, later, longText, ok, ref, Shown } from "../../kernel/index.ts"
-import { text, timestamp, withRules } from "../../kernel/index.ts"
+import { text, timestamp, warningsMeta, withRules } from "../../kernel/index.ts"
 import type { DecideContext, Endpoint, Input, Slice, ValuesOf } from "../../kernel/index.ts"
 import { condition_labels, fulfil, one, path } from "../../orders/opportunities/tables/index.ts"
 import { dispatchMeta, dispatchMetaShown } from "../../orders/opportunities/state/index.ts"
@@ -64,8 +64,7 @@ const answer = Effect.fnUntraced(function* (
   const { loadCounts, warningsOf } = yield* scans
   const counts = id === 0 ? null : yield* loadCounts(id, settings)
   const warnings = [...own, ...(yield* warningsOf(scanned, viewer))]
-  const meta = warnings.length === 0 ? {} : { meta: { warnings } }
-  return ok({ scan: { ...scanned, counts }, ...meta, ...dispatchMeta(_meta) })
+  return ok({ scan: { ...scanned, counts }, ...warningsMeta(warnings), ...dispatchMeta(_meta) })
 })
 
 const scanning = command("POST", `${path}/{id}/scan`, {

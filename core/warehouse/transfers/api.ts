@@ -3,7 +3,15 @@ import { Effect, Result } from "effect"
 import { boolean, command, created, crudResource, decimal, forbidden, hasAbility } from "../../kernel/index.ts"
 import { hasOnePermission, integer, keyInAnyCase, later, list, object, ok } from "../../kernel/index.ts"
 import { permissionsOfArea, ref, renderById, resource, Shown, text, viewContext } from "../../kernel/index.ts"
-import { viewManageAccess, withRules, type Endpoint, type Input, type Slice, type Status } from "../../kernel/index.ts"
+import {
+  viewManageAccess,
+  warningsMeta,
+  withRules,
+  type Endpoint,
+  type Input,
+  type Slice,
+  type Status
+} from "../../kernel/index.ts"
 import { demands, supplies } from "../../orders/demands/schema.ts"
 import { opportunities, shortage_waits } from "../../orders/opportunities/tables/index.ts"
 import { waitingOf, waitingShown } from "../../orders/opportunities/waiting/api.ts"
@@ -98,13 +106,9 @@ const items = list(
 )
 const answer = { transfer: Shown.row(() => transferResource), meta: Shown.optional(Shown.warnings()) }
 const result = Shown.keys({ id: integer(), warnings: Shown.list(text()) })
-const withWarnings = <B extends object>(body: B, { warnings }: typeof result.Type) => ({
-  ...body,
-  ...(warnings.length > 0 ? { meta: { warnings } } : {})
-})
 const shown = (status: Status) => (moved: typeof result.Type, input: Input) =>
   Effect.map(renderById(transferResource, moved.id, input.query, viewContext(input)), (body) =>
-    status(withWarnings(body, moved))
+    status({ ...body, ...warningsMeta(moved.warnings) })
   )
 
 const step = <const F extends { readonly codes?: typeof codes; readonly items?: typeof items }>(
@@ -210,7 +214,9 @@ const resolve = command("POST", "/api/v1/opportunities/{id}/shortages/resolve", 
       ? shown(created)(made, input)
       : resolution === "waitlist"
         ? Effect.map(waitingOf(made.id, input), (waiting) => created({ waiting }))
-        : Effect.map(purchaseOrderAnswer(ok)(made, input), ({ body }) => created(withWarnings({ ...body }, made)))
+        : Effect.map(purchaseOrderAnswer(ok)(made, input), ({ body }) =>
+            created({ ...body, ...warningsMeta(made.warnings) })
+          )
   }
 })
 const reads = crudResource({

@@ -5,7 +5,7 @@
 import { Effect } from "effect"
 import { boolean, code, command, created, integer, invalid, isJsonObject, later, list } from "../../../kernel/index.ts"
 import { lockStreams, longText, noContent, notFound, object, ok, ref, renderById } from "../../../kernel/index.ts"
-import { Shown, Store, text, viewContext, withMore, withRules } from "../../../kernel/index.ts"
+import { Shown, Store, text, viewContext, warningsMeta, withMore, withRules } from "../../../kernel/index.ts"
 import type { DecideContext, Endpoint, Fields, Input, JsonObject, Streams, ValuesOf } from "../../../kernel/index.ts"
 import { assignmentResource, bulkResult, dispatchMeta, dispatchMetaShown, isHoldingStock } from "../state/index.ts"
 import { itemResource, loadDecisionState, opportunityShown, plainAnswer, unitResult, warned } from "../state/index.ts"
@@ -210,7 +210,7 @@ const unitShown = {
 const shownUnit = ({ _meta, assignment_id, warnings }: typeof unitResult.Type, input: Input) =>
   Effect.map(renderById(assignmentResource, Number(assignment_id), input.query, viewContext(input)), (body) => ({
     ...body,
-    ...(warnings.length === 0 ? {} : { meta: { warnings } }),
+    ...warningsMeta(warnings),
     ...dispatchMeta(_meta)
   }))
 
