@@ -1,6 +1,5 @@
 /** Bodies and verdicts of imports. */
-import { Effect } from "effect"
-import { boolean, choice, integer, json, list, ok, Shown, text } from "../kernel/index.ts"
+import { boolean, choice, integer, json, list, Shown, text } from "../kernel/index.ts"
 import type { FieldErrors, Json, JsonObject } from "../kernel/index.ts"
 
 const rows_max = 500
@@ -65,4 +64,3 @@ export const verdictsShown = {
   })
 }
 export const verdictsResult = Shown.keys(verdictsShown)
-export const answerVerdicts = (result: typeof verdictsResult.Type) => Effect.succeed(ok(result))

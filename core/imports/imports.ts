@@ -1,7 +1,9 @@
 /** The imports of products, rate definitions and members. Their rules are loaded on first use. */
-import { command, later, withRules, type Slice } from "../kernel/index.ts"
-import { answerVerdicts, checkRows, importFields, memberImportFields, verdictsResult, verdictsShown } from "./fields.ts"
+import { Effect } from "effect"
+import { command, later, ok, withRules, type Slice } from "../kernel/index.ts"
+import { checkRows, importFields, memberImportFields, verdictsResult, verdictsShown } from "./fields.ts"
 
+const answerVerdicts = (result: typeof verdictsResult.Type) => Effect.succeed(ok(result))
 const ofProducts = later(() => import("./products.ts"))
 const ofMembers = later(() => import("./members.ts"))
 const ofRates = later(() => import("./rate-definitions.ts"))

@@ -7,7 +7,7 @@ import { codeForms } from "../values/text.ts"
 import { Effect } from "effect"
 import { containers, live_statuses } from "../products/packing.ts"
 import { type ComponentRow, product_components } from "../products/kits/schema.ts"
-import { type ProductRow, products, type sameCodeText } from "../products/products/schema.ts"
+import { type CodedProduct, type ProductRow, products } from "../products/products/schema.ts"
 import type { ProductRateRow, RateDefinitionRow } from "../products/rates/product-rates.ts"
 import { product_rates, rate_definitions } from "../products/rates/product-rates.ts"
 import { assignedClass, product_tax_classes } from "../setup/reference-data/tax.ts"
@@ -99,7 +99,6 @@ export const makeGroups = (
   return { id: parent_id, events }
 }
 
-type CodedProduct = Parameters<typeof sameCodeText>[2]
 export interface ProductFacts extends ImportContext {
   /** Live products with a sku or a name of the batch, parts of kits included. */
   readonly products: ReadonlyArray<ProductRow>

@@ -5,7 +5,7 @@ import { picked, updatedEvents } from "../kernel/index.ts"
 import type { AnyRow, DecideContext, FieldErrors, Input, JsonObject, NewEvent, Viewer } from "../kernel/index.ts"
 import { type Composed, productTouched } from "../products/kits/decide.ts"
 import { bulk, product_tax_columns, productFields, products } from "../products/products/schema.ts"
-import { type ProductRow, sameCodeText } from "../products/products/schema.ts"
+import { type CodedProduct, type ProductRow, sameCodeText } from "../products/products/schema.ts"
 import { classesFor } from "../setup/reference-data/tax.ts"
 import { groupTree, makeGroups, planGroup, type ProductFacts } from "./product-facts.ts"
 import { type PartsPlan, planParts, type ReadProduct, readProduct } from "./part-rows.ts"
@@ -37,7 +37,6 @@ interface Working {
   readonly depth_max: number
 }
 /** Products by code in small letters and id, with words that say which one it is. */
-type CodedProduct = ProductFacts["coded"][number]
 type Coded = Map<string, Map<number, { readonly product: CodedProduct; readonly found: string }>>
 const code_columns = ["sku", "barcode"] as const
 const codeKey = (column: string, code: string): string => `${column} ${code.toLowerCase()}`

@@ -145,7 +145,7 @@ export const products = table("products", columns, {
 })
 export type ProductRow = RowOf<typeof products>
 
-type CodedProduct = Pick<ProductRow, "id" | "name" | "sku" | "barcode">
+export type CodedProduct = Pick<ProductRow, "id" | "name" | "sku" | "barcode">
 /** Warning that another product has a code, too; `found` says which one it is. */
 export const sameCodeText = (
   column: "barcode" | "sku",
