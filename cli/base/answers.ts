@@ -192,7 +192,6 @@ export const isRows = (value: Json | undefined): value is ReadonlyArray<JsonObje
 /** A text that is not empty; null for any other value. */
 export const textOrNull = (value: Json | undefined): string | null =>
   typeof value === "string" && value !== "" ? value : null
-export const numberOrNull = (value: Json | undefined): number | null => (typeof value === "number" ? value : null)
 
 // Types of command modules and of global flags.
 

@@ -5,7 +5,6 @@ import { purchase_order_types, type PurchaseOrderRow } from "./schema.ts"
 import { Context, Effect, Schema } from "effect"
 import type { DemandRow } from "../orders/demands/schema.ts"
 import type { StockLevelRow } from "../products/stock/schema.ts"
-import { waitingNote } from "../orders/opportunities/waiting/api.ts"
 
 const cleared = { nullable: true, on_null: "clear" } as const
 const items_max = 5_000
@@ -216,6 +215,6 @@ export const resolveFields = {
   starts_at: timestamp({ nullable: true, describe: "Time a transfer leaves; default: when the goods are needed" }),
   arrives_at: timestamp({ nullable: true, describe: "Time a transfer arrives; default: starts_at" }),
   sub_rental: boolean({ default: false, describe: "Change fully sub-hired lines to sub-rentals" }),
-  note: waitingNote
+  note: longText({ nullable: true, max: 2000, describe: "Note for the waiting list" })
 }
 export type ResolveValues = Partial<ValuesOf<typeof resolveFields>>

@@ -149,9 +149,6 @@ export const startOfDay = (moment: Moment): Moment => {
 /** The calendar day `YYYY-MM-DD` on the moment's own clock. */
 export const plainDateOf = (moment: Moment): string => new Date(wallClockMs(moment)).toISOString().slice(0, 10)
 
-/** The timestamp format of all output: `YYYY-MM-DDTHH:mm:ss.sssZ`. */
-export const formatTimestamp = (moment: Moment): string => new Date(moment.epoch_ms).toISOString()
-
 /** Minutes since midnight of `HH:MM` (00:00..23:59); undefined for anything else, also 9:00, 24:00 and 09:00:00. */
 export const parseTimeOfDay = (text: unknown): number | undefined => {
   if (typeof text !== "string" || !/^([01]\d|2[0-3]):[0-5]\d$/.test(text)) return undefined

@@ -47,10 +47,6 @@ export const printableLine = (text: string): string =>
     .toWellFormed()
     .replace(/[\t\r\n\v\f\u0085\u2028\u2029]+/g, " ")
     .replace(steering, "\ufffd")
-/**
- * Whether the text has a visible character: more than spaces, zero-width and control characters or their substitutes.
- */
-export const hasSign = (text: string): boolean => /[^\s\p{C}\p{Default_Ignorable_Code_Point}\ufffd]/u.test(text)
 /** JSON text with the same characters escaped: parsing it gives exactly the same data, as only texts contain them. */
 export const printableJson = (json: string): string =>
   json.replace(

@@ -1,5 +1,5 @@
 /** Instants and plain dates as text. Instants have one format: `YYYY-MM-DDTHH:mm:ss.sssZ` (rules/rulings 3). */
-import { formatTimestamp, parseMoment, plainDateOf } from "./moment.ts"
+import { parseMoment, plainDateOf } from "./moment.ts"
 
 /** No known end: later than any hire, inside what both databases can hold (rules/availability 2.1). */
 export const openEnd = "2199-01-01T00:00:00.000Z"
@@ -44,7 +44,7 @@ export const parseDate = (text: string): string | undefined => {
 export const parseTimestamp = (text: string): string | undefined => {
   const moment = parseMoment(text)
   if (moment === undefined) return undefined
-  const instant = text.length === 10 ? `${text}T00:00:00.000Z` : formatTimestamp(moment)
+  const instant = text.length === 10 ? `${text}T00:00:00.000Z` : new Date(moment.epoch_ms).toISOString()
   return instant.length === 24 && instant >= firstInstant && instant <= openEnd ? instant : undefined
 }
 const firstInstant = "0001-01-01"

@@ -102,7 +102,7 @@ export const creditFields = {
 
 // Fields of payments and refunds (rules/billing 1.4).
 
-const moved = {
+export const paymentFields = {
   amount: money({
     currency: "currency_code",
     required: true,
@@ -121,9 +121,8 @@ const moved = {
   }),
   currency_code: text({ nullable: true, max: 3, format: "currency", input_only: true, describe: "Same as currency" })
 }
-export const paymentFields = moved
 export const refundFields = {
-  ...moved,
+  ...paymentFields,
   reason: longText({ nullable: true, max: 1_000 }),
   payment_id: integer({
     nullable: true,

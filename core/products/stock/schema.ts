@@ -25,7 +25,6 @@ export const isServiceState = (value: unknown): value is ServiceState =>
 /** States in which stock cannot be rented. Sold stock is excluded, as it is no longer own stock. */
 const { in_service: _in_service, sold: _sold, ...out_of_service } = service_states
 export const out_of_service_labels = out_of_service
-export const out_of_service_states = ["quarantine", "in_repair", "lost"] as const
 export type OutOfServiceState = keyof typeof out_of_service_labels
 
 /** Part of a stock level that is out of service, one for each open service record. */

@@ -7,8 +7,12 @@ import type { FieldErrors, Fields, Input, Json, JsonObject, RowChange, SettingGr
 import type { Settings, Slice, Table } from "../../kernel/index.ts"
 import { nearest } from "../../values/nearest.ts"
 import { settingGroups } from "./groups.ts"
-import type { KnownSecrets, SecretChanges } from "./secrets.ts"
 import { secret_placeholder, secret_settings, secretFields, settingSecretChanged } from "./secrets.ts"
+
+/** New secrets by key; null removes one. */
+type SecretChanges = { readonly [key: string]: string | null }
+/** The secrets of one group; undefined for one that this server's key cannot decrypt. */
+type KnownSecrets = ReadonlyMap<string, string | undefined>
 
 const groupOf = (input: Input): string => input.params["group"] ?? ""
 const unknownGroup = notFound("No such group of settings.")

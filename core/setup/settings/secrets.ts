@@ -23,11 +23,6 @@ export const settingSecretChanged = eventType("setting.secret_changed", {
 /** Shown in place of a stored secret. Sending it back keeps the secret. */
 export const secret_placeholder = "********"
 
-/** New secrets by key; null removes one. */
-export type SecretChanges = { readonly [key: string]: string | null }
-/** The secrets of one group; undefined for one that this server's key cannot decrypt. */
-export type KnownSecrets = ReadonlyMap<string, string | undefined>
-
 /** A group's fields, split into secret and open ones. */
 export const secretFields = (fields: Fields): { readonly secret: Fields; readonly open: Fields } => {
   const part = (secret: boolean): Fields =>

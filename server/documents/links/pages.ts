@@ -11,7 +11,7 @@ import { opportunities } from "../../../core/orders/opportunities/tables/index.t
 import { momentText } from "../../../core/pricing/print/format.ts"
 import { contentDisposition } from "../../../core/values/file-name.ts"
 import { parseMailAddress } from "../../../core/values/mail-address.ts"
-import { hasSign, printableLine } from "../../../core/values/text.ts"
+import { printableLine } from "../../../core/values/text.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { filesUnavailable } from "../../files/downloads.ts"
 import { networkOf } from "../../http/http-message.ts"
@@ -256,10 +256,12 @@ const entered = Effect.fnUntraced(function* (input: Input, call: PublicCallShape
 })
 
 /** Form values to show again, with their errors; `given`: the values to record, if there is no error. */
+/** A character that is seen: no space, zero-width or control character, and no substitute for one. */
+const visible = /[^\s\p{C}\p{Default_Ignorable_Code_Point}\ufffd]/u
 const sentIn = (form: Form, language: string) => {
   const words = linkWords(language)
   const given_name = printableLine(form.get("name") ?? "").trim()
-  const name = hasSign(given_name) ? given_name : ""
+  const name = visible.test(given_name) ? given_name : ""
   const email = (form.get("email") ?? "").trim()
   const is_ticked = /^(1|on|true|yes)$/i.test((form.get("accept") ?? "").trim())
   const drawn = form.get("signature") ?? ""

@@ -1,7 +1,7 @@
 /** `export accounting`: billing as files for an accounting program; each document once. */
 import { secret_placeholder } from "../../../../core/setup/settings/secrets.ts"
 import { isJsonObject, type JsonObject } from "../../../../core/kernel/index.ts"
-import { decodeAnswer, decoderOf, metaIn, numberOrNull, objectBody, rowsOr, textOrNull } from "../../../base/answers.ts"
+import { decodeAnswer, decoderOf, metaIn, objectBody, rowsOr, textOrNull } from "../../../base/answers.ts"
 import type { ApiRequest, CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes, missingFlagError } from "../../../base/exit-codes.ts"
 import { oneLine } from "../../../output/text.ts"
@@ -86,8 +86,8 @@ const namesAt = async (
     if (body === undefined) return null
     const rows = rowsOr(body?.[key])
     names.push(...rows.map(nameOf))
-    const total = numberOrNull(metaIn(body).total)
-    if (rows.length === 0 || total === null || names.length >= total) return names
+    const { total } = metaIn(body)
+    if (rows.length === 0 || typeof total !== "number" || names.length >= total) return names
   }
 }
 

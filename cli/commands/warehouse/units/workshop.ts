@@ -1,7 +1,7 @@
 /** `units workshop`: lists units that are out of service now. */
 import type { Row } from "../../../base/answers.ts"
 import { unpagedMeta } from "../../../../core/kernel/index.ts"
-import { out_of_service_states } from "../../../../core/products/stock/schema.ts"
+import { out_of_service_labels } from "../../../../core/products/stock/schema.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { usageError } from "../../../base/exit-codes.ts"
 import { printTable } from "../../../context/print.ts"
@@ -24,8 +24,8 @@ const columns: ReadonlyArray<Column<Listed>> = [
 
 export const showWorkshop = async (context: CommandContext, flags: Flags): Promise<void> => {
   const state = textFlag(flags, "state")
-  if (state !== undefined && !out_of_service_states.some((one) => one === state))
-    throw usageError(`--state: ${JSON.stringify(state)} is none of ${out_of_service_states.join(", ")}.`)
+  if (state !== undefined && !Object.hasOwn(out_of_service_labels, state))
+    throw usageError(`--state: ${JSON.stringify(state)} is none of ${Object.keys(out_of_service_labels).join(", ")}.`)
   const query = queryOf({
     "q[ended_at_null]": 1,
     "q[state_eq]": state,

@@ -17,7 +17,7 @@ import type { StockLevelRow } from "../../../products/stock/schema.ts"
 import type { StoreRow } from "../../../setup/stores.ts"
 import { opportunities, order, service_line } from "../tables/index.ts"
 import type { AssignmentRow, CostRow, ItemRow, ItemType, OpportunityRow, VersionRow } from "../tables/index.ts"
-import { numberText, typedNumber } from "../../../values/text.ts"
+import { numberText } from "../../../values/text.ts"
 
 export interface Opportunity {
   readonly header: OpportunityRow
@@ -155,8 +155,6 @@ export const opportunityName = (id: number, opportunity: OpportunityRow | undefi
   const kind = opportunity.state === order ? "order" : "quotation"
   return `"${opportunity.subject}" (${kind} ${numberText(opportunity.number, id)})`
 }
-/** An order as typed in a shell: its number, or its id without one. */
-export const typedOrder = ({ id, number }: OpportunityRow): string => typedNumber(number, id)
 
 /** A demand with its opportunity's name; `holder` is absent if it has none. */
 export interface HeldDemand extends DemandRow {

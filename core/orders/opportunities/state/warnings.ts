@@ -9,11 +9,12 @@ import { isClosed, opportunity_items, order, type ItemRow, type OpportunityRow }
 import { formatMoney } from "../../../values/money.ts"
 import { loadDecisionState } from "./load.ts"
 import { pricingRequestOf } from "./pricing.ts"
-import { liveLines, type Opportunity, typedOrder } from "./aggregate.ts"
-import { namesText } from "../../../values/text.ts"
+import { liveLines, type Opportunity } from "./aggregate.ts"
+import { namesText, typedNumber } from "../../../values/text.ts"
 
 // Warnings for lines that are untaxed because a tax class is missing, with the fix (rules/rates 8).
 
+const typedOrder = ({ id, number }: OpportunityRow): string => typedNumber(number, id)
 const listed_max = 3
 const distinctText = (names: ReadonlyArray<string>): string => namesText([...new Set(names)], listed_max)
 const untaxedText = (names: ReadonlyArray<string>, why: string): string =>

@@ -1,6 +1,6 @@
 /** Waiting lines in responses, and leaving the list (rules/availability 9). */
 import { Effect, Result } from "effect"
-import { command, get, integer, later, list, listOf, longText, ok, referredRows } from "../../../kernel/index.ts"
+import { command, get, integer, later, list, listOf, ok, referredRows } from "../../../kernel/index.ts"
 import { picked, resource, Shown, Store, text, timestamp, withRules } from "../../../kernel/index.ts"
 import type { Endpoint, Input, Now } from "../../../kernel/index.ts"
 import { products } from "../../../products/products/schema.ts"
@@ -202,4 +202,3 @@ const leave = command("POST", `${path}/{id}/shortages/leave`, {
 })
 
 export const waitingEndpoints: ReadonlyArray<Endpoint> = [index, leave]
-export const waitingNote = longText({ nullable: true, max: 2000, describe: "Note for the waiting list" })
