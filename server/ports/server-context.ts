@@ -285,7 +285,7 @@ export const deleteInParts = (
 
 export type Headers = { readonly [lower_case_name: string]: string | ReadonlyArray<string> | undefined }
 
-interface RawRequestShape {
+export interface RawRequestShape {
   readonly headers: Headers
   readonly bytes: Uint8Array
 }

@@ -5,7 +5,7 @@
 import { type Context, Effect, Schema, type Scope } from "effect"
 import type { Answer, CommandRuntime, EndpointCall, Failure, JsonObject, Slice } from "../../core/kernel/index.ts"
 import type { NewEvent, Store, StoredEvent } from "../../core/kernel/index.ts"
-import type { AnyJobKind, Headers, Process, ServerContext, TimedWork } from "./server-context.ts"
+import type { AnyJobKind, Headers, Process, RawRequestShape, ServerContext, TimedWork } from "./server-context.ts"
 import { GivenUp } from "./server-context.ts"
 import { createHash, createHmac } from "node:crypto"
 import { isSameSignature } from "./secret-box.ts"
@@ -104,17 +104,13 @@ interface Signed {
   /** Signed id of the delivery, equal for repetitions; null if the body contains it. */
   readonly delivery_id: string | null
 }
-interface Received {
-  readonly headers: Headers
-  readonly bytes: Uint8Array
-}
-type Verify = (secret: string, received: Received, now_millis: number) => Signed | undefined
+type Verify = (secret: string, received: RawRequestShape, now_millis: number) => Signed | undefined
 
 /** Verifies a signature; undefined if it is invalid. */
 export const signedBy = (
   kind: SourceKind,
   secret: string,
-  received: Received,
+  received: RawRequestShape,
   now_millis: number
 ): Signed | undefined => verify_by_kind[kind](secret, received, now_millis)
 
