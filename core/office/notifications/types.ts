@@ -32,6 +32,9 @@ export interface NotificationType {
   readonly is_system: boolean
 }
 
+const inbox = ["database"] as const
+const mailed = ["database", "email"] as const
+const at_once = ["database", "broadcast"] as const
 const all = ["database", "email", "broadcast"] as const
 const type = (
   key: string,
@@ -53,60 +56,42 @@ const type = (
 
 /** All notification types, in the order of lists. */
 export const notificationTypes: ReadonlyArray<NotificationType> = [
-  type("opportunity.created", "opportunity", "Opportunity created", "A quote or order was made.", ["database"]),
+  type("opportunity.created", "opportunity", "Opportunity created", "A quote or order was made.", inbox),
   type(
     "opportunity.cancelled",
     "opportunity",
     "Opportunity cancelled",
     "An order was cancelled, or a quote marked lost or dead.",
-    ["database", "broadcast"]
+    at_once
   ),
-  type("shortage.waitlist.matched", "stock", "Waiting list matched", "Stock came free for a line that waited for it.", [
-    "database",
-    "email",
-    "broadcast"
-  ]),
-  type("purchase_order.received", "stock", "Purchase order received", "Goods of a purchase order came in.", [
-    "database",
-    "broadcast"
-  ]),
-  type("invoice.issued", "invoicing", "Invoice issued", "An invoice was given its number.", ["database"]),
-  type("invoice.overdue", "invoicing", "Invoice overdue", "The day an invoice was due has ended.", [
-    "database",
-    "email"
-  ]),
-  type("payment.recorded", "invoicing", "Payment recorded", "A payment of an invoice was recorded.", ["database"]),
-  type("document.generated", "compliance", "Document generated", "A document or a batch was rendered.", [
-    "database",
-    "broadcast"
-  ]),
-  type("document.accepted", "compliance", "Quotation accepted", "A customer accepted a quotation by its link.", [
-    "database",
-    "email",
-    "broadcast"
-  ]),
-  type("activity.assigned", "crm", "Activity assigned", "An activity was given to somebody.", [
-    "database",
-    "email",
-    "broadcast"
-  ]),
-  type("inspection.due", "stock", "Inspection due", "An inspection of a unit is due soon or overdue.", ["database"]),
-  type("transfer.late", "stock", "Transfer late", "Goods from another store have not arrived on their day.", [
-    "database",
-    "email"
-  ]),
-  type("user.invited", "system", "User invited", "Somebody was invited to work here.", ["database", "email"]),
-  type("user.deactivated", "system", "User deactivated", "An account was closed.", ["database", "email"]),
-  type("user.reactivated", "system", "User reactivated", "A closed account was opened again.", ["database", "email"]),
+  type(
+    "shortage.waitlist.matched",
+    "stock",
+    "Waiting list matched",
+    "Stock came free for a line that waited for it.",
+    all
+  ),
+  type("purchase_order.received", "stock", "Purchase order received", "Goods of a purchase order came in.", at_once),
+  type("invoice.issued", "invoicing", "Invoice issued", "An invoice was given its number.", inbox),
+  type("invoice.overdue", "invoicing", "Invoice overdue", "The day an invoice was due has ended.", mailed),
+  type("payment.recorded", "invoicing", "Payment recorded", "A payment of an invoice was recorded.", inbox),
+  type("document.generated", "compliance", "Document generated", "A document or a batch was rendered.", at_once),
+  type("document.accepted", "compliance", "Quotation accepted", "A customer accepted a quotation by its link.", all),
+  type("activity.assigned", "crm", "Activity assigned", "An activity was given to somebody.", all),
+  type("inspection.due", "stock", "Inspection due", "An inspection of a unit is due soon or overdue.", inbox),
+  type("transfer.late", "stock", "Transfer late", "Goods from another store have not arrived on their day.", mailed),
+  type("user.invited", "system", "User invited", "Somebody was invited to work here.", mailed),
+  type("user.deactivated", "system", "User deactivated", "An account was closed.", mailed),
+  type("user.reactivated", "system", "User reactivated", "A closed account was opened again.", mailed),
   type("password.reset", "system", "Access reset", "A login code was sent.", ["email"], {
-    available_channels: ["database", "email"],
+    available_channels: mailed,
     is_system: true
   }),
   type("system.test_email", "system", "Test message", "A message was sent to try the mail settings.", ["email"], {
     available_channels: ["email"],
     is_system: true
   }),
-  type("backup.failed", "system", "Backup failed", "The daily backup could not be made.", ["database", "email"])
+  type("backup.failed", "system", "Backup failed", "The daily backup could not be made.", mailed)
 ]
 const by_key = new Map(notificationTypes.map((one) => [one.key, one]))
 export const notificationType = (key: string): NotificationType | undefined => by_key.get(key)
