@@ -1,6 +1,7 @@
 /** Issuing and voiding an invoice of 100.00 net and 20 % tax (rules/billing 1.1, 1.3). */
 import { describe, it } from "vitest"
 import { type IssueFacts, issueInvoice, voidInvoice, type VoidFacts } from "../../../../core/billing/invoices/decide.ts"
+import { nobody } from "../../../../core/billing/state/parties.ts"
 import type { InvoiceRow, NamedParty } from "../../../../core/billing/state/tables.ts"
 import { initialRow } from "../../../../core/kernel/tables/field-schema.ts"
 import type { DecideContext } from "../../../../core/kernel/events/settings.ts"
@@ -12,20 +13,7 @@ const sold = [{ quantity: "1.00", amount: 10_000 }]
 const draft = (set: Partial<InvoiceRow> = {}) =>
   issued(sold, { status: "draft", number: null, issued_at: null, payment_terms_days: 14, ...set }).rows
 const member: MemberRow = { ...initialRow(members), id: 1, name: "Ann Ltd", ...stamps }
-const party = (name: string): NamedParty => ({
-  name,
-  street: null,
-  city: null,
-  county: null,
-  postcode: null,
-  country_code: null,
-  tax_number: null,
-  registration_number: null,
-  peppol_id: null,
-  email: null,
-  phone: null,
-  account_number: null
-})
+const party = (name: string): NamedParty => ({ ...nobody, name })
 const known: IssueFacts = {
   items: 1,
   billing: undefined,
