@@ -12,6 +12,7 @@ import type { ProductRow } from "../../products/products/schema.ts"
 import { compareDecimals, exact, formatDecimal, wholeUnits } from "../../values/decimal.ts"
 import { allocateMoney, parseMoney, sumMoney, timesMoney } from "../../values/money.ts"
 import { groupKey, type GroupTax, priced, type RowTax, rowTax, type Taxable, taxedRows } from "./amounts.ts"
+import type { Amounts } from "./credited.ts"
 import type { SentItem } from "./fields.ts"
 import { invoice_items, type InvoiceItemRow, type InvoiceRow } from "./tables.ts"
 
@@ -295,11 +296,7 @@ const asPriced = (source: CheckoutSource): Rates => {
   }
 }
 
-interface Group {
-  readonly net: number
-  readonly tax: number
-}
-const groupsOf = (parts: ReadonlyArray<Charged>, rates: Rates): ReadonlyMap<string, Group> =>
+const groupsOf = (parts: ReadonlyArray<Charged>, rates: Rates): ReadonlyMap<string, Amounts> =>
   new Map(
     [...Map.groupBy(parts, (part) => groupKey(rates(part)))].map(([key, group]) => {
       const [first] = group
@@ -317,10 +314,10 @@ const ratesAndGroups = (
   parts: ReadonlyArray<Charged>
 ): { readonly rates: Rates; readonly ofGroup: GroupTax } => {
   const tries = [byRules(source), asPriced(source)].map((rates) => ({ rates, groups: groupsOf(parts, rates) }))
-  const taxIn = (groups: ReadonlyMap<string, Group>): number => sumMoney([...groups.values()].map(({ tax }) => tax))
+  const taxIn = (groups: ReadonlyMap<string, Amounts>): number => sumMoney([...groups.values()].map(({ tax }) => tax))
   const exact_try = tries.find(({ groups }) => taxIn(groups) === source.totals.tax)
   const { groups, rates } = exact_try ??
-    tries[source.header.tax_locked ? 1 : 0] ?? { rates: byRules(source), groups: new Map<string, Group>() }
+    tries[source.header.tax_locked ? 1 : 0] ?? { rates: byRules(source), groups: new Map<string, Amounts>() }
   const all = [...groups]
   const weights = all.map(([, group]) => group.tax)
   const shared =
