@@ -138,7 +138,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
       {
         file: engine_test,
         test: "numbers positions from one without gaps, and versions within each stream",
-        engine: "sqlite"
+        engine: "pg"
       }
     ]
   },

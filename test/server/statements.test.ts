@@ -262,22 +262,29 @@ describe("a request to a server on SQLite", () => {
       ["stock_levels", 70, 3]
     ])
   })
-  it("changes one row with six statements, BEGIN and COMMIT included", async () => {
+  it("changes one row with seven statements, BEGIN and COMMIT included, without making a temporary table", async () => {
     const { product_group } = (await on_file.ask("/api/v1/product_groups", { method: "POST", json: { name: "Sound" } }))
       .body
     const made = { name: "Speaker", product_group_id: product_group.id }
     const { product } = (await on_file.ask("/api/v1/products", { method: "POST", json: made })).body
     const rename = (name: string) => on_file.ask(`/api/v1/products/${product.id}`, { method: "PUT", json: { name } })
     await rename("Speaker 1")
-    const texts = (await readsOf(() => rename("Speaker 2"))).map(({ text }) => text.split(/\s+/).slice(0, 2).join(" "))
+    const written = vi.spyOn(StatementSync.prototype, "run")
+    const sent = (await readsOf(() => rename("Speaker 2"))).map(({ text }) => text)
+    const inserts = written.mock.contexts.map((one) => (one as StatementSync).sourceSQL)
+    written.mockRestore()
+    const texts = sent.map((text) => text.split(/\s+/).slice(0, 2).join(" "))
     expect(transactionOf(texts, 'update "products"', "BEGIN IMMEDIATE")).toEqual([
       "BEGIN IMMEDIATE",
       'select "id",',
       'update "products"',
+      "select stream,",
       "update journal_head",
-      "with given",
       "COMMIT"
     ])
+    expect(inserts.filter((text) => text.startsWith('insert into "journal"'))).toHaveLength(1)
+    const returning = [...sent, ...inserts].filter((text) => text.includes(" returning "))
+    expect(returning.filter((text) => /products|journal/.test(text))).toEqual([])
   })
   it("shares its commit with requests that arrive at the same time", async () => {
     const put = (id: number) =>

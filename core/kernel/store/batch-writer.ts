@@ -103,7 +103,6 @@ type Sql = Effect.Effect<void, SqlError.SqlError>
 interface WriteOperations {
   readonly dialect: Dialect
   readonly insertRows: (table: Table, rows: ReadonlyArray<AnyRow>) => Sql
-  readonly sendOne: (table: Table, key: Key, statement: BoundSql) => Sql
   readonly sendMany: (table: Table, statement: BoundSql) => Sql
   readonly change: (one: Exclude<RowChange, { op: "insert" }>) => Sql
 }
@@ -147,7 +146,7 @@ const flushDeletes = ({ change }: WriteOperations, table: Table, waiting: WriteB
         { discard: true }
       )
 }
-const flushUpdates = ({ dialect, sendMany, sendOne }: WriteOperations, table: Table, waiting: WriteBatch): Sql => {
+const flushUpdates = ({ change, dialect, sendMany }: WriteOperations, table: Table, waiting: WriteBatch): Sql => {
   const { updates } = waiting
   waiting.updates = new Map()
   return updates.size === 0
@@ -160,7 +159,7 @@ const flushUpdates = ({ dialect, sendMany, sendOne }: WriteOperations, table: Ta
         (some) => {
           const [first] = some
           return first !== undefined && some.length === 1
-            ? sendOne(table, first.key, updateOne(table, first, dialect))
+            ? change({ op: "update", table, ...first })
             : sendMany(table, dialect === "pg" ? sent(table, some) : bound(table, some))
         },
         { discard: true }

@@ -1,9 +1,9 @@
 /** Runs the statements of a store, names the tables they write, and remembers rows within a transaction. */
 import { Context, Effect, type Fiber, References } from "effect"
 import type { SqlClient, SqlConnection, SqlError } from "effect/sql"
-import { sameJson } from "../fields/field.ts"
+import { type Json, sameJson } from "../fields/field.ts"
 import { type AnyRow, type Key, keyOf, type RowChange, type RowOf, type Table } from "../tables/table.ts"
-import { type BoundSql, columnList, type Dialect, quote } from "./statement.ts"
+import { type BoundSql, columnList, decodeValue, type Dialect, encodeValue, isDocument, quote } from "./statement.ts"
 
 /**
  * "short": may share a connection with statements of other fibers. "ahead", of an outermost transaction, without
@@ -243,9 +243,47 @@ const updateAhead = (
     })
   })
 
+/** A row as SQLite returns it once these values are stored. */
+const rowAfter = (table: Table, row: object, set: AnyRow): AnyRow => {
+  const stored: { [column: string]: Json } = { ...row }
+  for (const [name, value] of Object.entries(set)) {
+    const field = table.columns[name]
+    if (field === undefined || value === null) stored[name] = null
+    else if (isDocument(field)) stored[name] = JSON.parse(JSON.stringify(value))
+    else if (field.type.kind !== "decimal") stored[name] = value
+    else stored[name] = String(decodeValue(field, encodeValue(field, value, "sqlite"), "sqlite"))
+  }
+  return stored
+}
+/**
+ * Writes one row and remembers the result, so that `get` need not read it. On SQLite, an update that sets `set` does
+ * not return a row known before: SQLite makes a temporary table for it.
+ */
+const writerOfOne =
+  (
+    dialect: Dialect,
+    run: ReturnType<typeof runnerOf>["run"],
+    decode: (table: Table, row: { [column: string]: unknown }) => AnyRow
+  ) =>
+  (table: Table, key: Key, { text, values }: BoundSql, set?: AnyRow): Effect.Effect<void, SqlError.SqlError> =>
+    withKnownRows((known) => {
+      if (known === undefined) return Effect.asVoid(run(text, values))
+      const before = dialect === "sqlite" ? knownRow(known, table, key) : undefined
+      const after = before === undefined || set === undefined ? undefined : rowAfter(table, before, set)
+      const returning = after === undefined ? ` returning ${columnList(table)}` : ""
+      return Effect.map(run(`${text}${returning}`, values), ([row]) => {
+        const { found, rows } = knownTable(known, table)
+        found.clear()
+        if (after !== undefined) rows.set(key, after)
+        else if (row === undefined) rows.delete(key)
+        else rows.set(key, decode(table, row))
+      })
+    })
+
 /** Rows that a transaction remembers (`rememberingRows`). */
 export const knownRows = {
   updateAhead,
+  writerOfOne,
   service: KnownRows,
   with: withKnownRows,
   of: knownTable,

@@ -239,18 +239,7 @@ const makeReads = (dialect: Dialect, { readAll, run }: Pick<ReturnType<typeof ru
 /** Applies row changes; rows written one at a time are kept for `get` (`rememberingRows`). */
 const makeWrites = (dialect: Dialect, run: Run, decode: StoreShape["decode"]) => {
   const inserterOf = perTable((table) => makeInserter(table, dialect))
-  /** Writes one row and keeps the result, so that `get` need not read it. */
-  const sendOne = (table: Table, key: Key, { text, values }: BoundSql): Sql<void> =>
-    knownRows.with((known) =>
-      known === undefined
-        ? Effect.asVoid(run(text, values))
-        : Effect.map(run(`${text} returning ${columnList(table)}`, values), ([row]) => {
-            const there = knownRows.of(known, table)
-            there.found.clear()
-            if (row === undefined) there.rows.delete(key)
-            else there.rows.set(key, decode(table, row))
-          })
-    )
+  const sendOne = knownRows.writerOfOne(dialect, run, decode)
   const sendMany = (table: Table, { text, values }: BoundSql, kind?: Parameters<Run>[2]): Sql<void> =>
     knownRows.with((known) => {
       known?.delete(table)
@@ -273,7 +262,7 @@ const makeWrites = (dialect: Dialect, run: Run, decode: StoreShape["decode"]) =>
     return insertMany(table, statements)
   }
   const change = (one: Exclude<RowChange, { op: "insert" }>): Sql<void> => {
-    if (one.op === "update") return sendOne(one.table, one.key, updateOne(one.table, one, dialect))
+    if (one.op === "update") return sendOne(one.table, one.key, updateOne(one.table, one, dialect), one.set)
     const bound = bindings(dialect)
     const set =
       one.op !== "update_where"
@@ -289,7 +278,7 @@ const makeWrites = (dialect: Dialect, run: Run, decode: StoreShape["decode"]) =>
     const verb = set === "" ? `delete from ${quote(one.table.name)}` : `update ${quote(one.table.name)} set ${set}`
     return sendMany(one.table, { text: `${verb} where ${where}`, values: bound.values })
   }
-  return { apply: makeBatchWriter({ dialect, insertRows, sendOne, sendMany, change }), insertValues }
+  return { apply: makeBatchWriter({ dialect, insertRows, sendMany, change }), insertValues }
 }
 
 export const make = (sql: Parameters<typeof runnerOf>[0], keeps_counts = false): StoreShape => {

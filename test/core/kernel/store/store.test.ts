@@ -260,6 +260,39 @@ describe.each(both_engines)("rows on %s", (engine) => {
     expect(written.map(([known]) => known?.amount)).toEqual([-5, 12, 12, 1, 1, 1, 1, 2, 4, 4, 5, 3, undefined])
     expect(written.map(([known]) => known?.text).slice(3, 9)).toEqual(words("Ä once alone within within within"))
   })
+  it("known to a transaction equal the stored ones after updates of every kind of column", async () => {
+    const sets: ReadonlyArray<Cell> = [
+      { text: "Straße 5", code: 2, flag: false, amount: Number.MAX_SAFE_INTEGER, day: "2026-02-03" },
+      { fine: "1.5", whole: "7", at: "2026-02-03T04:05:06.700Z" },
+      { fine: "-1234567890123.000001", whole: "-1234567890123456789", any: "5", tags: ["5", ""] },
+      { any: 5, tags: [] },
+      { any: { b: 1.5, a: [null, true, { c: "ä" }] }, flag: true, amount: -5 },
+      { any: [], text: "5" },
+      { text: null, code: null, flag: null, amount: null, fine: null, whole: null, day: null, at: null, any: null }
+    ].map((set) => ({ ...set, id: 1 }))
+    const pairs = await withStore((store) =>
+      store.transaction(
+        rememberingRows(
+          Effect.gen(function* () {
+            yield* store.apply([cell({ id: 1 })])
+            return yield* Effect.forEach(sets, (set) =>
+              Effect.andThen(
+                store.apply([update(cells as unknown as Table, 1, set as Partial<AnyRow>)]),
+                Effect.all([store.get(cells, 1), unremembered(store.get(cells, 1))])
+              )
+            )
+          })
+        )
+      )
+    )
+    for (const [known, stored] of pairs) expect(known).toStrictEqual(stored)
+    expect(pairs.map(([known]) => known?.whole)).toEqual([
+      null,
+      ...words("7"),
+      ...Array.from({ length: 4 }, () => "-1234567890123456789"),
+      null
+    ])
+  })
   it("are found once by a condition in a command on SQLite, until their table is written", async () => {
     const at = "2026-02-03T04:05:06.700Z"
     const bulb = (id: number, name: string): RowChange =>
