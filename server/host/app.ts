@@ -29,7 +29,7 @@ import { makeLimits } from "../http/limits.ts"
 import { listen } from "../pg/session.ts"
 import type { HttpRequest, HttpResponse } from "../http/http-message.ts"
 import { makePipeline } from "./pipeline.ts"
-import type { ServerSlice } from "../ports/server-slice.ts"
+import type { ServerEndpoint, ServerSlice } from "../ports/server-slice.ts"
 import { type StorageFailure, storageFailureOf } from "../ports/storage-fault.ts"
 import { makeCommits, makePeerNotifier, mayChangeSettings, sendNotice } from "./caches.ts"
 import { bootstrap, postgresIsKnown } from "./bootstrap.ts"
@@ -152,16 +152,21 @@ const commandRuntimeLayer = (
         settings: settings_cache.settingsWithin,
         append: Effect.fnUntraced(function* (events, recording, is_last) {
           if (events.length === 0) return []
-          const hooks = yield* Effect.provideContext(hooksFor(events), hosting)
+          const hooks = yield* hosted(hooksFor(events))
           const stored = yield* inner.append(events, recording, is_last === true && hooks.length === 0)
-          for (const hook of hooks) yield* Effect.provideContext(hook(stored), hosting)
+          for (const hook of hooks) yield* hosted(hook(stored))
           const settingsChanged = changesSettings(stored)
           if (settingsChanged) yield* Effect.andThen(announced, endSharedCommit)
-          yield* (yield* Store).sql.afterCommit(Effect.sync(() => committed(settingsChanged)))
+          const { sql } = yield* Store
+          const told = sql.afterCommit(Effect.sync(() => committed(settingsChanged)))
+          // It keeps a copy of its services, of which `committed` needs none.
+          yield* Effect.updateContext<void, never, never, never>(told, Context.pick(sql.transactionService))
           return stored
         })
       })
-      const hosting = Context.make(ServerContext, server).pipe(Context.add(CommandRuntime, self))
+      // One by one, as providing a context copies all services.
+      const hosted = <A>(hook: ServerEndpoint<A>) =>
+        Effect.provideService(Effect.provideService(hook, ServerContext, server), CommandRuntime, self)
       return self
     })
   ).pipe(Layer.provide(plain))

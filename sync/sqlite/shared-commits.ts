@@ -87,15 +87,15 @@ export const sharedCommits: Share = (alone, transactionService, isTransaction) =
       current = group
       group.running = group.joined = 1
       let has_begun = false
-      const own = Effect.uninterruptibleMask(
-        Effect.fnUntraced(function* (restore) {
+      const own = Effect.uninterruptibleMask((restore) =>
+        Effect.contextWith((shared: Context.Context<never>) => {
           has_begun = true
-          const shared = yield* Effect.context<never>()
-          const result = yield* restore(Effect.provideContext(effect, Context.merge(services, shared)))
-          group.running--
-          Deferred.doneUnsafe(group.begun, Exit.succeed(shared))
-          yield* ended(group)
-          return result
+          const first = Effect.updateContext<A, E, R, never>(effect, () => Context.merge(services, shared))
+          return Effect.tap(restore(first), () => {
+            group.running--
+            Deferred.doneUnsafe(group.begun, Exit.succeed(shared))
+            return ended(group)
+          })
         })
       )
       /** Context of the shared transaction: none of the first effect's services, and no spans. */

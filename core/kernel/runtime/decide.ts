@@ -63,14 +63,10 @@ const withReactions = Effect.fnUntraced(function* (
   allocator: IdAllocator
 ): CommandRuntime.Reads<Decided<JsonObject> | undefined> {
   const { reactions } = (yield* CommandRuntime).catalogue
-  const isLacking = (): boolean => {
-    const { ids, numbers } = allocator.shortfall()
-    return ids.size > 0 || numbers.size > 0
-  }
   let events = decision.events
   let due = reactionsTo(reactions, events, events)
   for (let round = 0; due.length > 0; round++) {
-    if (isLacking()) return undefined
+    if (allocator.isLacking()) return undefined
     if (round === rounds_max) {
       const types = new Set(due.flatMap(({ types }) => types))
       return yield* Effect.die(new Error(`reactions to ${[...types].join(", ")} come to no end`))
@@ -81,7 +77,7 @@ const withReactions = Effect.fnUntraced(function* (
     events = [...events, ...reacted.success]
     due = reactionsTo(reactions, reacted.success, events)
   }
-  return isLacking() ? undefined : Result.succeed({ ...decision, events })
+  return allocator.isLacking() ? undefined : Result.succeed({ ...decision, events })
 })
 
 // Ids and document numbers of one command: as many as its rule requests, and the same ones each time it runs.
@@ -92,6 +88,8 @@ interface IdAllocator {
   readonly context: Pick<DecideContext, "id" | "number">
   /** Call before running the rule again, which then gets the same ids and numbers from the first on. */
   readonly reset: () => void
+  /** Whether more were requested than are available, since the last reset. */
+  readonly isLacking: () => boolean
   /** How many more of each were requested than are available, since the last reset. */
   readonly shortfall: () => { readonly ids: ReadonlyMap<string, number>; readonly numbers: ReadonlyMap<string, number> }
   readonly add: (table: string, ids: ReadonlyArray<number>) => void
@@ -119,6 +117,7 @@ const makeSupply = <V>(recorded: Iterable<readonly [name: string, values: Readon
     add: (name: string, more: ReadonlyArray<V>): void => void values.set(name, [...valuesOf(name), ...more]),
     has: (name: string): boolean => values.has(name),
     reset: (): void => requested.clear(),
+    isLacking: (): boolean => [...requested].some(([name, count]) => count > valuesOf(name).length),
     shortfall: (): ReadonlyMap<string, number> =>
       new Map(
         [...requested]
@@ -169,6 +168,7 @@ export const makeIdAllocator = Effect.fnUntraced(function* (
       ids.reset()
       numbers.reset()
     },
+    isLacking: () => ids.isLacking() || numbers.isLacking(),
     shortfall: () => ({ ids: ids.shortfall(), numbers: numbers.shortfall() }),
     add: ids.add,
     addNumber: (sequence, number) => numbers.add(sequence, [number]),
