@@ -5,8 +5,15 @@ import type { AnyRow, DecideContext, Decided, JsonObject, Rejection, ValuesOf } 
 import { demandSettings, inActiveVersion, recalculate, roomOf, takesRoom, unitsOf, withLine } from "../state/index.ts"
 import type { DecisionState, Opportunity, Warned } from "../state/index.ts"
 import type { DemandSettings } from "../../availability/rules/line-demands.ts"
-import { kindOfProduct, requireTransition, type changeItemFields, type ItemRow } from "../tables/index.ts"
-import { manualPrice, sameCurrency, shortLineWarnings, unpricedWarnings, windowOf } from "./decide.ts"
+import { kindOfProduct, requireTransition, type ItemRow } from "../tables/index.ts"
+import {
+  type changeItemFields,
+  manualPrice,
+  sameCurrency,
+  shortLineWarnings,
+  unpricedWarnings,
+  windowOf
+} from "./decide.ts"
 import { type LineChange, lineChanged } from "../events/lines.ts"
 
 export type ChangeLine = Partial<ValuesOf<typeof changeItemFields>>

@@ -1,9 +1,10 @@
-/** Rules for adding and removing lines (rules/opportunities 7.2, 7.4). */
+/** Rules for adding and removing lines (rules/opportunities 7.2, 7.4), and bodies of requests for lines. */
 import { Result } from "effect"
 import type { LineShortage } from "../../availability/rules/line.ts"
 import { demands } from "../../demands/schema.ts"
-import { initialRow, notFound, reject, unstamped } from "../../../kernel/index.ts"
-import type { DecideContext, Decided, Rejection, ValuesOf } from "../../../kernel/index.ts"
+import { boolean, choice, code, decimal, initialRow, integer, json, longText, money } from "../../../kernel/index.ts"
+import { notFound, ref, reject, text, timestamp, unstamped } from "../../../kernel/index.ts"
+import type { DecideContext, Decided, JsonObject, Rejection, ValuesOf } from "../../../kernel/index.ts"
 import type { AccessoryRow } from "../../../products/kits/schema.ts"
 import type { ProductRow } from "../../../products/products/schema.ts"
 import { exact, formatDecimal, truncateAt, wholeUnits } from "../../../values/decimal.ts"
@@ -12,9 +13,66 @@ import { plusDays } from "../../../values/time.ts"
 import { comesToNothing, isBelow, isTold, liveLines, nextPath, pricingRequestOf, recalculate } from "../state/index.ts"
 import { shortageText, unitsOf, type DecisionState, type Opportunity, type Warned } from "../state/index.ts"
 import { lineAdded } from "../events/lines.ts"
-import { kindOfProduct, line_quantity_max, opportunity_items, rental_line, requireTransition } from "../tables/index.ts"
-import { sale_line, type addItemFields, type ItemRow, type ItemType, type OpportunityRow } from "../tables/index.ts"
+import { charge_period_labels, item_types, kindOfProduct, line_quantity_max, quantity } from "../tables/index.ts"
+import { opportunity_items, rental_line, requireTransition, sale_line } from "../tables/index.ts"
+import { transaction_type_labels, type ItemRow, type ItemType, type OpportunityRow } from "../tables/index.ts"
 import { shareOf } from "../../../pricing/pricing/line.ts"
+
+// Bodies of requests for lines.
+
+const percent = { scale: 2, min: "0", max: "100" } as const
+const currency = () => text({ nullable: true, max: 3, format: "currency" })
+
+const by_day = "Manual price of one; per day for rentals not charged once"
+const whole_line = "Manual price of the whole line before discount, instead of unit_price"
+const fixed_price = "With Fixed, a manual price is charged once, not per day"
+export const addItemFields = {
+  item_type: choice(item_types, { default: "product", any_case: true }),
+  name: text({ required: true }),
+  item_id: ref("products", { nullable: true }),
+  /** Alias of `item_id`. */
+  itemable_id: ref("products", { nullable: true }),
+  itemable_type: text({ nullable: true }),
+  parent_path: text({ nullable: true }),
+  principal_item_id: integer({ nullable: true, names: "opportunity_items" }),
+  quantity: decimal({ ...quantity, default: "1.00" }),
+  transaction_type: code(transaction_type_labels, {
+    nullable: true,
+    describe: "Type of the line; default: by the product"
+  }),
+  charge_period: code(charge_period_labels, { default: 1, describe: fixed_price }),
+  store_id: ref("stores", { nullable: true, describe: "Store; must be the opportunity's" }),
+  starts_at: timestamp({ nullable: true }),
+  ends_at: timestamp({ nullable: true }),
+  is_optional: boolean({ default: false }),
+  discount_percent: decimal({ ...percent, nullable: true }),
+  unit_price: money({ currency: "currency_code", nullable: true, describe: by_day }),
+  line_total: money({ currency: "currency_code", nullable: true, describe: whole_line }),
+  currency: currency(),
+  revenue_group_id: ref("revenue_groups", { nullable: true }),
+  description: longText({ nullable: true }),
+  notes: longText({ nullable: true }),
+  custom_fields: json<JsonObject>({ default: {} }),
+  materialize_included_accessories: boolean({ default: true })
+}
+
+export const changeItemFields = {
+  quantity: decimal(quantity),
+  unit_price: money({ currency: "currency_code", nullable: true, on_null: "clear", describe: by_day }),
+  line_total: money({ currency: "currency_code", nullable: true, on_null: "clear", describe: whole_line }),
+  currency: currency(),
+  discount_percent: decimal({ ...percent, nullable: true, on_null: "clear" }),
+  starts_at: timestamp({ nullable: true }),
+  ends_at: timestamp({ nullable: true }),
+  is_optional: boolean(),
+  transaction_type: code(transaction_type_labels),
+  charge_period: code(charge_period_labels, { describe: fixed_price }),
+  item_id: ref("products", { nullable: true, on_null: "clear" }),
+  itemable_type: text({ nullable: true, on_null: "clear" }),
+  name: text({ required: true, on_null: "reject" }),
+  description: longText({ nullable: true, on_null: "clear" }),
+  notes: longText({ nullable: true, on_null: "clear" })
+}
 
 type AddLine = Partial<ValuesOf<typeof addItemFields>>
 interface AddFacts {

@@ -1,4 +1,4 @@
-/** Lines of an opportunity and the bodies of their requests (rules/opportunities 7). */
+/** Lines of an opportunity (rules/opportunities 7). */
 import { allColumnsExcept, boolean, choice, code, decimal, integer, json, longText } from "../../../kernel/index.ts"
 import { money, ref, table, text, timestamp, type JsonObject, type RowOf } from "../../../kernel/index.ts"
 import { open_status_conditions } from "./statuses.ts"
@@ -23,7 +23,7 @@ export const opportunityId = () => ref("opportunities", { computed: true, live: 
 /** The opportunity's currency, copied to the row so that its amounts can be formatted without the opportunity. */
 const currencyCode = () => text({ max: 3, computed: true, hidden: true })
 
-const item_types = {
+export const item_types = {
   group: "Group",
   product: "Product",
   accessory: "Accessory",
@@ -117,60 +117,6 @@ export const opportunity_items = table("opportunity_items", itemColumns, {
   indexes: [["opportunity_id", "path"], ["item_id"]]
 })
 export type ItemRow = RowOf<typeof opportunity_items>
-
-const percent = { scale: 2, min: "0", max: "100" } as const
-const currency = () => text({ nullable: true, max: 3, format: "currency" })
-
-const by_day = "Manual price of one; per day for rentals not charged once"
-const whole_line = "Manual price of the whole line before discount, instead of unit_price"
-const fixed_price = "With Fixed, a manual price is charged once, not per day"
-export const addItemFields = {
-  item_type: choice(item_types, { default: "product", any_case: true }),
-  name: text({ required: true }),
-  item_id: ref("products", { nullable: true }),
-  /** Alias of `item_id`. */
-  itemable_id: ref("products", { nullable: true }),
-  itemable_type: text({ nullable: true }),
-  parent_path: text({ nullable: true }),
-  principal_item_id: integer({ nullable: true, names: "opportunity_items" }),
-  quantity: decimal({ ...quantity, default: "1.00" }),
-  transaction_type: code(transaction_type_labels, {
-    nullable: true,
-    describe: "Type of the line; default: by the product"
-  }),
-  charge_period: code(charge_period_labels, { default: 1, describe: fixed_price }),
-  store_id: ref("stores", { nullable: true, describe: "Store; must be the opportunity's" }),
-  starts_at: timestamp({ nullable: true }),
-  ends_at: timestamp({ nullable: true }),
-  is_optional: boolean({ default: false }),
-  discount_percent: decimal({ ...percent, nullable: true }),
-  unit_price: money({ currency: "currency_code", nullable: true, describe: by_day }),
-  line_total: money({ currency: "currency_code", nullable: true, describe: whole_line }),
-  currency: currency(),
-  revenue_group_id: ref("revenue_groups", { nullable: true }),
-  description: longText({ nullable: true }),
-  notes: longText({ nullable: true }),
-  custom_fields: json<JsonObject>({ default: {} }),
-  materialize_included_accessories: boolean({ default: true })
-}
-
-export const changeItemFields = {
-  quantity: decimal(quantity),
-  unit_price: money({ currency: "currency_code", nullable: true, on_null: "clear", describe: by_day }),
-  line_total: money({ currency: "currency_code", nullable: true, on_null: "clear", describe: whole_line }),
-  currency: currency(),
-  discount_percent: decimal({ ...percent, nullable: true, on_null: "clear" }),
-  starts_at: timestamp({ nullable: true }),
-  ends_at: timestamp({ nullable: true }),
-  is_optional: boolean(),
-  transaction_type: code(transaction_type_labels),
-  charge_period: code(charge_period_labels, { describe: fixed_price }),
-  item_id: ref("products", { nullable: true, on_null: "clear" }),
-  itemable_type: text({ nullable: true, on_null: "clear" }),
-  name: text({ required: true, on_null: "reject" }),
-  description: longText({ nullable: true, on_null: "clear" }),
-  notes: longText({ nullable: true, on_null: "clear" })
-}
 
 // Units allocated to lines, with their steps (rules/opportunities 9.1).
 
