@@ -262,7 +262,7 @@ describe("a request to a server on SQLite", () => {
       ["stock_levels", 70, 3]
     ])
   })
-  it("changes one row with seven statements, BEGIN and COMMIT included, without making a temporary table", async () => {
+  it("changes one row with six statements, BEGIN and COMMIT included", async () => {
     const { product_group } = (await on_file.ask("/api/v1/product_groups", { method: "POST", json: { name: "Sound" } }))
       .body
     const made = { name: "Speaker", product_group_id: product_group.id }
@@ -278,13 +278,12 @@ describe("a request to a server on SQLite", () => {
       "BEGIN IMMEDIATE",
       'select "id",',
       'update "products"',
-      "select stream,",
       "update journal_head",
       "COMMIT"
     ])
     expect(inserts.filter((text) => text.startsWith('insert into "journal"'))).toHaveLength(1)
     const returning = [...sent, ...inserts].filter((text) => text.includes(" returning "))
-    expect(returning.filter((text) => /products|journal/.test(text))).toEqual([])
+    expect(returning.filter((text) => /"(products|journal)"/.test(text))).toEqual([])
   })
   it("shares its commit with requests that arrive at the same time", async () => {
     const put = (id: number) =>

@@ -196,31 +196,6 @@ const noticeOf = Effect.fnUntraced(function* (events: ReadonlyArray<NewEvent>, b
   return notice === undefined ? "" : `, pg_notify(${bind(notice.channel)}, ${bind(notice.payload)})`
 })
 
-/** Adds the current versions of the streams, 0 for a new one. Returns the last position, if it was read with them. */
-const addVersions = (
-  store: StoreShape,
-  streams: ReadonlySet<string>,
-  versions: Map<string, number>
-): Effect.Effect<number | undefined, SqlError.SqlError> => {
-  if (streams.size === 0) return Effect.succeed(undefined)
-  // One index look-up per stream, whatever its length.
-  const given =
-    store.dialect === "pg"
-      ? "(select json_array_elements_text($1::json) as stream)"
-      : "(select value as stream from json_each(?))"
-  return Effect.map(
-    store.run<{ stream: string; version: number | null; head: number }>(
-      `select stream, (select max(version) from journal where journal.stream = given.stream) as version, ` +
-        `(select position from journal_head where id = 1) as head from ${given} as given`,
-      [JSON.stringify([...streams])]
-    ),
-    (rows) => {
-      for (const { stream, version } of rows) versions.set(stream, Number(version ?? 0))
-      return rows[0]?.head
-    }
-  )
-}
-
 /** Appends projected events, and scrubs the personal data they remove from earlier events. */
 export const appendAndScrub = Effect.fnUntraced(function* (
   scrubs: Scrubs,
@@ -343,22 +318,34 @@ const appendInOneStatement = Effect.fnUntraced(function* (
     version: itemAt(placed, index).version
   }))
 })
-/** Takes the next positions; returns the one before them. `last`: that, if it is known. SQLite has no other writer. */
-const advanceHead = Effect.fnUntraced(function* (store: StoreShape, events: ReadonlyArray<NewEvent>, last?: number) {
-  const count = events.length
-  if (store.dialect === "sqlite") {
-    const before = last ?? (yield* lastPosition(store))
-    yield* store.run("update journal_head set position = ? where id = 1", [before + count])
-    return before
-  }
+/** Takes the next positions and adds the current versions of streams; returns the position before them. */
+const advanceHead = Effect.fnUntraced(function* (
+  store: StoreShape,
+  events: ReadonlyArray<NewEvent>,
+  versions: Map<string, number>
+) {
   const { bind, values } = bindings(store.dialect)
-  const more = bind(count)
-  const notice = yield* noticeOf(events, bind)
-  const heads = yield* store.run<{ position: number }>(
-    `update journal_head set position = position + ${more} where id = 1 returning position${notice}`,
+  const is_pg = store.dialect === "pg"
+  const more = bind(events.length)
+  const unknown = [...new Set(events.map(({ stream }) => stream))].filter((stream) => !versions.has(stream))
+  // One index look-up per stream, whatever its length.
+  const version = "(select max(version) from journal where journal.stream = given.value)"
+  const streams = (): string => bind(JSON.stringify(unknown))
+  const found_sql =
+    unknown.length === 0
+      ? "null"
+      : is_pg
+        ? `json_object_agg(value, ${version})::text from json_array_elements_text(${streams()}::json) as given (value)`
+        : `json_group_object(value, ${version}) from json_each(${streams()}) as given`
+  const heads = yield* store.run<{ position: number; found: string | null }>(
+    `update journal_head set position = position + ${more} where id = 1 ` +
+      `returning position, (select ${found_sql}) as found${is_pg ? yield* noticeOf(events, bind) : ""}`,
     values
   )
-  return Number(itemAt(heads, 0).position) - count
+  const head = itemAt(heads, 0)
+  const found: unknown = JSON.parse(head.found ?? "{}")
+  if (isJsonObject(found)) for (const [stream, last] of Object.entries(found)) versions.set(stream, Number(last ?? 0))
+  return Number(head.position) - events.length
 })
 const appendInSteps = Effect.fnUntraced(function* (
   store: StoreShape,
@@ -366,9 +353,7 @@ const appendInSteps = Effect.fnUntraced(function* (
   metadata: EventMetadata
 ) {
   const versions = metadata.newStreams?.() ?? new Map<string, number>()
-  const known = events.flatMap(({ stream }) => (versions.has(stream) ? [] : [stream]))
-  const last = yield* addVersions(store, new Set(known), versions)
-  const before = yield* advanceHead(store, events, last)
+  const before = yield* advanceHead(store, events, versions)
   const { actor_id, command_id, recorded_at, replica_id } = metadata
   const stored = events.map(({ data, stream, type }, index): StoredEvent => {
     const version = (versions.get(stream) ?? 0) + 1
