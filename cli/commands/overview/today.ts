@@ -90,11 +90,12 @@ const dueColumns = ({ date, store: one_store }: Today): ReadonlyArray<Column<Due
   when(date, "WHEN"),
   number,
   ...columnsNamed("subject, supplier_name=SUPPLIER"),
-  { title: "", of: ({ is_late, pieces }) => `${pieces} pieces${is_late ? ", late" : ""}` },
+  { title: "", of: ({ is_late, pieces }) => `${counted(pieces, "piece")}${is_late ? ", late" : ""}` },
   ...(one_store === null ? [column("store_name", "STORE")] : [])
 ]
+const counted = (count: number, one: string): string => `${count} ${one}${count === 1 ? "" : "s"}`
 const unpaid_columns: ReadonlyArray<Column<NonNullable<Today["unpaid"]>["invoices"][number]>> = [
-  { title: "DUE", of: ({ days_late }) => (days_late === 0 ? "today" : `${days_late} days ago`) },
+  { title: "DUE", of: ({ days_late }) => (days_late === 0 ? "today" : `${counted(days_late, "day")} ago`) },
   number,
   ...columnsNamed("subject, member_name=CUSTOMER"),
   { title: "OWED", of: ({ currency_code, outstanding }) => `${outstanding} ${currency_code}`, right: true }

@@ -123,6 +123,19 @@ describe("flightcase today", () => {
   it("--watch asks for a login on a machine without a replica", async () => {
     const { code, err } = await place.type("today --watch --profile none")
     expect({ code, err }).toMatchObject({ code: 2, err: expect.stringContaining("Nobody has logged in") })
+  it("says of one day and one piece that it is one", async () => {
+    const customer = await place.house.customer({ name: "Acme" })
+    await done("sync")
+    const items = '{"items":[{"name":"Call-out","quantity":1,"unit_price":"50.00"}]}'
+    await done(["invoices", "create", "--member-id", String(customer), "--due-at", "2031-03-03T12:00", "-d", items])
+    await done("invoices issue 1")
+    const dates = ["--starts-at", "2031-03-01", "--ends-at", "2031-03-05"]
+    await done(["purchase-orders", "create", "--supplier-id", String(customer), "--po-type", "sub_hire", ...dates])
+    await done(`purchase-orders add 1 ${product_id} --quantity 1`)
+    await done("purchase-orders send 1")
+    const { out } = await done("today --date 2031-03-04", { env: { FLIGHTCASE_TTY: "1" } })
+    expect(out).toMatch(/^1 day ago /m)
+    expect(out).toMatch(/ 1 piece(,|$)/m)
   })
   it("says in a pipe, beside its empty output, that nothing is due", async () => {
     expect(await done("today --date 2020-01-01")).toMatchObject({ out: "", err: "Nothing is due.\n" })
