@@ -5,7 +5,7 @@ import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/inde
 import { metaIn, rowIn } from "../base/answers.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
 import { type Column, column, columnsNamed, columnsSeen, recordText, tableText } from "../output/table.ts"
-import { recordedText, sentenceText, type Terminal, toType } from "../output/text.ts"
+import { cellText, recordedText, sentenceText, type Terminal, toType } from "../output/text.ts"
 import { columnsOf } from "../output/columns.ts"
 import { inWords } from "../output/labels.ts"
 
@@ -43,7 +43,9 @@ export const bodyText = (
   }
   if (!isJsonObject(value)) return { text: `${value === null ? "" : String(value)}\n`, more: undefined }
   const [record = value] = words(key, [value])
-  return { text: `${recordText(ordered(record), terminal, chosenFor)}${noteOf(body.meta, terminal)}`, more: undefined }
+  // Users look for the keys of settings here, of those without a value, too.
+  const text = recordText(shownOf(key, record, terminal), terminal, chosenFor, key === "settings")
+  return { text: text + noteOf(body.meta, terminal), more: undefined }
 }
 
 /** Columns of nested rows, if those of their list are present. */
@@ -73,12 +75,18 @@ const noteOf = (meta: Json | undefined, terminal: Terminal): string => {
   )
   return Object.keys(details).length === 0 ? "" : `\n${recordText(details, terminal)}`
 }
+/** The record; of a member on a terminal without objects whose fields stand beside them, or in a table. */
+const shownOf = (key: string, record: JsonObject, { is_tty }: Terminal): JsonObject => {
+  if (!is_tty || key !== "member") return ordered(record)
+  const { membership: _membership, ...member } = record
+  return ordered(cellText(member.addresses) === "" ? member : { ...member, primary_address: null })
+}
 /** The record with ids and names first. */
 const ordered = (record: JsonObject): JsonObject => {
   const first = ["id", "number", "name", "subject", "sku", "status_label", "state_label"].filter((key) =>
     Object.hasOwn(record, key)
   )
-  const keys = [...first, ...Object.keys(record).filter((key) => !first.includes(key))]
+  const keys = [...new Set([...first, ...Object.keys(record)])]
   return Object.fromEntries(keys.map((key) => [key, record[key] ?? null]))
 }
 

@@ -69,10 +69,8 @@ const memberInWords = async (
 ): Promise<JsonObject> => {
   const texts: Array<string> = []
   for (const address of primaryFirst(addresses)) texts.push(await addressText(context, address))
-  const { membership: _membership, ...short } = row
   return {
-    // On a terminal the fields of the membership stand beside it already.
-    ...(context.terminal.is_tty ? short : row),
+    ...row,
     emails: primaryFirst(emails)
       .map((email) => email.address)
       .join(", "),

@@ -123,7 +123,7 @@ const narrowest = 8
 /** Width to which columns are cut before spare ones are left out. */
 const readable = 16
 /** Columns that change what the others say where they differ by row: they are not spare then. */
-const telling: ReadonlySet<string> = new Set(["CUR", "ACTIVE", "OVERDUE"])
+const telling: ReadonlySet<string> = new Set(["CUR", "ACTIVE", "OVERDUE", "ON ORDER"])
 const whole_titles: ReadonlySet<string> = new Set(["ID", "NUMBER", ""])
 /**
  * Widths of columns that fit the terminal: the widest shrinks first, to eight at least. Ids, numbers and dates are
@@ -171,11 +171,12 @@ export const onClockOf = (terminal: Terminal, record: JsonObject): Terminal => {
   return { ...terminal, zoneOf: (row) => ("store_id" in row ? terminal.zoneOf?.(row) : zone) }
 }
 
-/** Formats a record: one line per key, then nested rows as tables. On a terminal without empty values. */
+/** Formats a record: a line per key, then nested rows as tables. A terminal gets empty values only with `has_empty`. */
 export const recordText = (
   record: JsonObject,
   terminal: Terminal,
-  chosen: (key: string, rows: ReadonlyArray<JsonObject>) => ReadonlyArray<Column> | undefined = () => undefined
+  chosen: (key: string, rows: ReadonlyArray<JsonObject>) => ReadonlyArray<Column> | undefined = () => undefined,
+  has_empty = false
 ): string => {
   const nested = Object.entries(record).flatMap(([key, value]) =>
     isRows(value) && value.length > 0 ? [[key, value] as const] : []
@@ -190,12 +191,14 @@ export const recordText = (
   )
   if (!terminal.is_tty)
     return plain.map((key) => `${key}\t${oneLine(cellText(record[key]))}\n`).join("") + tables.join("")
-  const filled = plain.filter((key) => cellText(record[key]) !== "")
+  const filled = plain.filter((key) => has_empty || cellText(record[key]) !== "")
   const width = Math.max(0, ...filled.map(widthOf))
   const named = (key: string): Json | undefined =>
     (key === "store_id" ? terminal.storeName?.(record[key]) : undefined) ?? record[key]
   const shown = (key: string): string => oneLine(minuteText(cellText(named(key)), zone))
-  const lines = filled.map((key) => `${styled(terminal.colour, "dim", padded(key, width, false))}${gap}${shown(key)}\n`)
+  const lines = filled.map((key) =>
+    `${styled(terminal.colour, "dim", padded(key, width, false))}${gap}${shown(key)}`.trimEnd().concat("\n")
+  )
   return lines.join("") + tables.join("")
 }
 
@@ -209,8 +212,7 @@ export const columnsSeen = (rows: ReadonlyArray<JsonObject>): ReadonlyArray<Colu
     rows.some((row) => {
       const value = row[key]
       return (
-        value !== null &&
-        value !== undefined &&
+        value != null &&
         value !== "" &&
         value !== false &&
         (typeof value !== "object" || (Array.isArray(value) && value.length > 0))
@@ -226,12 +228,6 @@ export const columnsSeen = (rows: ReadonlyArray<JsonObject>): ReadonlyArray<Colu
     titles.indexOf(titleOf(key)) === at ? column(key) : column(key, key.replaceAll("_", " ").toUpperCase())
   )
 }
-
-// Message about cells of a CSV.
-
-/** Note about cells that got an apostrophe. */
-export const guardText = (led: number): string =>
-  `${led} ${led === 1 ? "cell that a spreadsheet would run as a formula begins" : "cells that a spreadsheet would run as formulas begin"} with ' in the CSV; --raw writes ${led === 1 ? "it as it is" : "them as they are"}.`
 
 // Formats a record in several parts: fields, tables of rows, sums. Parts are separated by an empty line; pipes get them
 // without colors, in full width.

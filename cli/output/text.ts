@@ -8,10 +8,9 @@ import { styleMark, terminals } from "./out.ts"
 
 /** Text of a cell: yes or no, a record's name or JSON, a list with commas or, of records, its length; "" for null. */
 export const cellText = (value: Json | undefined): string => {
-  if (value === null || value === undefined) return ""
-  if (typeof value === "string") return value
+  if (value == null) return ""
   if (typeof value === "boolean") return value ? "yes" : "no"
-  if (typeof value === "number") return String(value)
+  if (typeof value !== "object") return String(value)
   if (Array.isArray(value)) {
     return value.every((one) => typeof one !== "object" || one === null)
       ? value.map(cellText).join(", ")

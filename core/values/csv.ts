@@ -34,3 +34,12 @@ export const restoreCell = (cell: string): string =>
 /** One row with its line end; cells with a separator, quote or line break are quoted. */
 export const csvRow = (cells: ReadonlyArray<string>): string =>
   `${cells.map((cell) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)).join(",")}\r\n`
+
+/** Note about cells that got an apostrophe. */
+export const guardText = (led: number): string => {
+  const [cells, them] =
+    led === 1
+      ? ["cell that a spreadsheet would run as a formula begins", "it as it is"]
+      : ["cells that a spreadsheet would run as formulas begin", "them as they are"]
+  return `${led} ${cells} with ' in the CSV; --raw writes ${them}.`
+}

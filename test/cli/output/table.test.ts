@@ -75,6 +75,11 @@ it("a table never truncates dates, and prints order numbers without leading zero
   expect(row).toMatch(/^2027-07-01 {2}2027-07-04 /)
   const narrow = bodyText({ shortages: [short] }, terminal, inWords).text
   expect(narrow).toMatch(/^SHORT FROM +UNTIL +PRODUCT +NEEDED +AVAILABLE +SHORT +ORDER\n/)
+  const ordered = { ...short, product_name: "Lamp", on_order_quantity: 4 }
+  expect(bodyText({ shortages: [ordered] }, { ...terminal, columns: 110 }, inWords).text).toMatch(
+    /SHORT +ON ORDER +ORDER/
+  )
+  expect(bodyText({ shortages: [short, ordered] }, { ...terminal, columns: 90 }, inWords).text).toContain("ON ORDER")
   const day = [
     { when: "Mon 30 Nov 08:00", subject: short.opportunity.name, customer: "Acme Events", at: "6 of 24 packed" }
   ]
@@ -150,4 +155,20 @@ it("text in a column without a title wraps no line of a terminal of 80 columns",
   const left = { title: "", of: ({ at }: { readonly at: string }) => at }
   const text = tableText([...columnsNamed("when, number, subject, customer"), left], rows, { ...terminal, columns: 80 })
   expect(Math.max(...text.split("\n").map((line) => line.length))).toBeLessThanOrEqual(80)
+})
+it("versions of a quote are listed with their numbers, kinds and sums", () => {
+  const version = {
+    ...{ id: 7, opportunity_id: 9, version_number: 2, version_type: 1, version_type_label: "Alternative" },
+    ...{ label: "With less", is_active: true, status: 0, status_label: "Draft", currency_code: "GBP" },
+    charge_total: "204.00"
+  }
+  expect(bodyText({ versions: [version] }, { ...terminal, columns: 90 }).text).toBe(
+    "ID  NUMBER  TYPE         LABEL      ACTIVE  STATUS     NET\n" +
+      " 7       2  Alternative  With less  yes     Draft   204.00\n"
+  )
+})
+it("settings on a terminal list their keys without values, too, as settings update needs them", () => {
+  const body = { settings: { sender_name: "Northlight", smtp_url: null, reply_to: "" } }
+  expect(bodyText(body, terminal).text).toBe("sender_name  Northlight\nsmtp_url\nreply_to\n")
+  expect(bodyText(body, { ...terminal, is_tty: false }).text).toBe("sender_name\tNorthlight\nsmtp_url\t\nreply_to\t\n")
 })

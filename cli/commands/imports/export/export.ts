@@ -11,8 +11,7 @@ import { closeOut, openOut, writeLine, writeRows, writeTables } from "./tables.t
 import type { Command } from "commander"
 import { declareAccounting, leftBehind, leftBehindText } from "./accounting.ts"
 import { catalogue } from "../../../../core/catalogue.ts"
-import { type Cells, cellsFor } from "../../../../core/values/csv.ts"
-import { guardText } from "../../../output/table.ts"
+import { type Cells, cellsFor, guardText } from "../../../../core/values/csv.ts"
 import { everyRow } from "../../../context/pages.ts"
 import { type CommandAction, verb } from "../../../context/program.ts"
 
