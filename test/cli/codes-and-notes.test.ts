@@ -78,6 +78,20 @@ it("a piped record of a member has its membership after its id", async () => {
   expect(keys.indexOf("membership")).toBe(keys.indexOf("membership_id") + 1)
 })
 
+it("a member is shown on a terminal without what stands beside it already, also once it was changed", async () => {
+  const contact = ["--street", "1 High Street", "--city", "Leeds"]
+  for (const line of [
+    ["members", "new", "Acme", ...contact],
+    "members update 2 --is-on-stop true",
+    "members show 2",
+    "members show 2 --include addresses"
+  ]) {
+    const { out } = await done(line, { env: { FLIGHTCASE_TTY: "1" } })
+    expect(out, String(line)).toMatch(/^name +Acme$/m)
+    expect(out, String(line)).not.toContain("{")
+  }
+})
+
 it("a terminal that reports a width of 0 gets tables of 100 columns", () => {
   vi.spyOn(terminals, "out").mockReturnValue({ isTTY: true, columns: 0 } as never)
   expect(terminalOf({}).columns).toBe(100)
@@ -140,4 +154,36 @@ it("outcomes that differ are reported after a sync in the background, beside ref
   await done(["sync", "bundle", "out", out])
   await done(["sync", "bundle", "in", out, "--to", place.url, "-o", back])
   expect((await type(["sync", "bundle", "in", back])).err).toContain("Theirs-three")
+})
+it("scan in says of an unknown first word that it is no code either", async () => {
+  const { code, err } = await type("scan in H-9 H-1")
+  expect(code).toBe(3)
+  expect(err).toContain('There is no order "H-9" (by id or number).\n  No unit or case has this code; for a bulk')
+  expect(err).toContain("scan in ORDER 'CODE*5'")
+})
+
+it("the history of an order names its units and the people who handled them", async () => {
+  await done("products create --name Head --sku HEAD --stock-method serialised")
+  await done("stock-levels create --product HEAD --store 1 --asset-number H-1")
+  const { opportunity } = await json("quote new --subject Gala --from 2030-07-01 --to 2030-07-02 --line HEAD")
+  await done(`quote convert ${opportunity.id} -y`)
+  await done(`scan out ${opportunity.id} H-1`)
+  const { out } = await done(`orders history ${opportunity.id}`)
+  expect(out).toContain("asset allocated\tstock level\t\tH-1\n")
+  expect(out).toContain("asset dispatched\tassignment\tH-1\tH-1\n")
+  expect(out).toContain("asset dispatched\tdispatched by\t\tOwner\n")
+})
+it("of a code that names no unit, units says how bulk stock is named", async () => {
+  await done("products create --name Lamp --sku LAMP")
+  expect((await type("units quarantine LAMP --quantity 2")).err).toContain("Bulk stock is named by its id there.")
+})
+
+it("a duplicated quote warns of short stock and of a customer on stop, as a new one does", async () => {
+  await done("products create --name Lamp --sku LAMP")
+  await done("members create --name Acme --membership-type organisation --is-on-stop true")
+  const dates = "--from 2030-07-01 --to 2030-07-02"
+  const made = await done(`quote new --subject Gala --member Acme ${dates} --line LAMP*2`)
+  expect(made.err).toMatch(/! Acme is on stop[\s\S]*! Stock is short: Lamp by 2\./)
+  const copied = await done("quote duplicate 1 --from 2030-08-01")
+  expect(copied.err).toMatch(/! Acme is on stop[\s\S]*! Stock is short: Lamp by 2\./)
 })

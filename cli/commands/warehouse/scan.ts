@@ -86,6 +86,7 @@ const progressOf = ({ counts, direction }: Row<"scan">): string | undefined => {
 
 // `scan in`: damage and photos of checked-in units.
 
+const nothing_scanned = "No unit or case has this code; for a bulk product name the order: scan in ORDER 'CODE*5'."
 /** Path of the order that the first word names; undefined if it is the code of a unit or case instead. */
 const orderOrUnit = async (context: CommandContext, word: string): Promise<string | undefined> => {
   try {
@@ -95,8 +96,8 @@ const orderOrUnit = async (context: CommandContext, word: string): Promise<strin
     const { not_allowed, not_found } = exit_codes
     if (!(error instanceof CliError) || (error.code !== not_found && error.code !== not_allowed)) throw error
     const goods = (await findAsset(context, word)) ?? (await findIdByName(context, "containers", word))
-    if (goods === undefined) throw error
-    return undefined
+    if (goods !== undefined) return undefined
+    throw error.code === not_found ? new CliError(not_found, error.message, { way_out: nothing_scanned }) : error
   }
 }
 

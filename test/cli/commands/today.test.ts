@@ -123,6 +123,7 @@ describe("flightcase today", () => {
   it("--watch asks for a login on a machine without a replica", async () => {
     const { code, err } = await place.type("today --watch --profile none")
     expect({ code, err }).toMatchObject({ code: 2, err: expect.stringContaining("Nobody has logged in") })
+  })
   it("says of one day and one piece that it is one", async () => {
     const customer = await place.house.customer({ name: "Acme" })
     await done("sync")

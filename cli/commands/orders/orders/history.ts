@@ -24,7 +24,7 @@ export const showHistory = async (context: CommandContext, path: string, flags: 
       ? await wholeList(context, `${path}/activity`, query)
       : await context.read(`${path}/activity`, query)
   if (context.options.json === true) return context.printJson(body)
-  const opportunity = rowIn(await context.read(path, [["include", "items,member,store"]]), "opportunity")
+  const opportunity = rowIn(await context.read(path, [["include", "items.assets,member,store"]]), "opportunity")
   const { zone } = await storeOf(context, opportunity)
   const entries = rowsIn(body, "activity")
   const words = wordsFor(opportunity, entries)
@@ -77,11 +77,24 @@ const codes: { readonly [key: string]: { readonly [code: number]: string } } = {
   transaction_type: transaction_type_labels,
   cost_type: cost_type_labels,
   version_type: version_types,
-  condition: condition_labels
+  condition: condition_labels,
+  condition_on_return: condition_labels
 }
 /** Names of rows that a key's values refer to; undefined if the order does not include them. */
-const rowNames = (opportunity: Row<"opportunity">, key: string): ReadonlyMap<Json, string> | undefined => {
+const rowNames = (
+  opportunity: Row<"opportunity">,
+  entries: ReadonlyArray<RowOfList<"activity">>,
+  key: string
+): ReadonlyMap<Json, string> | undefined => {
   const lines = opportunity.items ?? []
+  if (key.endsWith("_by"))
+    return new Map(entries.flatMap(({ user_id, user_name }) => (user_name === null ? [] : [[user_id, user_name]])))
+  if (key === "assignment_id" || key === "stock_level_id")
+    return new Map(
+      lines
+        .flatMap(({ assets }) => assets ?? [])
+        .map((unit) => [key === "stock_level_id" ? unit.stock_level_id : unit.id, cellText(unit.stock_level)])
+    )
   if (key === "item_id" || key === "opportunity_item_id" || key === "lines_followed" || key === "lines_kept")
     return new Map(lines.map(({ id, name }) => [id, cellText(name)]))
   if (key === "product_id") return new Map(lines.map(({ item_id, name }) => [item_id, cellText(name)]))
@@ -118,7 +131,7 @@ const wordsFor =
   (at: number, key: string, value: Json, zone: string): string => {
     if (value === null || (Array.isArray(value) && value.length === 0)) return ""
     if (key === "number" && typeof value === "string") return spokenNumber(value)
-    const named = rowNames(opportunity, key)
+    const named = rowNames(opportunity, entries, key)
     if (named !== undefined)
       return (Array.isArray(value) ? value : [value])
         .map((id: Json) => named.get(id) ?? `id ${cellText(id)}`)

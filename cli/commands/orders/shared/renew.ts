@@ -18,6 +18,8 @@ export const duplicateQuote: CommandAction = async (context, [named = ""], flags
   const quoted = flags.draft === true ? undefined : await context.post(`${copy}/convert_to_quotation`, {})
   await showOpportunity(context, copy)
   noteWarnings(context, quoted?.body)
+  // Neither request warns of stock or of the customer's credit, unlike those of a new quote.
+  noteWarnings(context, await context.read(`${copy}/available_actions`))
   notePending(context, made)
 }
 

@@ -50,7 +50,9 @@ export const requireUnit = async (context: CommandContext, code: string): Promis
   } catch (error) {
     if (!(error instanceof CliError) || error.code !== exit_codes.not_found) throw error
     throw new CliError(exit_codes.not_found, `No unit has the code ${JSON.stringify(code)}.`, {
-      way_out: "flightcase stock-levels list shows asset numbers, serial numbers and barcodes; any of them is a code."
+      way_out:
+        "flightcase stock-levels list shows asset numbers, serial numbers and barcodes; any of them is a code. " +
+        "Bulk stock is named by its id there."
     })
   }
 }
