@@ -115,9 +115,11 @@ export const salesDocument = (paper: SalesPaper, options: PaperOptions): PrintDo
   }
 }
 
-const headRows = ({ buyer, header, rental_days, source, version }: SalesPaper, options: PaperOptions) => {
+const headRows = ({ buyer, header, rental_days, rows, source, version }: SalesPaper, options: PaperOptions) => {
   const words = wordsOf(options.language)
   const own = letterWordsOf(options.language)
+  // Days are whole ones, and rates charge a part of a day as a day: a paper must not name both counts.
+  const is_charged_longer = rows.some(({ figures }) => Number(figures?.periods) === Number(rental_days) + 1)
   const window = windowText(
     { starts_at: header.charge_starts_at ?? header.starts_at, ends_at: header.charge_ends_at ?? header.ends_at },
     options
@@ -135,7 +137,7 @@ const headRows = ({ buyer, header, rental_days, source, version }: SalesPaper, o
       version === undefined ? null : [String(version.version_number), version.label].filter(Boolean).join(" · ")
     ],
     [words.hire, window],
-    [own.days, window === "" ? null : quantityText(rental_days, options.language)]
+    [own.days, window === "" || is_charged_longer ? null : quantityText(rental_days, options.language)]
   ])
 }
 

@@ -68,6 +68,17 @@ describe.each([
   })
 })
 
+describe("days of hire of a quotation", () => {
+  const said = (rental_days: string): boolean => {
+    const paper = { ...salesSample({ ...plain, lines: 2, currency: "EUR" }), rental_days }
+    return JSON.stringify(salesDocument(paper, sampleOptions("en-GB"))).includes(letterWordsOf("en").days)
+  }
+  it("are left out where a line charges one more, as rates count a part of a day as a day", () => {
+    expect(said("3")).toBe(true)
+    expect(said("2")).toBe(false)
+  })
+})
+
 describe("a document", () => {
   it.each([1, 40, 1_000])("can be read back from stored JSON with %i lines", (lines) => {
     for (const document of [
