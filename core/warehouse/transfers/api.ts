@@ -3,15 +3,8 @@ import { Effect, Result } from "effect"
 import { boolean, command, created, crudResource, decimal, forbidden, hasAbility } from "../../kernel/index.ts"
 import { hasOnePermission, integer, keyInAnyCase, later, list, object, ok } from "../../kernel/index.ts"
 import { permissionsOfArea, ref, renderById, resource, Shown, text, viewContext } from "../../kernel/index.ts"
-import {
-  viewManageAccess,
-  warningsMeta,
-  withRules,
-  type Endpoint,
-  type Input,
-  type Slice,
-  type Status
-} from "../../kernel/index.ts"
+import { viewManageAccess, warningsMeta, withRules } from "../../kernel/index.ts"
+import type { Endpoint, Input, Slice, Status } from "../../kernel/index.ts"
 import { demands, supplies } from "../../orders/demands/schema.ts"
 import { opportunities, shortage_waits } from "../../orders/opportunities/tables/index.ts"
 import { waitingOf, waitingShown } from "../../orders/opportunities/waiting/api.ts"
