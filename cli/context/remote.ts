@@ -4,7 +4,7 @@ import { isJsonObject, type Answer, type Request } from "../../core/kernel/index
 import { afterItsWord, type HttpAnswer, httpClientAt, jsonOf, Unreachable } from "../../sync/http-client.ts"
 import { CliError, exit_codes, usageError } from "../base/exit-codes.ts"
 import type { LocalFile } from "../base/input.ts"
-import { printErr } from "../output/out.ts"
+import { clearMoving, printErr, terminals } from "../output/out.ts"
 
 export interface RemoteRequest extends Request {
   readonly files?: { readonly [field: string]: LocalFile }
@@ -35,7 +35,10 @@ export const serverAt = (address: string, token: string): Server => {
     timeout_millis,
     headers: own_headers,
     again: afterItsWord(waits_max, wait_seconds_max, (seconds) => {
-      if (seconds >= seconds_noticed) printErr(`Too many requests for now; going on in ${seconds} seconds.\n`)
+      if (seconds < seconds_noticed) return
+      // A progress line may stand there.
+      if (terminals.err()?.isTTY === true && process.env["TERM"] !== "dumb") clearMoving()
+      printErr(`Too many requests for now; going on in ${seconds} seconds.\n`)
     })
   })
   return {

@@ -1,6 +1,6 @@
 /**
  * Shared by imports: many rows in one request, a verdict for each. A rejected row changes nothing and does not stop the
- * others; importing the same rows again changes nothing; a dry run gives the same verdicts and writes nothing.
+ * others; importing accepted rows again changes nothing; a dry run gives the same verdicts and writes nothing.
  */
 import { findUnstorableText, initialRow, isJsonObject, isStorableText, json_levels_max } from "../kernel/index.ts"
 import type { DecideContext, Decided, FieldErrors, Fields, Json, JsonObject, NewEvent } from "../kernel/index.ts"
