@@ -71,10 +71,12 @@ export const saveAttempt = (folder: string, attempt: Attempt): void => {
 /** Message about the results of syncs in the background, given once; undefined if there is none. */
 export const arrivedText = (folder: string): string | undefined => {
   const last = readAttempt(folder)
-  if (last?.arrived === undefined) return undefined
+  if (last === undefined || (last.arrived === undefined && !(last.conflicts > 0))) return undefined
   const { arrived, ...rest } = last
   saveAttempt(folder, { ...rest, conflicts: 0, different: 0 })
-  return arrived
+  // Files of older releases have only the number.
+  const refused = rest.conflicts === 1 ? "1 command was" : `${rest.conflicts} commands were`
+  return arrived ?? `${refused} refused: flightcase sync conflicts`
 }
 
 /**

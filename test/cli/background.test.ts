@@ -44,6 +44,11 @@ describe("a sync in the background", () => {
       now
     )
 
+  it("is reported by the next command also where an older release left only the number of refusals", () => {
+    saveAttempt(folder, { tried_at: now, ok: true, conflicts: 2, failures: 0 })
+    expect(arrivedText(folder)).toBe("2 commands were refused: flightcase sync conflicts")
+    expect(arrivedText(folder)).toBeUndefined()
+  })
   it("starts if commands are pending or the replica is over ten minutes old", () => {
     expect(worth()).toBe(true)
     expect(worth({ pending: false })).toBe(false)

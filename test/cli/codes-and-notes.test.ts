@@ -173,6 +173,23 @@ it("the history of an order names its units and the people who handled them", as
   expect(out).toContain("asset dispatched\tassignment\tH-1\tH-1\n")
   expect(out).toContain("asset dispatched\tdispatched by\t\tOwner\n")
 })
+
+it("the history of an order tells units of one name apart, and its owner from the user with that id", async () => {
+  await done("products create --name Head --sku HEAD --stock-method serialised")
+  for (const code of ["H-1", "H-2"])
+    await done(`stock-levels create --product HEAD --store 1 --asset-number ${code} --item-name Robe`)
+  await done("members create --name Acme --membership-type organisation")
+  const { secret } = await place.house.person({ name: "Zoe", roles: ["Admin"] })
+  const { opportunity } = await json("quote new --subject Gala --from 2030-07-01 --to 2030-07-02 --line HEAD*2")
+  await done(`quote convert ${opportunity.id} -y`)
+  await done(`scan out ${opportunity.id} H-1 H-2`)
+  await done(`opportunities update ${opportunity.id} --owned-by 2`, { env: { FLIGHTCASE_TOKEN: secret } })
+  const { out } = await done(`orders history ${opportunity.id}`)
+  const units = [...out.matchAll(/asset dispatched\tassignment\t(.*)\t/g)].map(([, unit]) => unit)
+  expect(units).toEqual(["Robe (id 2)", "Robe (id 1)"])
+  expect(out).toMatch(/owned by\t.*\tAcme\n/)
+})
+
 it("of a code that names no unit, units says how bulk stock is named", async () => {
   await done("products create --name Lamp --sku LAMP")
   expect((await type("units quarantine LAMP --quantity 2")).err).toContain("Bulk stock is named by its id there.")

@@ -23,17 +23,20 @@ import { stocktakeStream } from "./events.ts"
 import { loadBulkOut } from "./moves.ts"
 import { type StocktakeRow, ledger_source, stocktake_moves, stocktake_scans, stocktakes } from "./schema.ts"
 
-/** Rows of a table with a timestamp column after an instant. */
+/** Rows of a table with a timestamp column after an instant; of these units only, if they are given. */
 const since = Effect.fnUntraced(function* <T extends Table, C extends keyof T["columns"] & string>(
   table: T,
   columns: ReadonlyArray<C>,
   column: C,
-  at: string
+  at: string,
+  only?: Only
 ) {
+  if (only?.level_ids.length === 0) return []
   const store = yield* Store
   const bound = bindings(store.dialect)
+  const of_units = only === undefined ? "" : ` and stock_level_id in (${bound.list(only.level_ids)})`
   const rows = yield* store.run(
-    `select ${columnsNamed(columns)} from ${quote(table.name)} where ${quote(column)} > ${bound.bind(at)}`,
+    `select ${columnsNamed(columns)} from ${quote(table.name)} where ${quote(column)} > ${bound.bind(at)}${of_units}`,
     bound.values
   )
   return rows.map((row) => store.decode(table, row))
@@ -121,25 +124,22 @@ const chainOf = (
   return chain
 }
 
-/** Units that other stocktakes counted since this one started, with the stocktake. */
-const loadCountedElsewhere = Effect.fnUntraced(function* ({ id, started_at }: StocktakeRow) {
-  const others = (yield* Store.pick(stocktakes, ["id", "closed_at", "cancelled_at"], {})).filter(
-    (one) => one.id !== id && (one.closed_at ?? one.cancelled_at ?? "9") > started_at
-  )
-  const stocktake_id = others.map((one) => one.id)
-  const scans = yield* Store.pick(stocktake_scans, ["stock_level_id", "stocktake_id", "counted_at"], { stocktake_id })
-  return scans.filter(({ counted_at }) => counted_at > started_at)
-})
 /** Units seen by anything but their own scans since the stocktake started, each with a description. */
-const loadSeen = Effect.fnUntraced(function* (take: StocktakeRow, touched: ReadonlyMap<number, string>) {
-  const { started_at } = take
-  const back = yield* since(asset_assignments, ["stock_level_id", "returned_at"], "returned_at", started_at)
-  const inspected = yield* since(inspections, ["stock_level_id", "inspected_at"], "inspected_at", started_at)
+const loadSeen = Effect.fnUntraced(function* (
+  { id, started_at }: StocktakeRow,
+  touched: ReadonlyMap<number, string>,
+  only: Only | undefined
+) {
+  const back = yield* since(asset_assignments, ["stock_level_id", "returned_at"], "returned_at", started_at, only)
+  const inspected = yield* since(inspections, ["stock_level_id", "inspected_at"], "inspected_at", started_at, only)
+  const scan_columns = ["stock_level_id", "stocktake_id", "counted_at"] as const
+  const counted = yield* since(stocktake_scans, scan_columns, "counted_at", started_at, only)
   const seen = new Map<number, string>()
-  for (const one of yield* loadCountedElsewhere(take))
-    if (one.stock_level_id !== null) seen.set(one.stock_level_id, `was counted in stocktake ${one.stocktake_id}`)
+  for (const { stock_level_id, stocktake_id } of counted)
+    if (stock_level_id !== null && stocktake_id !== id)
+      seen.set(stock_level_id, `was counted in stocktake ${stocktake_id}`)
   for (const { stock_level_id } of inspected) seen.set(stock_level_id, "was inspected")
-  for (const [id, at] of touched) if (at > started_at) seen.set(id, "was packed")
+  for (const [level_id, at] of touched) if (at > started_at) seen.set(level_id, "was packed")
   for (const { stock_level_id } of back) seen.set(stock_level_id, "came back")
   return seen
 })
@@ -199,7 +199,7 @@ export const loadCount = Effect.fnUntraced(function* (
   })
   const { packed, touched } = yield* loadPacked(only?.level_ids)
   const ledger = yield* loadLedger(take.started_at)
-  const seen = yield* loadSeen(take, touched)
+  const seen = yield* loadSeen(take, touched, only)
   for (const one of ledger) if (Number(one.quantity_move) > 0) seen.set(one.stock_level_id, "came into stock")
   const product_ids = [...levels, ...scans].flatMap(({ product_id }) => product_id ?? [])
   const named = yield* Store.pickMany(products, product_columns, product_ids)

@@ -24,7 +24,7 @@ export const showHistory = async (context: CommandContext, path: string, flags: 
       ? await wholeList(context, `${path}/activity`, query)
       : await context.read(`${path}/activity`, query)
   if (context.options.json === true) return context.printJson(body)
-  const opportunity = rowIn(await context.read(path, [["include", "items.assets,member,store"]]), "opportunity")
+  const opportunity = rowIn(await context.read(path, [["include", "items.assets,member,owner,store"]]), "opportunity")
   const { zone } = await storeOf(context, opportunity)
   const entries = rowsIn(body, "activity")
   const words = wordsFor(opportunity, entries)
@@ -87,18 +87,25 @@ const rowNames = (
   key: string
 ): ReadonlyMap<Json, string> | undefined => {
   const lines = opportunity.items ?? []
-  if (key.endsWith("_by"))
+  // The order's owner and who accepted a version are members.
+  if (key.endsWith("_by") && key !== "owned_by" && key !== "accepted_by")
     return new Map(entries.flatMap(({ user_id, user_name }) => (user_name === null ? [] : [[user_id, user_name]])))
-  if (key === "assignment_id" || key === "stock_level_id")
-    return new Map(
-      lines
-        .flatMap(({ assets }) => assets ?? [])
-        .map((unit) => [key === "stock_level_id" ? unit.stock_level_id : unit.id, cellText(unit.stock_level)])
-    )
+  if (key === "assignment_id" || key === "stock_level_id") {
+    const units = lines.flatMap(({ assets }) => assets ?? [])
+    const named = Map.groupBy(units, (unit) => cellText(unit.stock_level))
+    // Units may share their item's name: then their ids tell them apart.
+    const nameOf = ({ stock_level, stock_level_id }: (typeof units)[number]): string => {
+      const name = cellText(stock_level)
+      const is_shared = named.get(name)?.some((one) => one.stock_level_id !== stock_level_id) === true
+      return is_shared ? `${name} (id ${stock_level_id})` : name
+    }
+    return new Map(units.map((unit) => [key === "stock_level_id" ? unit.stock_level_id : unit.id, nameOf(unit)]))
+  }
   if (key === "item_id" || key === "opportunity_item_id" || key === "lines_followed" || key === "lines_kept")
     return new Map(lines.map(({ id, name }) => [id, cellText(name)]))
   if (key === "product_id") return new Map(lines.map(({ item_id, name }) => [item_id, cellText(name)]))
-  const row = key === "member_id" ? opportunity.member : key === "store_id" ? opportunity.store : null
+  const { member, owner, store } = opportunity
+  const row = key === "member_id" ? member : key === "store_id" ? store : key === "owned_by" ? owner : null
   return row == null ? undefined : new Map([[row.id, cellText(row)]])
 }
 /** Label of an entry's status: that of a unit, a version, or the order in its state then. */
