@@ -174,7 +174,7 @@ it("the history of an order names its units and the people who handled them", as
   expect(out).toContain("asset dispatched\tdispatched by\t\tOwner\n")
 })
 
-it("the history of an order tells units of one name apart, and its owner from the user with that id", async () => {
+it("the history of an order shows the ids of units that share a name, and names its owner", async () => {
   await done("products create --name Head --sku HEAD --stock-method serialised")
   for (const code of ["H-1", "H-2"])
     await done(`stock-levels create --product HEAD --store 1 --asset-number ${code} --item-name Robe`)

@@ -93,7 +93,7 @@ const rowNames = (
   if (key === "assignment_id" || key === "stock_level_id") {
     const units = lines.flatMap(({ assets }) => assets ?? [])
     const named = Map.groupBy(units, (unit) => cellText(unit.stock_level))
-    // Units may share their item's name: then their ids tell them apart.
+    // Units may share their item's name, and are then named with their ids.
     const nameOf = ({ stock_level, stock_level_id }: (typeof units)[number]): string => {
       const name = cellText(stock_level)
       const is_shared = named.get(name)?.some((one) => one.stock_level_id !== stock_level_id) === true
