@@ -75,7 +75,7 @@ const noteOf = (meta: Json | undefined, terminal: Terminal): string => {
   )
   return Object.keys(details).length === 0 ? "" : `\n${recordText(details, terminal)}`
 }
-/** The record; of a member on a terminal without objects whose fields stand beside them, or in a table. */
+/** The record, ids and names first. Terminals omit a member's membership, and a primary address listed below. */
 const shownOf = (key: string, record: JsonObject, { is_tty }: Terminal): JsonObject => {
   if (!is_tty || key !== "member") return ordered(record)
   const { membership: _membership, ...member } = record

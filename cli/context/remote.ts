@@ -19,7 +19,7 @@ const timeout_millis = 120_000
 const waits_max = 5
 const wait_seconds_max = 60
 /** Shortest wait that is reported. */
-const seconds_noticed = 2
+const reported_seconds_min = 2
 const own_headers = { accept: "application/json, */*;q=0.5", "user-agent": "flightcase-cli" }
 
 export const serverUrl = (text: string): string => {
@@ -35,7 +35,7 @@ export const serverAt = (address: string, token: string): Server => {
     timeout_millis,
     headers: own_headers,
     again: afterItsWord(waits_max, wait_seconds_max, (seconds) => {
-      if (seconds < seconds_noticed) return
+      if (seconds < reported_seconds_min) return
       // A progress line may stand there.
       if (terminals.err()?.isTTY === true && process.env["TERM"] !== "dumb") clearMoving()
       printErr(`Too many requests for now; going on in ${seconds} seconds.\n`)

@@ -96,7 +96,7 @@ export const terminals = {
 }
 /**
  * Prepares the output of a program, which ends where standard output cannot be written: without an error if its reader
- * (head, less) has closed it. The result says whether all output was written.
+ * (head, less) has closed it. The result says whether nothing is left to write.
  */
 export const openOutput = (): (() => boolean) => {
   const onError = (error: unknown): never => {

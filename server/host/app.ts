@@ -158,9 +158,9 @@ const commandRuntimeLayer = (
           const settingsChanged = changesSettings(stored)
           if (settingsChanged) yield* Effect.andThen(announced, endSharedCommit)
           const { sql } = yield* Store
-          const told = sql.afterCommit(Effect.sync(() => committed(settingsChanged)))
-          // It keeps a copy of its services, of which `committed` needs none.
-          yield* Effect.updateContext<void, never, never, never>(told, Context.pick(sql.transactionService))
+          const notified = sql.afterCommit(Effect.sync(() => committed(settingsChanged)))
+          // afterCommit copies the services it runs with; `committed` needs none of them.
+          yield* Effect.updateContext<void, never, never, never>(notified, Context.pick(sql.transactionService))
           return stored
         })
       })

@@ -78,7 +78,7 @@ it("a piped record of a member has its membership after its id", async () => {
   expect(keys.indexOf("membership")).toBe(keys.indexOf("membership_id") + 1)
 })
 
-it("a member is shown on a terminal without what stands beside it already, also once it was changed", async () => {
+it("a member on a terminal is shown without JSON, also after a change", async () => {
   const contact = ["--street", "1 High Street", "--city", "Leeds"]
   for (const line of [
     ["members", "new", "Acme", ...contact],
@@ -190,7 +190,7 @@ it("the history of an order shows the ids of units that share a name, and names 
   expect(out).toMatch(/owned by\t.*\tAcme\n/)
 })
 
-it("of a code that names no unit, units says how bulk stock is named", async () => {
+it("units explains how bulk stock is named if a code names no unit", async () => {
   await done("products create --name Lamp --sku LAMP")
   expect((await type("units quarantine LAMP --quantity 2")).err).toContain("Bulk stock is named by its id there.")
 })

@@ -76,7 +76,7 @@ describe("a request to a server on Postgres", () => {
     const statements = await statementsOf(() => server.ask(chart))
     expect(statements).toEqual(["select p.id,; select id,; select c.*,"])
   })
-  it("answers a list of one page in one statement, and one longer than its page in one round trip", async () => {
+  it("answers a list of one page in one statement, and one that last filled its page in one round trip", async () => {
     const page = (rows: number) => server.ask(`/api/v1/products?q[id_eq]=${id}&per_page=${rows}`)
     expect(await statementsOf(() => page(2))).toEqual(['select "id",'])
     expect(await statementsOf(() => page(1))).toEqual(['select "id",; select count'])

@@ -118,7 +118,7 @@ export const salesDocument = (paper: SalesPaper, options: PaperOptions): PrintDo
 const headRows = ({ buyer, header, rental_days, rows, source, version }: SalesPaper, options: PaperOptions) => {
   const words = wordsOf(options.language)
   const own = letterWordsOf(options.language)
-  // Days are whole ones, and rates charge a part of a day as a day: a paper must not name both counts.
+  // Days of hire are whole; rates charge part of a day as one. A document must not print both counts.
   const is_charged_longer = rows.some(({ figures }) => Number(figures?.periods) === Number(rental_days) + 1)
   const window = windowText(
     { starts_at: header.charge_starts_at ?? header.starts_at, ends_at: header.charge_ends_at ?? header.ends_at },

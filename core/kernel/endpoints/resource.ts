@@ -31,9 +31,9 @@ interface ListOptions {
 }
 
 /**
- * The response for a list query: `{[plural]: rows, meta: {total, per_page, page}}`. One query for the rows, together
- * with one for the total; a first page that was last not full is counted after them, if it is now (not if unpaged).
- * Lookups, includes and a view come besides.
+ * The response for a list query: `{[plural]: rows, meta: {total, per_page, page}}`. Rows and total are read together
+ * where the total is kept, a later page is requested, or the list was last longer than its page; otherwise a full first
+ * page is counted after it. Unpaged lists need no count. Lookups, includes and a view come besides.
  */
 export const listBody = Effect.fnUntraced(function* <T extends Table>(
   declared: Resource<T>,
@@ -74,11 +74,12 @@ export const listBody = Effect.fnUntraced(function* <T extends Table>(
   )
   const paging = pageOf(query, view?.per_page)
   const is_unpaged = options.unpaged === true
-  const statement = pageSql(resource.table, from, order, store.dialect, is_unpaged ? undefined : paging)
+  const part = is_unpaged ? undefined : paging
+  const statement = pageSql(resource.table, from, order, store.dialect, part)
   const is_kept = !is_unpaged && isKept(options.where ?? {}, [...conditions, ...view_conditions], listing)
   const kept = keptCountSql(resource.table, archived, filters, store, is_kept)
   const count = `select count(*) as total${from}`
-  const counting = kept ?? (paging.page > 1 || long_lists.has(count) ? count : [])
+  const counting = kept ?? countedWith(count, part)
   const [found = [], [counted] = []] = yield* store.readAll(
     [statement].concat(counting).map((text) => ({ text, values: bound.values }))
   )
@@ -173,13 +174,12 @@ const pageSql = (table: Table, from: string, order: string, dialect: Dialect, pa
   )
 }
 
-/**
- * Statements that count lists whose page was last not all of them: they are sent with the first page, too, which may
- * otherwise turn out to be the list, and need no count.
- */
+/** Statements that count lists which last filled their first page: sent with that page from then on. */
 const long_lists = new Set<string>()
-const noteLength = (count: string, needs_none: boolean): void => {
-  if (needs_none) long_lists.delete(count)
+const countedWith = (count: string, part: Paging | undefined): string | ReadonlyArray<never> =>
+  part !== undefined && (part.page > 1 || long_lists.has(count)) ? count : []
+const noteLength = (count: string, is_uncounted: boolean): void => {
+  if (is_uncounted) long_lists.delete(count)
   else if (count.length < 4_000 && long_lists.add(count).size > 500) long_lists.clear()
 }
 /**

@@ -250,7 +250,7 @@ export const append = (
   metadata: EventMetadata
 ): Effect.Effect<ReadonlyArray<StoredEvent>, SqlError.SqlError> =>
   isOneStatement(store, events) ? appendInOneStatement(store, events, metadata) : appendInSteps(store, events, metadata)
-/** SQLite makes a temporary table for rows that a write returns: its steps take a third of the time. */
+/** Whether to append in one statement: not on SQLite, which makes a temporary table for rows that a write returns. */
 const isOneStatement = ({ dialect }: StoreShape, { length }: ReadonlyArray<NewEvent>): boolean =>
   dialect === "pg" && length <= one_statement_max
 
@@ -276,8 +276,8 @@ export const appendProvisional = (
 
 const one_statement_max = 16
 /**
- * Inserts events with their versions in one statement, which also advances the head on Postgres. `last`: the position
- * to append after, if the head is not to be advanced.
+ * Inserts events with their versions in one statement, after the position `last`. Without it (Postgres only), it also
+ * advances the head.
  */
 const appendInOneStatement = Effect.fnUntraced(function* (
   store: StoreShape,

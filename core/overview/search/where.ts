@@ -165,15 +165,15 @@ const stepsOf = Effect.fnUntraced(function* (
 ): Store.Reads<(id: number) => ReadonlyArray<Step>> {
   const open = yield* Store.find(asset_assignments, { stock_level_id: ids, status: [...in_order] })
   const unchecked = new Set(open.filter(({ status }) => status === checked_in).map((one) => one.stock_level_id))
-  const asked = ids.filter((id) => unchecked.has(id) || moving.has(around(id)?.status ?? "open"))
+  const asked = ids.filter((id) => unchecked.has(id) || out_or_back.has(around(id)?.status ?? "open"))
   const checked =
     asked.length === 0 ? [] : yield* Store.find(asset_assignments, { stock_level_id: asked, status: finalised })
   const steps = Map.groupBy([...open, ...checked], (one) => one.stock_level_id)
   return (id) => steps.get(id) ?? []
 })
 
-const moving: ReadonlySet<ContainerRow["status"]> = new Set(["dispatched", "returned"])
-/** The case around a unit as far as it says where the unit is: that it is back says nothing of a unit checked since. */
+const out_or_back: ReadonlySet<ContainerRow["status"]> = new Set(["dispatched", "returned"])
+/** The case around a unit; as if open where it is back and the unit was checked since, of which it says nothing. */
 const tellingCase = (steps: ReadonlyArray<Step>, around: ContainerRow | undefined): ContainerRow | undefined => {
   const back = lastReturn(steps)
   const is_checked = back?.status === finalised && (back.returned_at ?? "") >= (around?.dispatched_at ?? "")

@@ -124,7 +124,7 @@ const chainOf = (
   return chain
 }
 
-/** Units seen by anything but their own scans since the stocktake started, each with a description. */
+/** Units seen since the start other than by this stocktake's scans, each with a description. */
 const loadSeen = Effect.fnUntraced(function* (
   { id, started_at }: StocktakeRow,
   touched: ReadonlyMap<number, string>,
@@ -137,7 +137,7 @@ const loadSeen = Effect.fnUntraced(function* (
   const seen = new Map<number, string>()
   for (const { stock_level_id, stocktake_id } of counted)
     if (stock_level_id !== null && stocktake_id !== id)
-      seen.set(stock_level_id, `was counted in stocktake ${stocktake_id}`)
+      seen.set(stock_level_id, `was scanned in stocktake ${stocktake_id}`)
   for (const { stock_level_id } of inspected) seen.set(stock_level_id, "was inspected")
   for (const [level_id, at] of touched) if (at > started_at) seen.set(level_id, "was packed")
   for (const { stock_level_id } of back) seen.set(stock_level_id, "came back")

@@ -255,9 +255,9 @@ const entered = Effect.fnUntraced(function* (input: Input, call: PublicCallShape
   return admission.kind === "out" ? admission : ({ kind: "in", opened, cookie: admission.cookie } as const)
 })
 
-/** Form values to show again, with their errors; `given`: the values to record, if there is no error. */
-/** A character that is seen: no space, zero-width or control character, and no substitute for one. */
+/** A visible character: no space, zero-width or control character, and no substitute for one. */
 const visible = /[^\s\p{C}\p{Default_Ignorable_Code_Point}\ufffd]/u
+/** Form values to show again, with their errors; `given`: the values to record, if there is no error. */
 const sentIn = (form: Form, language: string) => {
   const words = linkWords(language)
   const given_name = printableLine(form.get("name") ?? "").trim()

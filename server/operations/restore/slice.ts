@@ -218,7 +218,7 @@ const finish = postQuery("/api/v1/system/restores/{id}/finish", {
     }).pipe(retryOnConflict)
 })
 
-/** Fails with 409 if anything but a new server's reference data and its calendars' host was recorded. */
+/** Fails with 409 if more was recorded than reference data and the host of calendars' UIDs. */
 const nothingHappened = Effect.gen(function* () {
   const written = yield* Store.run(
     "select position from journal where command_id <> 'seed' and command_id not like 'seed:%' " +

@@ -124,7 +124,7 @@ describe("flightcase today", () => {
     const { code, err } = await place.type("today --watch --profile none")
     expect({ code, err }).toMatchObject({ code: 2, err: expect.stringContaining("Nobody has logged in") })
   })
-  it("says of one day and one piece that it is one", async () => {
+  it("writes one day and one piece in the singular", async () => {
     const customer = await place.house.customer({ name: "Acme" })
     await done("sync")
     const items = '{"items":[{"name":"Call-out","quantity":1,"unit_price":"50.00"}]}'

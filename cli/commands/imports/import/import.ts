@@ -237,7 +237,7 @@ const tellWarnings = (
 ): void => {
   const sorted = [...warnings].sort(([, a], [, b]) => b.count - a.count)
   for (const [text, { count, row }] of sorted.slice(0, warnings_shown)) {
-    // The server names an unknown column once a request, whatever number of rows has it.
+    // The server names an unknown column once per request, however many rows have it.
     const once = text.startsWith("There is no column ")
     const rows = once ? `from row ${row}` : count === 1 ? `row ${row}` : `${count} rows, first ${row}`
     context.note(oneLine(`! ${text} (${rows})`))

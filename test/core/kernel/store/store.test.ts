@@ -288,7 +288,7 @@ describe.each(both_engines)("rows on %s", (engine) => {
     for (const [known, stored] of pairs) expect(known).toStrictEqual(stored)
     expect(pairs.map(([known]) => known?.whole)).toEqual([
       null,
-      ...words("7"),
+      "7",
       ...Array.from({ length: 4 }, () => "-1234567890123456789"),
       null
     ])

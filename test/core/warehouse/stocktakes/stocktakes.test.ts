@@ -263,7 +263,7 @@ describe.each(engines)("a stocktake on %s", (engine) => {
     expect(await lineOf(id, "stock_level_id", other!.id)).toMatchObject({
       status: "found",
       is_counted: false,
-      way_out: `It was not counted, but was counted in stocktake ${before} meanwhile.`
+      way_out: `It was not counted, but was scanned in stocktake ${before} meanwhile.`
     })
     await close(id)
     const states = await Promise.all(units.map(async (unit) => (await level(unit.id)).service_state))
