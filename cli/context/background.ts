@@ -27,7 +27,7 @@ const isHeld = (folder: string, name: string): boolean => {
 }
 
 /** Result of the last background sync. */
-export interface Attempt {
+interface Attempt {
   /** Time of the attempt, in milliseconds since 1970. */
   readonly tried_at: number
   readonly ok: boolean

@@ -95,3 +95,6 @@ export const typedNumber = (number: string | null, id: number): string => {
 /** Quotes text for a shell where needed. */
 export const shellWord = (text: string): string =>
   /^[\w./:@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
+
+/** A number with its noun: `1 line`, `2 lines`. */
+export const counted = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`

@@ -8,7 +8,7 @@ import type { JsonObject, Query } from "../../../core/kernel/index.ts"
 import type { OrderList } from "../../../core/overview/today/words.ts"
 import { leftText, order_list_names, order_lists, replaceText } from "../../../core/overview/today/words.ts"
 import { clockText, dayText } from "../../../core/values/time.ts"
-import { numberText } from "../../../core/values/text.ts"
+import { counted, numberText } from "../../../core/values/text.ts"
 import { type Row, rowIn } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { type Column, column, columnsNamed, tableText } from "../../output/table.ts"
@@ -93,7 +93,6 @@ const dueColumns = ({ date, store: one_store }: Today): ReadonlyArray<Column<Due
   { title: "", of: ({ is_late, pieces }) => `${counted(pieces, "piece")}${is_late ? ", late" : ""}` },
   ...(one_store === null ? [column("store_name", "STORE")] : [])
 ]
-const counted = (count: number, one: string): string => `${count} ${one}${count === 1 ? "" : "s"}`
 const unpaid_columns: ReadonlyArray<Column<NonNullable<Today["unpaid"]>["invoices"][number]>> = [
   { title: "DUE", of: ({ days_late }) => (days_late === 0 ? "today" : `${counted(days_late, "day")} ago`) },
   number,

@@ -6,12 +6,13 @@ import { plainJson, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { type Cells, cellsFor, csvRow, guardText } from "../../../../core/values/csv.ts"
 import { type CommandAction, type Flags, repeatable, textFlag, verb } from "../../../context/program.ts"
+import { counted } from "../../../../core/values/text.ts"
 import { type Command, Option } from "commander"
 import type { JsonObject } from "../../../../core/kernel/index.ts"
 import { CliError, exit_codes, refusePlan, usageError } from "../../../base/exit-codes.ts"
 import { sameServer } from "../../../base/server-choice.ts"
 import { blocksText, columnsNamed } from "../../../output/table.ts"
-import { watching } from "./watch.ts"
+import { reportsFromNow, watching } from "./watch.ts"
 import { progressOf } from "../../../context/print.ts"
 import { reportLines, reportText, showConflicts } from "./conflicts.ts"
 import { resolveConflict } from "./resolve.ts"
@@ -142,7 +143,6 @@ const out: CommandAction = async (context, [file = ""]) => {
 }
 
 const withFiles = (files: number): string => (files === 0 ? "" : ` with ${counted(files, "file")}`)
-const counted = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`
 
 const takeIn: CommandAction = async (context, [file = ""], flags) => {
   refusePlan(context)
@@ -299,12 +299,6 @@ const state_words = {
   pull: "Fetching",
   lease: "Taking ids"
 } as const
-
-/** Returns a function that reads the reports about outcomes which were added since. */
-const reportsFromNow = (device: Awaited<ReturnType<CommandContext["device"]>>) => {
-  const before = new Set(device.told(true).map(({ n }) => n))
-  return () => device.told(true).filter(({ n }) => !before.has(n))
-}
 
 const syncOnce = async (context: CommandContext): Promise<number> => {
   if (context.offline)

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url"
 import { takeLock } from "../../../../sync/sqlite/file-lock.ts"
 import type { Device } from "../../../../sync/device/device.ts"
 import type { WatchEvent } from "../../../../sync/device/exchange/watch.ts"
-import type { Attempt } from "../../../context/background.ts"
+import { counted } from "../../../../core/values/text.ts"
 import { background_lock, ownCommand, readAttempt, saveAttempt, watch_lock } from "../../../context/background.ts"
 import { objectBody, plainJson } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
@@ -162,7 +162,6 @@ const teller =
         : `${at} ${oneLine(sentence(event, device))}\n`
     )
   }
-const counted = (count: number, one: string): string => `${count} ${count === 1 ? one : `${one}s`}`
 const sentence = (event: WatchEvent, device: Device): string => {
   switch (event.event) {
     case "started":
@@ -197,11 +196,15 @@ const sentence = (event: WatchEvent, device: Device): string => {
   }
 }
 
+/** Returns a function that reads the reports about outcomes which were added since. */
+export const reportsFromNow = (device: Device) => {
+  const before = new Set(device.told(true).map(({ n }) => n))
+  return () => device.told(true).filter(({ n }) => !before.has(n))
+}
+
 const resultText = (conflicts: number, different: number): string =>
   [
-    conflicts === 0
-      ? ""
-      : `${counted(conflicts, "command")} ${conflicts === 1 ? "was" : "were"} refused: flightcase sync conflicts`,
+    conflicts === 0 ? "" : `${counted(conflicts, "command was", "commands were")} refused: flightcase sync conflicts`,
     different === 0 ? "" : `${counted(different, "command")} came out otherwise than shown here: flightcase sync report`
   ]
     .filter((text) => text !== "")
@@ -215,8 +218,8 @@ const quietly = async (context: CommandContext): Promise<number> => {
   try {
     const device = await context.device()
     const before = new Set((await device.conflicts()).map(({ id }) => id))
-    const reported = new Set(device.told(true).map(({ n }) => n))
-    let attempt: Pick<Attempt, "ok" | "reason"> = { ok: true }
+    const newReports = reportsFromNow(device)
+    let attempt: { readonly ok: boolean; readonly reason?: string } = { ok: true }
     try {
       // Also sends commands recorded meanwhile, in at most five rounds.
       for (let rounds = 0; rounds < 5; rounds++) {
@@ -231,7 +234,7 @@ const quietly = async (context: CommandContext): Promise<number> => {
     const last = readAttempt(folder)
     const refused = (await device.conflicts()).filter(({ id }) => !before.has(id)).length
     const conflicts = (last?.conflicts ?? 0) + refused
-    const different = (last?.different ?? 0) + device.told(true).filter(({ n }) => !reported.has(n)).length
+    const different = (last?.different ?? 0) + newReports().length
     saveAttempt(folder, {
       ...attempt,
       ...(conflicts + different === 0 ? {} : { arrived: resultText(conflicts, different) }),

@@ -1,20 +1,12 @@
 /** `orders`: ordered opportunities, by id or number; the verbs of `opportunities` are added. */
 import { type Command, Option } from "commander"
-import {
-  type CommandAction,
-  type Flags,
-  listFlag,
-  oneOf,
-  repeatable,
-  textFlag,
-  verb
-} from "../../../context/program.ts"
+import { listFlag, oneOf, repeatable, textFlag, verb } from "../../../context/program.ts"
+import type { CommandAction, Flags } from "../../../context/program.ts"
 import { declareReprice, listOpportunities, list_flags } from "../shared/list.ts"
 import { declareShow, opportunityPath, showOpportunity } from "../shared/show.ts"
 import type { JsonObject } from "../../../../core/kernel/index.ts"
 import { draft, isClosed, order, order as order_state } from "../../../../core/orders/opportunities/tables/index.ts"
-import { quotation, statuses } from "../../../../core/orders/opportunities/tables/index.ts"
-import type { StatusName } from "../../../../core/orders/opportunities/tables/index.ts"
+import { quotation, type StatusName, statuses } from "../../../../core/orders/opportunities/tables/index.ts"
 import { type OrderLine, type Row, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes, missingFlagError, usageError } from "../../../base/exit-codes.ts"

@@ -10,7 +10,7 @@ import { formatMoney } from "../../../values/money.ts"
 import { loadDecisionState } from "./load.ts"
 import { pricingRequestOf } from "./pricing.ts"
 import { liveLines, type Opportunity } from "./aggregate.ts"
-import { namesText, typedNumber } from "../../../values/text.ts"
+import { counted, namesText, typedNumber } from "../../../values/text.ts"
 
 // Warnings for lines that are untaxed because a tax class is missing, with the fix (rules/rates 8).
 
@@ -145,8 +145,6 @@ export const unpricedText = (header: OpportunityRow, lines: ReadonlyArray<ItemRo
 
 const bounds = ["starts_at", "ends_at"] as const
 const lines_listed_max = 10
-
-export const counted = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`
 
 /** Lines with their dates: `PAR 64 (until …), Truss (from … until …)`; shortened if there are many. */
 const datedNames = (lines: ReadonlyArray<ItemRow>, with_start = false): string => {
