@@ -95,7 +95,7 @@ export const watch = async (parts: WatchParts): Promise<"stopped" | "upgraded"> 
     if (await canTryAgain(parts, error)) return
     const passing = passingText(error)
     if (passing !== undefined) {
-      tries = await waitOffline(parts, passing, tries)
+      tries = await waitOffline(parts, passing, tries, isUnreachable(error) ? seen : undefined)
       return
     }
     // The program is too old to send: it still pulls, and recorded commands stay.
@@ -179,11 +179,21 @@ const synced = (report: Omit<WatchEvent & { readonly event: "synced" }, "event">
   const { sent, accepted, rejected, pulled_events, pending, position } = report
   return { event: "synced", sent, accepted, rejected, pulled_events, pending, position }
 }
-/** Waits before the next try; returns how many have failed in a row, from 1 again after the machine slept. */
-const waitOffline = async (parts: WatchParts, message: string, tries: number): Promise<number> => {
+/**
+ * Waits before the next try, but a second at most once a newer command than `seen` is pending; a server that answers
+ * that it is busy is left in peace. Returns how many tries have failed in a row, from 1 again after the machine slept.
+ */
+const waitOffline = async (
+  parts: WatchParts,
+  message: string,
+  tries: number,
+  seen: number | undefined
+): Promise<number> => {
   const wait_millis = backoffMillis(tries, parts.chance ?? Math.random)
   if (tries === 0) parts.tell({ event: "offline", message, retry_seconds: Math.ceil(wait_millis / 1_000) })
-  const { woken } = await untilSomething(parts, { wait_millis })
+  const { woken } = await untilSomething(parts, { wait_millis, ...(seen === undefined ? {} : { seen }) })
+  // Commands recorded one after the other are sent together.
+  if (woken === "outbox") await untilSomething(parts, { wait_millis: idle_pause_millis })
   return woken === "woke" ? 1 : tries + 1
 }
 
@@ -197,7 +207,7 @@ const canTryAgain = async (parts: WatchParts, error: unknown): Promise<boolean> 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 /** Message of a temporary fault (the server is unreachable or unavailable); undefined for other errors. */
 const passingText = (error: unknown): string | undefined => {
-  if (error instanceof Unreachable || isNamed(error, "Unreachable")) return error.message
+  if (isUnreachable(error)) return error.message
   const status = statusOf(error)
   return status !== undefined && (status >= 500 || status === 429 || status === 425)
     ? `The server answers ${status}: ${messageOf(error)}`
@@ -206,6 +216,7 @@ const passingText = (error: unknown): string | undefined => {
 /** Whether a part of this program that was not loaded yet is gone, as while another release is being written. */
 const isMissingPart = (error: unknown): boolean =>
   error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND"
+const isUnreachable = (error: unknown): error is Error => error instanceof Unreachable || isNamed(error, "Unreachable")
 const isNamed = (error: unknown, name: string): error is Error => error instanceof Error && error.name === name
 const statusOf = (error: unknown): number | undefined =>
   isNamed(error, "RemoteError") && "status" in error && typeof error.status === "number" ? error.status : undefined

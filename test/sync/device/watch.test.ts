@@ -294,6 +294,42 @@ describe("sync --watch", () => {
     expect(told[1]).toMatchObject({ message: "The server at http://server cannot be reached." })
   })
 
+  it("tries within a second of a recorded command while the server is unreachable, but not while it is busy", async () => {
+    const failing = async (error: Error) => {
+      const stop = new AbortController()
+      let tries = 0
+      let pending = 0
+      await watch({
+        tick_millis: 2,
+        chance: () => 2,
+        stop: stop.signal,
+        tell: () => undefined,
+        upgraded: () => false,
+        lastPending: () => pending,
+        recorded: (look) => {
+          setTimeout(() => {
+            pending = 2
+            look()
+          }, 20)
+          return () => undefined
+        },
+        conflicts: async () => [],
+        reports: () => [],
+        take: async () => undefined,
+        news: async () => undefined,
+        sync: async () => {
+          tries++
+          setTimeout(() => stop.abort(), tries === 1 ? 1_800 : 0)
+          throw error
+        }
+      })
+      return tries
+    }
+    const gone = new Unreachable("http://server", undefined)
+    const busy = new RemoteError(503, { message: "The server is stopping; try again." })
+    expect(await Promise.all([failing(gone), failing(busy)])).toEqual([2, 1])
+  })
+
   it("treats a busy or restarting server as unreachable", async () => {
     const { told } = await watched([
       () => new RemoteError(503, { message: "The server is stopping; try again." }),
