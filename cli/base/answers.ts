@@ -163,6 +163,9 @@ export const objectBody = (body: Json | undefined): JsonObject => {
   if (!isJsonObject(body)) throw unreadable("it holds no object")
   return body
 }
+/** Note about refused commands, with the command that lists them. */
+export const refusedText = (count: number): string =>
+  `${count} ${count === 1 ? "command was" : "commands were"} refused: flightcase sync conflicts`
 /** The row with a key in a response, such as `product`. */
 export const rowIn = <const Name extends string>(body: Json | undefined, key: Name): Row<Name> => {
   const row = objectBody(body)[key]

@@ -6,7 +6,7 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Schema } from "effect"
 import { takeLock } from "../../sync/sqlite/file-lock.ts"
-import { decoderOf } from "../base/answers.ts"
+import { decoderOf, refusedText } from "../base/answers.ts"
 import { minuteText } from "../output/text.ts"
 import type { Device } from "../../sync/device/device.ts"
 import { clocksOver } from "./clocks.ts"
@@ -75,8 +75,7 @@ export const arrivedText = (folder: string): string | undefined => {
   const { arrived, ...rest } = last
   saveAttempt(folder, { ...rest, conflicts: 0, different: 0 })
   // Files of older releases have only the number.
-  const refused = rest.conflicts === 1 ? "1 command was" : `${rest.conflicts} commands were`
-  return arrived ?? `${refused} refused: flightcase sync conflicts`
+  return arrived ?? refusedText(rest.conflicts)
 }
 
 /**

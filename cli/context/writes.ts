@@ -1,7 +1,7 @@
 /** Several writes of one command line, and what a device does after writes at the server. */
 import { isJsonObject, type Endpoint, type Json } from "../../core/kernel/index.ts"
 import { order, statuses } from "../../core/orders/opportunities/tables/index.ts"
-import { metaIn, type Row, rowIn } from "../base/answers.ts"
+import { metaIn, refusedText, type Row, rowIn } from "../base/answers.ts"
 import { nameableTable } from "../base/nameable.ts"
 import type { ApiRequest, CommandContext } from "./context.ts"
 import { printAnswer, warningsIn } from "./print.ts"
@@ -86,8 +86,7 @@ export const fetched = async (context: CommandContext): Promise<void> => {
   if (!context.isDevice() || context.offline) return
   try {
     const { rejected } = await (await context.device()).sync()
-    if (rejected > 0)
-      context.note(`${rejected} ${rejected === 1 ? "command was" : "commands were"} refused: flightcase sync conflicts`)
+    if (rejected > 0) context.note(refusedText(rejected))
   } catch {
     context.note("The server has them; flightcase sync fetches them here.")
   }

@@ -342,6 +342,8 @@ export interface Device {
    * all.
    */
   readonly told: (all: boolean) => ReadonlyArray<CommandReport>
+  /** Returns a function that reads the reports which were added since. */
+  readonly reportsFromNow: () => () => ReadonlyArray<CommandReport>
   /** Adds the command's subject to each report: person, order, customer, goods. */
   readonly named: (reports: ReadonlyArray<CommandReport>) => Promise<ReadonlyArray<NamedReport>>
   /** Marks reports up to this command number as read. */

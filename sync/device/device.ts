@@ -34,7 +34,7 @@ import { acceptMissing, type MissingCommands, missingNow, refuseWhileMissing } f
 import { readAnswer, remoteAt, Unreachable } from "./exchange/remote.ts"
 import { asAnswer, makeReplica, type QueryResult, refusalAnswer, type Replica } from "./replica/replica.ts"
 import type { Conflicts } from "./resolutions/conflicts.ts"
-import { toldReports } from "./resolutions/blocked-commands.ts"
+import { reportsOf } from "./resolutions/blocked-commands.ts"
 import { isEndOfDevice, openSession, type SessionParts, SyncBusy, whileLocked } from "./exchange/server-session.ts"
 import { contentOf, isWaiting, keepAgain, keepFiles, pruneFiles, waitingFiles, waitingPath } from "./exchange/files.ts"
 import type { Progress } from "./exchange/sync.ts"
@@ -260,7 +260,7 @@ const deviceOver = (parts: DeviceParts): Device => {
     waitingFile: (sha256) => (isWaiting(folder, sha256) ? waitingPath(folder, sha256) : undefined),
     attachment: (id) => run(Store.get(attachments, id)),
     alternatives: async (id) => (await conflicts()).alternatives(id),
-    told: (all) => toldReports(outbox, all),
+    ...reportsOf(outbox),
     named: async (reports) => (await conflicts()).named(reports),
     seen: (n) => outbox.seen(n),
     undo: undoOf(parts),

@@ -113,8 +113,13 @@ interface OutboxOutcomes {
   readonly recordedOf: (n: number) => RecordedEffects | undefined
   /** Stores outcomes of commands; an outcome already stored is kept. */
   readonly saveOutcomes: (accounts: ReadonlyArray<{ readonly n: number; readonly account: JsonObject }>) => void
-  /** Accepted commands with something to report (`account.merged`, `account.differences`): unread ones, or all. */
-  readonly told: (all: boolean) => ReadonlyArray<OutboxCommand>
+  /**
+   * Accepted commands with something to report (`account.merged`, `account.differences`): unread ones, or all, without
+   * the numbers `since`.
+   */
+  readonly told: (all: boolean, since?: ReadonlyArray<number>) => ReadonlyArray<OutboxCommand>
+  /** Numbers of those commands. */
+  readonly toldNumbers: () => ReadonlyArray<number>
   /**
    * Redacts effects, outcomes and payloads of settled commands to what the user may see. False while another process
    * reads the file, as removed data is then still on disk.
@@ -131,6 +136,8 @@ interface OutboxOutcomes {
 
 const redactedDone = (redact: (recorded: RecordedEffects) => RecordedEffects, done: DoneEffects): string =>
   JSON.stringify({ ...redact({ events: done.events, rows: done.rows }), made: done.made } satisfies DoneEffects)
+
+const is_told = "state = 'accepted' and account is not null and account <> '{}'"
 
 /** Outcomes of commands; never changes a command's state. */
 const openOutcomes = ({ all, kept, prepared, reading, sign, transaction }: OutboxTables): OutboxOutcomes => ({
@@ -184,10 +191,13 @@ const openOutcomes = ({ all, kept, prepared, reading, sign, transaction }: Outbo
     }
     return Number(all("pragma wal_checkpoint(truncate)")[0]?.["busy"] ?? 0) === 0
   },
-  told: (every) =>
+  told: (every, since = []) =>
     all(
-      `select ${columns} from commands where state = 'accepted' and account is not null and account <> '{}' ${every ? "" : "and seen = 0 "}order by n`
+      `select ${columns} from commands where ${is_told} ${every ? "" : "and seen = 0 "}
+      and n not in (select value from json_each(?)) order by n`,
+      JSON.stringify(since)
     ).map(kept),
+  toldNumbers: () => all(`select n from commands where ${is_told}`).map(({ n }) => Number(n)),
   seen: (n) => {
     transaction(() => prepared("update commands set seen = 1 where n <= ? and account is not null").run(n))
   }

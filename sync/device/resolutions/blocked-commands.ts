@@ -104,10 +104,17 @@ const reportOf = ({ id, n, name, issued_at, account }: OutboxCommand): CommandRe
   }
 }
 
-/** Unread reports, or all. */
-export const toldReports = (outbox: Outbox, all: boolean): ReadonlyArray<CommandReport> =>
-  outbox
-    .told(all)
+const reportsIn = (commands: ReadonlyArray<OutboxCommand>): ReadonlyArray<CommandReport> =>
+  commands
     .map(reportOf)
     // A command accepted again by a restored server has only the later changes.
     .filter(({ merged, differences }) => merged.length + differences.length > 0)
+
+/** Reports of a device: unread ones, or all; and those added since a moment. */
+export const reportsOf = (outbox: Outbox) => ({
+  told: (all: boolean): ReadonlyArray<CommandReport> => reportsIn(outbox.told(all)),
+  reportsFromNow: () => {
+    const before = outbox.toldNumbers()
+    return () => reportsIn(outbox.told(true, before))
+  }
+})

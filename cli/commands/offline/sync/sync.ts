@@ -2,7 +2,7 @@
 import type { OutboxCommand } from "../../../../sync/device/outbox/rows.ts"
 import type { UnsentReport } from "../../../../sync/device/outbox/unsent.ts"
 import type { MissingCommands } from "../../../../sync/device/outbox/replica-tables.ts"
-import { plainJson, rowIn } from "../../../base/answers.ts"
+import { plainJson, refusedText, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { type Cells, cellsFor, csvRow, guardText } from "../../../../core/values/csv.ts"
 import { type CommandAction, type Flags, repeatable, textFlag, verb } from "../../../context/program.ts"
@@ -12,7 +12,7 @@ import type { JsonObject } from "../../../../core/kernel/index.ts"
 import { CliError, exit_codes, refusePlan, usageError } from "../../../base/exit-codes.ts"
 import { sameServer } from "../../../base/server-choice.ts"
 import { blocksText, columnsNamed } from "../../../output/table.ts"
-import { reportsFromNow, watching } from "./watch.ts"
+import { watching } from "./watch.ts"
 import { progressOf } from "../../../context/print.ts"
 import { reportLines, reportText, showConflicts } from "./conflicts.ts"
 import { resolveConflict } from "./resolve.ts"
@@ -156,7 +156,7 @@ const takeIn: CommandAction = async (context, [file = ""], flags) => {
     return deliver(context, file, { ...bundle }, to, flags)
   }
   const device = await context.device()
-  const newReports = reportsFromNow(device)
+  const newReports = device.reportsFromNow()
   const report = await device.bundleIn(text)
   const reports = newReports()
   if (context.options.json === true) context.printJson({ sync: plainJson({ ...report, told: reports }) })
@@ -169,8 +169,7 @@ const takeIn: CommandAction = async (context, [file = ""], flags) => {
     if (!report.complete)
       context.note("The server has more to tell: carry another bundle (flightcase sync bundle out FILE).")
     for (const line of reportLines(await device.named(reports), context.terminal.zoneOf)) context.note(`  ${line}`)
-    if (report.conflicts > 0)
-      context.note(`${counted(report.conflicts, "command was", "commands were")} refused: flightcase sync conflicts`)
+    if (report.conflicts > 0) context.note(refusedText(report.conflicts))
   }
   return report.conflicts > 0 ? exit_codes.sync_conflicts : exit_codes.ok
 }
@@ -305,7 +304,7 @@ const syncOnce = async (context: CommandContext): Promise<number> => {
     throw new CliError(exit_codes.network, "Syncing needs the server, and --offline forbids to ask it.")
   const device = await context.device()
   const progress = progressOf(context)
-  const newReports = reportsFromNow(device)
+  const newReports = device.reportsFromNow()
   let report
   try {
     report = await device.sync(({ phase, done, total }) => progress.at(state_words[phase], done, total))

@@ -6,7 +6,7 @@ import type { Device } from "../../../../sync/device/device.ts"
 import type { WatchEvent } from "../../../../sync/device/exchange/watch.ts"
 import { counted } from "../../../../core/values/text.ts"
 import { background_lock, ownCommand, readAttempt, saveAttempt, watch_lock } from "../../../context/background.ts"
-import { objectBody, plainJson } from "../../../base/answers.ts"
+import { objectBody, plainJson, refusedText } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes, refusePlan, usageError } from "../../../base/exit-codes.ts"
 import { oneLine, secondText, sentenceText, styled } from "../../../output/text.ts"
@@ -196,15 +196,9 @@ const sentence = (event: WatchEvent, device: Device): string => {
   }
 }
 
-/** Returns a function that reads the reports about outcomes which were added since. */
-export const reportsFromNow = (device: Device) => {
-  const before = new Set(device.told(true).map(({ n }) => n))
-  return () => device.told(true).filter(({ n }) => !before.has(n))
-}
-
 const resultText = (conflicts: number, different: number): string =>
   [
-    conflicts === 0 ? "" : `${counted(conflicts, "command was", "commands were")} refused: flightcase sync conflicts`,
+    conflicts === 0 ? "" : refusedText(conflicts),
     different === 0 ? "" : `${counted(different, "command")} came out otherwise than shown here: flightcase sync report`
   ]
     .filter((text) => text !== "")
@@ -218,7 +212,7 @@ const quietly = async (context: CommandContext): Promise<number> => {
   try {
     const device = await context.device()
     const before = new Set((await device.conflicts()).map(({ id }) => id))
-    const newReports = reportsFromNow(device)
+    const newReports = device.reportsFromNow()
     let attempt: { readonly ok: boolean; readonly reason?: string } = { ok: true }
     try {
       // Also sends commands recorded meanwhile, in at most five rounds.

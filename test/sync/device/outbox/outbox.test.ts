@@ -227,6 +227,21 @@ describe("commands in a device's outbox", () => {
     outbox.seen(2)
     expect([outbox.told(false), numbers(outbox.told(true))]).toEqual([[], [1]])
   })
+  it("are reported since a moment without reading the earlier reports", () => {
+    const outbox = open()
+    const reported = (n: number): void => {
+      outbox.append(command(String(n)), on("lamp:1"))
+      outbox.saveOutcomes([{ n, account: { differences: ["x"] } }])
+      outbox.settle([{ n, status: "accepted" }])
+    }
+    reported(1)
+    const before = outbox.toldNumbers()
+    const file = new DatabaseSync(path)
+    file.exec("update commands set account = 'damaged' where n = 1")
+    file.close()
+    reported(2)
+    expect([before, numbers(outbox.told(true, before))]).toEqual([[1], [2]])
+  })
   it("are readable if an earlier release recorded them, with defaults for newer columns", () => {
     const old = new DatabaseSync(path)
     old.exec(`create table commands (
