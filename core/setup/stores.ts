@@ -1,8 +1,8 @@
 /** Stores: the locations of stock, each in its own time zone (rules/availability 11). */
 import { Effect, Result } from "effect"
-import { boolean, choice, createdEvent, crudResource, initialRow, json, list, longText, ref } from "../kernel/index.ts"
-import { reject, resource, Store, table, tags, text, updatedEvents, viewManageAccess } from "../kernel/index.ts"
-import { visible_to_all, type JsonObject, type RowOf } from "../kernel/index.ts"
+import { boolean, choice, createdEvent, crudResource, foldCase, initialRow, json, list } from "../kernel/index.ts"
+import { longText, ref, reject, resource, Shown, Store, table, tags, text, updatedEvents } from "../kernel/index.ts"
+import { viewManageAccess, visible_to_all, type JsonObject, type RowOf } from "../kernel/index.ts"
 
 const fields = {
   name: text({ required: true, search: true }),
@@ -64,22 +64,29 @@ export const storesSlice = crudResource({
   path: "/api/v1/stores",
   access: viewManageAccess("stores", null, "settings.manage"),
   rules: {
-    facts: () => Effect.map(Store.find(stores, { is_default: true }), (defaults) => ({ defaults })),
+    facts: () => Effect.map(Store.find(stores, {}, { order: ["id"] }), (all) => ({ all })),
     // The first store becomes the default, a new default replaces the old one, and one is always the default.
     save: ({ next, before, facts }) => {
-      const others = facts.defaults.filter((one) => one.id !== next.id)
+      const defaults = facts.all.filter((one) => one.is_default)
+      const others = defaults.filter((one) => one.id !== next.id)
       if (before?.is_default === true && !next.is_default)
         return reject("is_default", "Make another store the default instead.")
-      const is_default = next.is_default || (before === undefined && facts.defaults.length === 0)
+      const is_default = next.is_default || (before === undefined && defaults.length === 0)
+      const same = facts.all.find((one) => one.id !== next.id && foldCase(one.name) === foldCase(next.name))
       return Result.succeed({
         set: { is_default },
-        also: is_default ? others.flatMap((one) => updatedEvents(stores, one, { is_default: false })) : []
+        also: is_default ? others.flatMap((one) => updatedEvents(stores, one, { is_default: false })) : [],
+        warnings:
+          same === undefined || next.name === before?.name
+            ? []
+            : [`Store ${same.id} is called ${same.name}, too; name one of the two otherwise.`]
       })
     },
     delete: ({ row }) =>
       row.is_default
         ? reject("store", "The default store cannot be deleted; make another store the default first.")
-        : Result.succeed([])
+        : Result.succeed([]),
+    meta_shows: Shown.optional(Shown.warnings())
   }
 })
 
