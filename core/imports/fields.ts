@@ -53,6 +53,10 @@ export const verdictsShown = {
     id: integer({ nullable: true }),
     key: text({ nullable: true }),
     errors: Shown.optional(Shown.map(list(text()))),
+    same_as_row: Shown.optional(integer({ describe: "Earlier row of this request about the same record" })),
+    ignored: Shown.optional(
+      list(text(), { describe: "Columns that the import lacks, each once a request; warnings begin with them" })
+    ),
     warnings: Shown.optional(list(text()))
   }),
   meta: Shown.keys({

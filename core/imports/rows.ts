@@ -177,6 +177,7 @@ export interface Plan {
   readonly id: number | null
   readonly errors: FieldErrors
   readonly warnings: ReadonlyArray<string>
+  readonly same_as_row?: number
   /** Allocates ids, returns the events, and makes the result known to later rows. */
   readonly carryOut: () => { readonly id: number; readonly events: ReadonlyArray<NewEvent> }
 }
@@ -222,6 +223,8 @@ export const decideRows = ({ rows, dry_run }: ImportContext, plan: (row: Row) =>
       id,
       key: planned.key,
       ...(Object.keys(planned.errors).length === 0 ? {} : { errors: planned.errors }),
+      ...(planned.same_as_row === undefined ? {} : { same_as_row: planned.same_as_row }),
+      ...(ignored.length === 0 ? {} : { ignored }),
       ...(warnings.length === 0 ? {} : { warnings })
     })
     if (Object.keys(planned.errors).length > 0) return verdict("rejected", planned.id)
@@ -239,7 +242,7 @@ const withoutRepeat = (plan: Plan, keys: ReadonlyMap<string, number>): Plan => {
   const earlier = plan.identities.map((identity) => keys.get(identity)).find((number) => number !== undefined)
   return earlier === undefined
     ? plan
-    : rejectedPlan(plan.key, { row: [`Row ${earlier} is already about ${plan.key}.`] })
+    : { ...rejectedPlan(plan.key, { row: [`Row ${earlier} is already about ${plan.key}.`] }), same_as_row: earlier }
 }
 
 const countOf = (results: ReadonlyArray<RowVerdict>) => {

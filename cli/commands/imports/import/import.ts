@@ -231,15 +231,10 @@ const rejection = ({ row, line, key }: RowVerdict, reasons: string): string => {
   const where = line === undefined ? `row ${row}` : `row ${row} (line ${line})`
   return oneLine(`✗ ${where}${key === null ? "" : ` ${key}`}: ${reasons}`)
 }
-const tellWarnings = (
-  context: CommandContext,
-  warnings: ReadonlyMap<string, { readonly count: number; readonly row: number }>
-): void => {
-  const sorted = [...warnings].sort(([, a], [, b]) => b.count - a.count)
+const tellWarnings = (context: CommandContext, warnings: Awaited<ReturnType<typeof sendRows>>["warnings"]): void => {
+  const sorted = [...warnings].sort(([, { count: a = 1 }], [, { count: b = 1 }]) => b - a)
   for (const [text, { count, row }] of sorted.slice(0, warnings_shown)) {
-    // The server names an unknown column once per request, however many rows have it.
-    const once = text.startsWith("There is no column ")
-    const rows = once ? `from row ${row}` : count === 1 ? `row ${row}` : `${count} rows, first ${row}`
+    const rows = count === undefined ? `from row ${row}` : count === 1 ? `row ${row}` : `${count} rows, first ${row}`
     context.note(oneLine(`! ${text} (${rows})`))
   }
   if (sorted.length > warnings_shown)

@@ -27,6 +27,10 @@ export interface RowVerdict {
   readonly id: number | null
   readonly key: string | null
   readonly errors?: { readonly [field: string]: ReadonlyArray<string> }
+  /** Row of the file about the same record; as the server sends it, row of the request. */
+  readonly same_as_row?: number
+  /** Unknown columns. Servers up to 0.1.0 name them in the warnings only. */
+  readonly ignored?: ReadonlyArray<string>
   readonly warnings?: ReadonlyArray<string>
 }
 
@@ -144,6 +148,8 @@ const decodeVerdicts = decoderOf<{ readonly results: ReadonlyArray<RowVerdict> }
         id: Schema.NullOr(Schema.Finite),
         key: Schema.NullOr(Schema.String),
         errors: Schema.optionalKey(Schema.Record(Schema.String, texts)),
+        same_as_row: Schema.optionalKey(Schema.Finite),
+        ignored: Schema.optionalKey(texts),
         warnings: Schema.optionalKey(texts)
       })
     )
@@ -195,8 +201,10 @@ interface SendOptions {
 }
 interface SendResult {
   readonly counts: Counts
-  readonly warnings: ReadonlyMap<string, { readonly count: number; readonly row: number }>
+  readonly warnings: Warnings
 }
+/** Rows with a warning; without their count for a column, which is named at the first row of each request. */
+type Warnings = ReadonlyMap<string, { readonly count: number | undefined; readonly row: number }>
 
 /** Maximum size of a row: a request's, less its fixed parts. */
 const row_bytes_max = json_body_bytes_max - 65_536
@@ -219,7 +227,7 @@ const measured = (source: SourceRow, cells: JsonObject): Mapped => {
 export const sendRows = async (context: CommandContext, sending: SendOptions): Promise<SendResult> => {
   const { source, state, verdicts_file } = sending
   const counts = { ...(state?.at ?? not_begun).counts }
-  const warnings = new Map<string, { count: number; row: number }>()
+  const warnings = new Map<string, { count: number | undefined; row: number }>()
   const progress = progressOf(context)
   let done = state?.at.rows ?? 0
   let bytes = state?.at.verdict_bytes ?? 0
@@ -243,9 +251,10 @@ export const sendRows = async (context: CommandContext, sending: SendOptions): P
         for (const { field, known } of sending.kind.promised)
           for (const text of known(row.cells, verdict)) promised.add(`${field} ${text}`)
       counts[verdict.status]++
-      for (const text of verdict.warnings ?? []) {
+      for (const [at, text] of (verdict.warnings ?? []).entries()) {
         const { count, row } = warnings.get(text) ?? { count: 0, row: verdict.row }
-        warnings.set(text, { count: count + 1, row })
+        const is_column = at < (verdict.ignored?.length ?? 0)
+        warnings.set(text, { count: is_column ? undefined : (count ?? 0) + 1, row })
       }
       progress.end()
       sending.onVerdict(verdict, row.source)
@@ -330,26 +339,17 @@ const judged = async (
     const verdict = results[next++]
     if (verdict === undefined)
       throw new CliError(exit_codes.failed, `The server gave ${results.length} verdicts for ${sent.length} rows.`)
-    return {
-      ...verdict,
-      ...place,
-      ...(verdict.errors === undefined ? {} : { errors: inTheFile(verdict.errors, sent) })
-    }
+    return { ...verdict, ...place, ...repeatIn(verdict, sent) }
   })
 }
 
-/** Errors that name another row, which the server counts within a request, by its number in the file. */
-const inTheFile = (errors: NonNullable<RowVerdict["errors"]>, sent: ReadonlyArray<Mapped>): typeof errors =>
-  Object.fromEntries(
-    Object.entries(errors).map(([field, texts]) => [
-      field,
-      texts.map((text) =>
-        text.replace(/^Row (\d+) is already about /, (whole, number: string) =>
-          whole.replace(number, `${sent[Number(number) - 1]?.source.row ?? number}`)
-        )
-      )
-    ])
-  )
+/** The error of a row about the same record as an earlier one, which the file counts differently from the request. */
+const repeatIn = ({ key, same_as_row }: RowVerdict, sent: ReadonlyArray<Mapped>): Partial<RowVerdict> => {
+  const earlier = same_as_row === undefined ? undefined : sent[same_as_row - 1]?.source.row
+  return earlier === undefined
+    ? {}
+    : { same_as_row: earlier, errors: { row: [`Row ${earlier} is already about ${key}.`] } }
+}
 
 /** Names of earlier rows that these rows refer to. */
 const promisedBefore = (kind: Kind, rows: ReadonlyArray<Mapped>, promised: ReadonlySet<string>): JsonObject =>

@@ -67,7 +67,9 @@ describe("flightcase import", () => {
     expect(code).toBe(5)
     expect(err).toContain("✗ row 5 (line 6) R-4: row: Row 4 is already about R-4.")
     expect(err).toContain("! There is no column colour; it is passed over. (from row 1)")
-    expect(JSON.parse(out).verdicts[4].errors).toEqual({ row: ["Row 4 is already about R-4."] })
+    const { verdicts } = JSON.parse(out)
+    expect(verdicts[0].ignored).toEqual(["colour"])
+    expect(verdicts[4]).toMatchObject({ same_as_row: 4, errors: { row: ["Row 4 is already about R-4."] } })
   })
 
   it("reports no accepted rows for a refused plan", async () => {
