@@ -3,7 +3,7 @@ import type { PaperOptions } from "../../billing/paper/letter.ts"
 import { addressLines, shown_left_to_right, shownMoney, windowText } from "../../billing/paper/letter.ts"
 import { wordsOf } from "../../billing/paper/words.ts"
 import type { InvoiceItemRow, NamedParty } from "../../billing/state/tables.ts"
-import { opportunity_versions } from "../../orders/opportunities/tables/index.ts"
+import { fixed_charge, opportunity_versions, sale_line } from "../../orders/opportunities/tables/index.ts"
 import type { CostRow, ItemRow, OpportunityRow, VersionRow } from "../../orders/opportunities/tables/index.ts"
 import { isBelow } from "../../orders/opportunities/state/index.ts"
 import { type Column, plain, type Row, type Table } from "../../pricing/print/blocks.ts"
@@ -38,6 +38,8 @@ export interface SalesRow {
   /** Names of its enclosing groups, outermost first; null for costs. */
   readonly groups: ReadonlyArray<string> | null
   readonly is_optional: boolean
+  /** Whether its periods are those of the whole hire: not of sales, fixed prices, costs and dates of its own. */
+  readonly takes_whole_hire: boolean
   /** Quantity, price and amounts; null for texts without a price. */
   readonly figures: {
     readonly quantity: string
@@ -82,6 +84,7 @@ export const salesRows = (source: SalesSource, options: PaperOptions): ReadonlyA
             .length,
           groups: above.filter(({ item_type }) => item_type === "group").map(({ name }) => name),
           is_optional: line.is_optional,
+          takes_whole_hire: isForWholeHire(line, header),
           figures:
             line.item_type === "text" && !has_figures
               ? null
@@ -107,6 +110,7 @@ export const salesRows = (source: SalesSource, options: PaperOptions): ReadonlyA
         depth: 0,
         groups: null,
         is_optional: cost.is_optional,
+        takes_whole_hire: false,
         figures: {
           quantity,
           price: is_computed ? null : cost.amount,
@@ -145,6 +149,12 @@ const ownWindow = (line: ItemRow, header: OpportunityRow, options: PaperOptions)
     ? ""
     : shown_left_to_right + windowText(own, options)
 }
+
+const isForWholeHire = (line: ItemRow, { ends_at, starts_at }: OpportunityRow): boolean =>
+  line.transaction_type !== sale_line &&
+  line.charge_period !== fixed_charge &&
+  (line.starts_at ?? starts_at) === starts_at &&
+  (line.ends_at ?? ends_at) === ends_at
 
 /** Chargeable periods, if quantity × price × periods less the discount gives exactly the amount; else "". */
 const periodsOf = ({ discount_percent, discounted_total, quantity, unit_price }: ItemRow): string => {

@@ -6,24 +6,23 @@ import type { PaperOptions, Parties } from "../../billing/paper/letter.ts"
 import { dayText, frame, head, pairs, shownMoney, taxRows, text, windowText } from "../../billing/paper/letter.ts"
 import { wordsOf } from "../../billing/paper/words.ts"
 import { Store, type Settings } from "../../kernel/index.ts"
-import { isAbandoned, opportunities, statusNameOf } from "../../orders/opportunities/tables/index.ts"
+import {
+  isAbandoned,
+  opportunities,
+  type OpportunityRow,
+  statusNameOf
+} from "../../orders/opportunities/tables/index.ts"
 import type { Block, PrintDocument } from "../../pricing/print/blocks.ts"
 import { momentText, quantityText } from "../../pricing/print/format.ts"
+import { chargeableDays } from "../../pricing/pricing/line.ts"
 import { brandOf, branded, fragmentsOf, mail_places, text_places } from "../brand.ts"
-import {
-  companyGroup,
-  dataOf,
-  documentGroup,
-  type FieldGroup,
-  memberGroup,
-  pricedJobGroup,
-  rowGroup,
-  storeGroup
-} from "./shared-fields.ts"
+import { companyGroup, dataOf, documentGroup, type FieldGroup, memberGroup } from "./shared-fields.ts"
+import { pricedJobGroup, rowGroup, storeGroup } from "./shared-fields.ts"
 import { letterWordsOf, plainMail } from "./words.ts"
 import { salesFacts, type SalesFacts, type SalesRow, salesRows, salesTable, showsGross } from "./sales-table.ts"
 import type { DocumentSource, PreparedDocument } from "./invoices.ts"
 import { withValues } from "../../values/text.ts"
+import { plusDays } from "../../values/time.ts"
 
 interface SalesPaper extends SalesFacts {
   readonly rows: ReadonlyArray<SalesRow>
@@ -61,7 +60,8 @@ export const prepareSales = Effect.fnUntraced(function* (
   const plain = { ...(yield* paperOptions({ member_id: header.member_id, store_id }, settings)), terms: null }
   const brand = yield* brandOf(source.document_type, store_id, settings)
   const facts = yield* salesFacts(source, header, settings)
-  const paper: SalesPaper = { ...facts, rows: salesRows(facts, plain) }
+  const rows = salesRows(facts, plain)
+  const paper: SalesPaper = { ...facts, rows, rental_days: daysCharged(header, rows) }
   const written = { language: plain.language, zone: plain.zone, currency: header.currency_code }
   return {
     fragments: fragmentsOf(brand, text_places),
@@ -115,11 +115,30 @@ export const salesDocument = (paper: SalesPaper, options: PaperOptions): PrintDo
   }
 }
 
-const headRows = ({ buyer, header, rental_days, rows, source, version }: SalesPaper, options: PaperOptions) => {
+/**
+ * Days that lines for the whole hire are charged: whole days, or days begun, as rates count them. "" if lines differ,
+ * or if none is charged by the day and the hire is no whole number of days.
+ */
+const daysCharged = (header: OpportunityRow, rows: ReadonlyArray<SalesRow>): string => {
+  const { ends_at, starts_at } = header
+  const whole = chargeableDays(header, header)
+  const full = chargeableDays(header, { use_chargeable_days: false, chargeable_days: null })
+  const is_longer = starts_at !== null && ends_at !== null && plusDays(starts_at, full) < ends_at
+  const begun = is_longer ? full + 1 : full
+  const charged = new Set(
+    rows
+      .filter(({ takes_whole_hire }) => takes_whole_hire)
+      .map(({ figures }) => Number(figures?.periods))
+      .filter((periods) => periods === whole || periods === begun)
+  )
+  const [days = whole] = charged
+  return charged.size > 1 || (charged.size === 0 && whole !== begun) ? "" : String(days)
+}
+
+const headRows = ({ buyer, header, rows, source, version }: SalesPaper, options: PaperOptions) => {
   const words = wordsOf(options.language)
   const own = letterWordsOf(options.language)
-  // Days of hire are whole; rates charge part of a day as one. A document must not print both counts.
-  const is_charged_longer = rows.some(({ figures }) => Number(figures?.periods) === Number(rental_days) + 1)
+  const days = daysCharged(header, rows)
   const window = windowText(
     { starts_at: header.charge_starts_at ?? header.starts_at, ends_at: header.charge_ends_at ?? header.ends_at },
     options
@@ -137,7 +156,7 @@ const headRows = ({ buyer, header, rental_days, rows, source, version }: SalesPa
       version === undefined ? null : [String(version.version_number), version.label].filter(Boolean).join(" · ")
     ],
     [words.hire, window],
-    [own.days, window === "" || is_charged_longer ? null : quantityText(rental_days, options.language)]
+    [own.days, window === "" || days === "" ? null : quantityText(days, options.language)]
   ])
 }
 

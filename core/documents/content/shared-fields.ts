@@ -150,7 +150,7 @@ export const memberGroup: FieldGroup<CustomerFacts> = group("member", "Customer"
 interface JobFacts {
   readonly header: OpportunityRow
   readonly venue: string | null
-  /** Chargeable days of the hire. */
+  /** Chargeable days of the hire; of a quotation or order those that lines are charged, empty where they differ. */
   readonly rental_days: string
 }
 /** Fields of a job without prices. */

@@ -5,9 +5,11 @@ import { narrowest } from "../../../core/documents/brand.ts"
 import { dataOf, type FieldGroup, pathsOf } from "../../../core/documents/content/shared-fields.ts"
 import { fieldsOfType, pathsOfType } from "../../../core/documents/content/fields.ts"
 import { purchaseDocument, purchaseGroups } from "../../../core/documents/content/purchase.ts"
+import { salesRows } from "../../../core/documents/content/sales-table.ts"
 import { salesDocument, salesGroups } from "../../../core/documents/content/sales.ts"
 import { letterWordsOf } from "../../../core/documents/content/words.ts"
 import { document_types, type DocumentType } from "../../../core/documents/schema.ts"
+import { itemAt } from "../../../core/values/text.ts"
 import { type Block, readDocument, type Table } from "../../../core/pricing/print/blocks.ts"
 import { flat } from "../billing/paper/samples.ts"
 import { purchaseSample, sampleOptions, salesSample, type SalesSample } from "./samples.ts"
@@ -69,13 +71,35 @@ describe.each([
 })
 
 describe("days of hire of a quotation", () => {
-  const said = (rental_days: string): boolean => {
-    const paper = { ...salesSample({ ...plain, lines: 2, currency: "EUR" }), rental_days }
-    return JSON.stringify(salesDocument(paper, sampleOptions("en-GB"))).includes(letterWordsOf("en").days)
+  const sample = salesSample({ ...plain, lines: 1, currency: "EUR" })
+  const first = itemAt(sample.lines, 0)
+  type Line = Partial<(typeof sample.lines)[number]>
+  const charged = (ends_at: string, ...lines: ReadonlyArray<Line>): string | undefined => {
+    const header = { ...sample.header, starts_at: "2026-12-01T08:00:00.000Z", ends_at: `2026-12-${ends_at}:00:00.000Z` }
+    const all = lines.map((line) => ({ ...first, quantity: "1.00", discount_percent: null, unit_price: 100, ...line }))
+    const options = sampleOptions("en-GB")
+    const rows = salesRows({ ...sample, header, lines: all, costs: [], billed: [] }, options)
+    const written = JSON.stringify(salesDocument({ ...sample, header, rows }, options))
+    return /"label":"Days of hire","value":"(\d+)"/.exec(written)?.[1]
   }
-  it("are left out where a line charges one more, as rates count a part of a day as a day", () => {
-    expect(said("3")).toBe(true)
-    expect(said("2")).toBe(false)
+  it("are those that rates charge, which count a part of a day as a day", () => {
+    expect(charged("04T17", { discounted_total: 400 })).toBe("4")
+  })
+  it("are the whole days that prices without a rate are charged", () => {
+    expect(charged("04T17", { discounted_total: 300 })).toBe("3")
+  })
+  it("are left out where lines are charged different days", () => {
+    expect(charged("04T17", { discounted_total: 400 }, { discounted_total: 300 })).toBeUndefined()
+  })
+  it("do not depend on sales, fixed prices and lines with dates of their own", () => {
+    const others: ReadonlyArray<Line> = [
+      { discounted_total: 100, transaction_type: 1 },
+      { discounted_total: 100, charge_period: 4 },
+      { discounted_total: 200, ends_at: "2026-12-03T08:00:00.000Z" }
+    ]
+    expect(charged("02T17", { discounted_total: 200 }, ...others)).toBe("2")
+    expect(charged("02T08", ...others)).toBe("1")
+    expect(charged("02T17", ...others)).toBeUndefined()
   })
 })
 
