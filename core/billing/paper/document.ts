@@ -293,6 +293,19 @@ const namedParties = Effect.fnUntraced(function* (
   return { seller: billed_by ?? nobody, buyer: billed_to ?? nobody }
 })
 
+/** A row that deducts a deposit, in the customer's language and with the date as elsewhere, unless it was renamed. */
+const inWords = (item: InvoiceItemRow, deposits: ReadonlyArray<InvoiceRow>, options: PaperOptions): InvoiceItemRow => {
+  const deposit = deposits.find(({ id }) => id === item.deposit_invoice_id)
+  const { issued_at = null, number = null } = deposit ?? {}
+  if (issued_at === null || number === null) return item
+  const named = (language: string, date: string): string =>
+    withValues(wordsOf(language).deposit_invoiced, { number, date })
+  // Checkouts name these rows in English, with a plain date.
+  return item.name === named("en", issued_at.slice(0, 10))
+    ? { ...item, name: named(options.language, dayText(issued_at, options) ?? "") }
+    : item
+}
+
 /** Input of an invoice document, with the branding of `options`. */
 export const invoicePaper = Effect.fnUntraced(function* (
   invoice: InvoiceRow,
@@ -300,9 +313,14 @@ export const invoicePaper = Effect.fnUntraced(function* (
   options: PaperOptions
 ): Store.Reads<InvoicePaper> {
   const order = invoice.opportunity_id === null ? undefined : yield* Store.get(opportunities, invoice.opportunity_id)
+  const items = yield* Store.find(invoice_items, { invoice_id: invoice.id }, inOrder)
+  const deposits = yield* Store.getMany(
+    invoices,
+    items.flatMap(({ deposit_invoice_id: id }) => id ?? [])
+  )
   return {
     invoice,
-    items: yield* Store.find(invoice_items, { invoice_id: invoice.id }, inOrder),
+    items: items.map((item) => inWords(item, deposits, options)),
     ...(yield* namedParties(invoice, settings)),
     order: order === undefined ? null : { number: order.number, subject: order.subject },
     options

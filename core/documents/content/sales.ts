@@ -207,7 +207,7 @@ const totalsBlock = (paper: SalesPaper, options: PaperOptions): Block => {
   const list = listPrice(header)
   const gross = totals.net + totals.tax
   const taken = deposits.map(({ credited, invoice }) => ({
-    label: withValues(own.deposit_invoiced, {
+    label: withValues(words.deposit_invoiced, {
       number: invoice.number ?? "",
       date: dayText(invoice.issued_at, options) ?? ""
     }),

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type DocumentSource, prepareDocument } from "../../../../core/documents/content/prepare.ts"
 import { CommandRuntime } from "../../../../core/kernel/endpoints/endpoint.ts"
-import { moneyText } from "../../../../core/pricing/print/format.ts"
+import { dateText, moneyText } from "../../../../core/pricing/print/format.ts"
 import { filledDocument, filledMail } from "../../../../server/documents/papers/filled.ts"
 import { type Engine, engines } from "../../../app.ts"
 import { flat } from "../../../core/billing/paper/samples.ts"
@@ -333,6 +333,19 @@ describe.each(engines)("the API of documents and layouts on %s", (engine: Engine
     }
     const { number } = await house.issued(member_id, deposit)
     expect(await said("order_confirmation", id)).toContain(`Deposit invoice ${number} of`)
+  })
+  it("dates a deducted deposit as it dates everything, unless its row was renamed", async () => {
+    const id = await quote()
+    const deposit = await house.must(`opportunities/${id}/invoices`, { type: "deposit", percent: "10" })
+    const { number, issued_at } = (await house.must(`invoices/${deposit.invoice.id}/issue`, {})).invoice
+    const { invoice } = await house.must(`opportunities/${id}/invoices`, { type: "standard" })
+    const day = dateText(String(issued_at).slice(0, 10), "en-GB")
+    expect(await said("invoice", invoice.id)).toContain(`Deposit invoice ${number} of ${day}`)
+    const items = invoice.items.map(({ id, deposit_invoice_id }: { id: number; deposit_invoice_id: number | null }) =>
+      deposit_invoice_id === null ? { id } : { id, name: "Paid on account" }
+    )
+    await house.must(`invoices/${invoice.id}`, { items }, "PUT")
+    expect(await said("invoice", invoice.id)).toContain("Paid on account")
   })
   it("names the version of the quotation by number and label", async () => {
     const id = await quote({}, { name: "In both" })
