@@ -59,13 +59,14 @@ export const planGroup = (text: string, tree: GroupTree): GroupPlan => {
   tree.plans.set(text, plan)
   return plan
 }
-/** A single name is that of a group at the top, else of the only one so called; a path begins at the top. */
+/** A single name is a group at the top, else the only one so called; paths and `/ Name` begin at the top. */
 const planOf = (text: string, tree: GroupTree): GroupPlan => {
-  const names = text.split(/\s\/(?=\s)/).map((name) => name.trim())
+  const path = text.replace(/^\/\s+/, "")
+  const names = path.split(/\s\/(?=\s)/).map((name) => name.trim())
   if (names.some((name) => name === "")) return { error: "The group path has an empty part." }
   if (names.some((name) => [...name].length > name_max))
     return { error: `A group's name must not be longer than ${name_max} characters.` }
-  const single = names.length === 1 ? tree.named(text.trim()) : []
+  const single = names.length === 1 && path === text ? tree.named(text.trim()) : []
   const top = single.find((group) => group.parent_id === null)
   if (top === undefined && single.length > 1)
     return { error: `Several groups are called ${names[0]}; give the path, such as "Lighting / ${names[0]}".` }

@@ -2,7 +2,8 @@
 import { createHash } from "node:crypto"
 import { mkdir, rename, rm, stat, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import { isJsonObject, operationOf, paramNames, type Endpoint, type JsonObject } from "../../../../core/kernel/index.ts"
+import { foldCase, isJsonObject, operationOf, paramNames } from "../../../../core/kernel/index.ts"
+import type { Endpoint, Json, JsonObject } from "../../../../core/kernel/index.ts"
 import { objectBody, rowIn, rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes } from "../../../base/exit-codes.ts"
@@ -169,6 +170,8 @@ export const declare = (program: Command): void => {
 }
 
 const exportAll: CommandAction = async (context, [folder = ""], flags) => {
+  // Fails at once where there is neither a replica nor a server.
+  if (!context.isDevice()) await context.requestAtServer({ method: "GET", path: "/api/v1/system/health" })
   await mkdir(folder, { recursive: true })
   const progress = progressOf(context)
   const cells = cellsFor(flags.raw === true)
@@ -229,22 +232,82 @@ const writeLists = async (
       .replaceAll("/", ".")
   const files: Array<JsonObject> = []
   for (const list of lists.filter(({ path }) => paramNames(path).length === 0)) {
-    const ids: Array<number> = []
     const name = nameOf(list.path)
-    const count = await writeRows(join(folder, name), noted(everyRow(context, list.path), ids, tell, name), cells)
+    const inner_lists = lists.filter(({ path }) => paramNames(path).length === 1 && path.startsWith(`${list.path}/{`))
+    const nested: Nested = new Map(
+      inner_lists.flatMap(({ path }) => (isIncluded(name, path) ? [[lastPart(path), []]] : []))
+    )
+    const ids: Array<number> = []
+    const rows = unnested(
+      everyRow(context, list.path, nested.size === 0 ? [] : [["include", [...nested.keys()].join(",")]]),
+      nested,
+      name
+    )
+    const said = name === "products" ? withGroupPaths(context, rows) : rows
+    const count = await writeRows(join(folder, name), noted(said, ids, tell, name), cells)
     if (typeof count === "string") {
       context.note(`Left out ${name}: ${count}`)
       continue
     }
     files.push({ file: `${name}.ndjson`, rows: count })
-    const inner_lists = lists.filter(({ path }) => paramNames(path).length === 1 && path.startsWith(`${list.path}/{`))
     for (const inner of inner_lists) {
       const inner_name = nameOf(inner.path)
-      const rows = await writeRows(join(folder, inner_name), innerRows(context, inner, ids, tell, inner_name), cells)
+      const known = nested.get(lastPart(inner.path))
+      const inner_rows = known === undefined ? innerRows(context, inner, ids, tell, inner_name) : streamed(known)
+      const rows = await writeRows(join(folder, inner_name), inner_rows, cells)
       if (typeof rows === "number") files.push({ file: `${inner_name}.ndjson`, rows })
     }
   }
   return files
+}
+
+/** Rows of nested lists by name, where the list includes them: a request for each row takes long. */
+type Nested = Map<string, Array<JsonObject>>
+const lastPart = (path: string): string => path.slice(path.lastIndexOf("/") + 1)
+const includeOf = (plural: string, name: string) =>
+  catalogue.resources.find((one) => one.plural === plural)?.includes[name]
+const isIncluded = (plural: string, path: string): boolean => includeOf(plural, lastPart(path))?.kind === "many"
+
+/** Moves included rows to `nested`; what a row does not show is no longer expected there, and requested by row. */
+async function* unnested(rows: AsyncGenerator<JsonObject>, nested: Nested, plural: string): AsyncGenerator<JsonObject> {
+  for await (const row of rows) {
+    const own: { [name: string]: Json } = { ...row }
+    for (const [name, known] of nested) {
+      const include = includeOf(plural, name)
+      const shown = row[name]
+      if (Array.isArray(shown)) known.push(...shown.filter(isJsonObject))
+      else nested.delete(name)
+      own[name] = include?.kind === "many" ? (include.empty ?? null) : null
+    }
+    yield own
+  }
+}
+async function* streamed(rows: ReadonlyArray<JsonObject>): AsyncGenerator<JsonObject> {
+  yield* rows
+}
+
+/**
+ * Products with the path of their group, `Lighting / Moving heads`, by which an import finds or makes it: `/ Name` for
+ * one at the top where another below has the same name.
+ */
+async function* withGroupPaths(
+  context: CommandContext,
+  products: AsyncGenerator<JsonObject>
+): AsyncGenerator<JsonObject> {
+  const groups = new Map<Json, JsonObject>()
+  for await (const group of everyRow(context, "/api/v1/product_groups")) groups.set(group.id ?? null, group)
+  const pathOf = (id: Json | undefined): ReadonlyArray<string> => {
+    const group = groups.get(id ?? null)
+    return group === undefined ? [] : [...pathOf(group.parent_id), String(group.name)]
+  }
+  const below = new Set(
+    [...groups.values()].flatMap((one) => (one.parent_id === null ? [] : foldCase(String(one.name))))
+  )
+  for await (const product of products) {
+    const path = pathOf(product.product_group_id)
+    const is_ambiguous = path.length === 1 && path.every((name) => below.has(foldCase(name)))
+    yield { ...product, group: is_ambiguous ? ["/", ...path].join(" ") : path.join(" / ") }
+  }
 }
 
 /** Yields rows unchanged, and collects their ids. */

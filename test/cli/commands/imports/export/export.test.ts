@@ -1,11 +1,22 @@
 /** Exports all data of a server on the command line and imports it into an empty server. */
-import { appendFileSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync
+} from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it, vi } from "vitest"
 import { cellsOf, linesOf, placeOfSuite } from "../../../place.ts"
 
 const one = placeOfSuite(),
-  other = placeOfSuite()
+  other = placeOfSuite(),
+  third = placeOfSuite(),
+  fourth = placeOfSuite()
 
 describe("an export", () => {
   it("contains every list as NDJSON and CSV, and the journal, which restores an equal server", async () => {
@@ -69,6 +80,45 @@ describe("an export", () => {
     const again = await other.type(["import", "all", folder])
     expect([again.code, again.err]).toEqual([6, expect.stringContaining("This server has data already")])
   }, 120_000)
+
+  it("reads nested lists of products with their pages, and an import gives the products the same groups", async () => {
+    const written = join(third.folder, "list.csv")
+    writeFileSync(
+      written,
+      "sku,name,group,rate.preset,rate.price\n" +
+        "P-1,Par,Lighting / Floodlights,daily-rate,4.50\nP-2,Spare,/ Floodlights,daily-rate,3.00\n"
+    )
+    await third.done(["import", "products", written])
+    const paths = vi.spyOn(globalThis, "fetch")
+    const folder = join(third.folder, "out")
+    await third.done(["export", folder])
+    const requested = paths.mock.calls.map(([asked]) => String(asked instanceof Request ? asked.url : asked))
+    paths.mockRestore()
+    expect(requested.filter((url) => /products.\d+/.test(url))).toEqual([])
+    expect(linesOf(join(folder, "products.rates.ndjson")).map(({ price }) => price)).toEqual(["4.50", "3.00"])
+    const products = cellsOf(join(folder, "products.csv"))
+    expect(products.map(({ group, rates }) => [group, rates])).toEqual([
+      ["Lighting / Floodlights", ""],
+      ["/ Floodlights", ""]
+    ])
+    await fourth.done(["import", "products", join(folder, "products.csv")])
+    const groupsOf = async (place: typeof third) => {
+      const { product_groups } = await place.json("product-groups list")
+      const named = (id: number | null) => product_groups.find((one: { readonly id: number }) => one.id === id)?.name
+      return product_groups.map((one: { readonly name: string; readonly parent_id: number | null }) => [
+        one.name,
+        named(one.parent_id)
+      ])
+    }
+    expect(await groupsOf(fourth)).toEqual(await groupsOf(third))
+  }, 60_000)
+
+  it("fails at once without a replica or a server, and writes nothing", async () => {
+    const folder = join(third.folder, "nothing")
+    const { code, err } = await third.type(["export", folder, "--offline", "--profile", "nobody"])
+    expect([code, err.match(/--offline forbids/g)]).toEqual([7, ["--offline forbids"]])
+    expect(existsSync(folder)).toBe(false)
+  })
 
   it("keeps an earlier journal file, and no partial one, if the server refuses the journal", async () => {
     const { fetch } = globalThis
