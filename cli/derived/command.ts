@@ -2,7 +2,7 @@
 import { Argument, type Command, Option } from "commander"
 import { catalogue } from "../../core/catalogue.ts"
 import { document_types } from "../../core/documents/schema.ts"
-import { paramNames, resourceOf, type Endpoint } from "../../core/kernel/index.ts"
+import { resourceOf, type Endpoint } from "../../core/kernel/index.ts"
 import { withAction, repeatable } from "../context/program.ts"
 import { type Flag, flagsOf, isList, kebab, placeholder, valuesFor, type Verb, verb_aliases } from "./names.ts"
 import { resourceWhere } from "../base/nameable.ts"
@@ -55,11 +55,11 @@ const path_words: { readonly [path: string]: (() => ReadonlyArray<string>) | und
 }
 const listsArchived = (endpoint: Endpoint): boolean =>
   resourceWhere(({ plural }) => plural === resourceOf(endpoint))?.lists_archived === true
-/** Name of a path parameter in usage: its own, for `{id}` the row's table, or `id` if the path has several. */
+/** Name of a path parameter in usage: its own, for `{id}` the row's table. */
 const argumentName = (endpoint: Endpoint, param: string): string => {
   const table = endpoint.params[param]?.table
   if (param !== "id") return kebab(param)
-  return table === undefined || paramNames(endpoint.path).length > 1 ? "id" : kebab(table.entity)
+  return table === undefined ? "id" : kebab(table.entity)
 }
 
 const addVerb = (command: Command, verb: Verb): ReadonlyArray<Flag> => {

@@ -231,7 +231,7 @@ const askNamed = async (
 ): Promise<{ readonly answer: QueryResult; readonly path: string }> => {
   const tables = verb.params.map((param): string | undefined => verb.endpoint.params[param]?.table.name)
   const ids: Array<string> = []
-  for (const [at, text] of args.entries()) ids.push(await idOfArgument(context, verb, tables[at], text))
+  for (const [at, text] of args.entries()) ids.push(await idOfArgument(context, verb, tables[at], text, ids[0]))
   const path = pathWith(verb, ids)
   const answer = await context.request(asking(path))
   if (answer.status < 400) return { answer, path }
@@ -251,9 +251,11 @@ const idOfArgument = async (
   context: CommandContext,
   { endpoint }: Verb,
   table: string | undefined,
-  text: string
+  text: string,
+  first_id: string | undefined
 ): Promise<string> => {
   if (table === undefined) return text
+  if (table === "opportunity_versions" && first_id !== undefined) return versionIdOf(context, first_id, text)
   if (nameableTable(table) === undefined || looksLikeId(text)) {
     if (endpoint.method !== "GET") await noteOtherNumber(context, table, text)
     return text
@@ -261,6 +263,29 @@ const idOfArgument = async (
   const found = idSaid(text) ?? (await findIdByName(context, table, text))
   if (found === undefined) throw await notFoundNamed(context, table, text)
   return String(found)
+}
+/** Id of a quote's version by its number (`v2`, or `2`) or its id; other texts as they are. */
+const versionIdOf = async (context: CommandContext, quote_id: string, text: string): Promise<string> => {
+  const [, mark, number] = /^\s*(v?)([1-9]\d{0,8})\s*$/i.exec(text) ?? []
+  if (number === undefined) return idSaid(text) ?? text
+  const { body, status } = await context.request({
+    method: "GET",
+    path: `/api/v1/opportunities/${quote_id}/versions`,
+    query: [["per_page", "100"]]
+  })
+  const versions = status < 400 ? rowsIn(body, "versions") : []
+  const numbered = versions.find((one) => one.version_number === Number(number))
+  const with_id = mark === "" ? versions.find(({ id }) => id === Number(number)) : undefined
+  if (numbered !== undefined && with_id !== undefined && numbered !== with_id) {
+    const other = `version ${number} is meant by v${number}`
+    if (context.terminal.is_tty)
+      throw usageError(
+        `${number} is the id of version ${with_id.version_number} and the number of another. Nothing was done.`,
+        `${other.replace("v", "V")}, the one with the id by id:${number}.`
+      )
+    context.note(`${number} is taken as an id; ${other}.`)
+  }
+  return String((with_id ?? numbered)?.id ?? text)
 }
 const pathWith = (verb: Verb, ids: ReadonlyArray<string>): string =>
   verb.params.reduce(
