@@ -1,7 +1,7 @@
 /** Several writes of one command line, and what a device does after writes at the server. */
-import { isJsonObject, type Endpoint, type Json } from "../../core/kernel/index.ts"
+import { isJsonObject, type Endpoint, type Json, type Query } from "../../core/kernel/index.ts"
 import { order, statuses } from "../../core/orders/opportunities/tables/index.ts"
-import { metaIn, refusedText, type Row, rowIn } from "../base/answers.ts"
+import { metaIn, refusedText, type Row, rowIn, rowsIn } from "../base/answers.ts"
 import { nameableTable } from "../base/nameable.ts"
 import type { ApiRequest, CommandContext } from "./context.ts"
 import { printAnswer, warningsIn } from "./print.ts"
@@ -11,6 +11,40 @@ interface Asked {
   readonly endpoint: Endpoint
   readonly words: ReadonlyArray<string>
 }
+/** The use of a row to be deleted: orders that it is on hire with today, or issued invoices. */
+const inUse = async (context: CommandContext, { name, params }: Endpoint, text: string): Promise<string> => {
+  const table = params["id"]?.table.name ?? ""
+  const use = name === "products.delete" ? ordersOut : name === "opportunities.delete" ? issuedFor : undefined
+  return use === undefined ? "" : use(context, String(await resolveId(context, table, text)))
+}
+const found = async (context: CommandContext, path: string, query: Query): Promise<Json | undefined> => {
+  const { body, status } = await context.request({ method: "GET", path, query })
+  return status < 400 ? body : undefined
+}
+const issuedFor = async (context: CommandContext, id: string): Promise<string> => {
+  const query: Query = [
+    ["q[opportunity_id_eq]", id],
+    ["q[status_not_in]", "draft,voided"]
+  ]
+  const issued = rowsIn((await found(context, "/api/v1/invoices", query)) ?? { invoices: [] }, "invoices")
+  return issued.length === 0 ? "" : `it is invoiced (${issued.map((one) => one.number ?? one.id).join(", ")}): `
+}
+const ordersOut = async (context: CommandContext, id: string): Promise<string> => {
+  const orders = new Set<string>()
+  const stores = (await found(context, "/api/v1/stores", [["per_page", "100"]])) ?? { stores: [] }
+  for (const store of rowsIn(stores, "stores")) {
+    const query: Query = [
+      ["product_id", id],
+      ["store_id", String(store.id)],
+      ["date", new Date().toISOString().slice(0, 10)]
+    ]
+    const why = await found(context, "/api/v1/availability/why", query)
+    for (const { phase, source_name } of why === undefined ? [] : rowIn(why, "reasons").claims)
+      if (phase === "on_hire") orders.add(String(source_name))
+  }
+  return orders.size === 0 ? "" : `it is on hire with ${[...orders].join(", ")}: `
+}
+
 /** Sends writes one after the other; with --plan each is planned on the effects of the earlier ones. */
 export const writesOf = (context: CommandContext) => {
   const asked: Array<ApiRequest> = []
@@ -36,7 +70,8 @@ export const writesOf = (context: CommandContext) => {
     const typed = `${words.join(" ")} ${args.join(" ")}`
     const { secondary_id: other = null } = isJsonObject(body) ? body : {}
     const table = endpoint.params["id"]?.table
-    if (other === null || table === undefined) return `${typed}: sure?`
+    if (table === undefined) return `${typed}: sure?`
+    if (other === null) return `${typed}: ${await inUse(context, endpoint, args[0] ?? "")}sure?`
     const called = async (text: string): Promise<string> => {
       const id = looksLikeId(text) ? text : (idSaid(text) ?? (await findIdByName(context, table.name, text)) ?? 0)
       const answer = await context.request({ method: "GET", path: `${nameableTable(table.name)?.path}/${id}` })

@@ -68,6 +68,38 @@ it("a destructive command asks on a terminal, changes nothing if declined, and t
   expect(questions()).toHaveLength(2)
 })
 
+it("a deletion says on a terminal that the product is on hire, or the order invoiced", async () => {
+  const { product } = await json(["products", "create", "--name", "Winch", "--sku", "WINCH", "--stock-method", "bulk"])
+  const { stock_levels } = await json(`stock-levels list -q product_id_eq=${product.id}`)
+  await done(`stock-levels update ${stock_levels[0].id} --quantity-held 6`)
+  await done([
+    "quote",
+    "new",
+    "--subject",
+    "Gala",
+    "--from",
+    "today",
+    "--to",
+    "+3d",
+    "--member",
+    "2",
+    "--line",
+    "WINCH*4"
+  ])
+  await done("quote convert 1")
+  await done("scan out 1 WINCH*3")
+  const { invoice } = await json(["api", "POST", "/api/v1/opportunities/1/invoices", "-d", '{"type":"proforma"}'])
+  await done(`invoices issue ${invoice.id}`)
+  confirm.mockResolvedValue(false)
+  for (const line of ["products delete WINCH", "opportunities delete 1"])
+    expect(await atTerminal(line)).toMatchObject({ code: 2, err: expect.stringContaining("Nothing was changed.") })
+  const { number } = (await json(`invoices show ${invoice.id}`)).invoice
+  expect(questions()).toEqual([
+    "products delete WINCH: it is on hire with Gala: sure?",
+    `opportunities delete 1: it is invoiced (${number}): sure?`
+  ])
+})
+
 it("counts and transfers ask before they are cancelled, and a count before it is closed", async () => {
   await done("stores create --name Leeds")
   await done("products create --name Cable --sku CABLE")
