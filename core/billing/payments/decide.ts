@@ -136,7 +136,7 @@ export const recordRefund = (
   if (common !== undefined) return Result.fail(common)
   const amount = input.amount ?? 0
   if (invoice.amount_paid <= 0)
-    return reject("amount", `Nothing is paid on ${invoiceName(invoice).toLowerCase()}, so nothing can be refunded.`)
+    return reject("amount", `Nothing is paid on invoice ${invoice.number ?? invoice.id}, so nothing can be refunded.`)
   if (amount > invoice.amount_paid)
     return reject(
       "amount",

@@ -236,11 +236,13 @@ const cancelOrder: CommandAction = async (context, [named = ""], flags) => {
 
 // `orders invoice`: creates a draft for the unbilled rest of an order, or part of it.
 
+const for_the_rest = "Leave it out to bill the unbilled remainder."
 const invoiceOrder: CommandAction = async (context, [named = ""], flags) => {
   const lines = listFlag(flags, "line")
   const [percent, amount] = [textFlag(flags, "percent"), textFlag(flags, "amount")]
   if ([percent, amount, lines[0]].filter((one) => one !== undefined).length > 1)
     throw usageError("--percent, --amount and --line do not go together.", "Make a draft of each.")
+  if (percent === "" || amount === "") throw usageError("An empty --percent or --amount bills nothing.", for_the_rest)
   const path = await opportunityPath(context, named)
   const opportunity = rowIn(await context.read(path, [["include", "items"]]), "opportunity")
   const type = textFlag(flags, "type")

@@ -171,9 +171,9 @@ describe("a refund", () => {
       })
   })
   it("is rejected without a payment", () => {
-    given(...of120())
+    given(...of120({ number: "INV-0001" }))
       .when(refund({ amount: 1 }))
-      .thenRefused({ amount: ["Nothing is paid on invoice 0000000001, so nothing can be refunded."] })
+      .thenRefused({ amount: ["Nothing is paid on invoice INV-0001, so nothing can be refunded."] })
   })
   it.each([
     ["draft", "Invoice 0000000001 is a draft; issue it before a refund is recorded."],
