@@ -173,7 +173,8 @@ interface SessionQuery {
   /** Statements without parameters, whose rows are not needed. */
   readonly is_control?: true
 }
-type Answered = (error: Error | null, result: pg.QueryResult | Array<pg.QueryResult>) => void
+/** Results of all statements that were sent as one query. */
+type Answered = (error: Error | null, results: ReadonlyArray<pg.QueryResult>) => void
 
 /** How to read the rows of a statement that a connection has prepared. */
 interface Prepared {
@@ -228,71 +229,102 @@ const bindMessage = (name: string, values: ReadonlyArray<unknown>): Buffer | und
   return message
 }
 const execute_and_sync = Buffer.from([0x45, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0x53, 0, 0, 0, 4])
+const sync_bytes = 5
+
+/** A statement that is prepared on a connection, and what sends it. */
+type Bound = { readonly prepared: Prepared; readonly message: Buffer }
+/** One message of several, with the last one's Sync: Postgres answers them in one transaction and one write. */
+const joined = (bound: ReadonlyArray<Bound>): Buffer =>
+  Buffer.concat(bound.map(({ message }, at) => (at < bound.length - 1 ? message.subarray(0, -sync_bytes) : message)))
 
 /**
- * A query of a prepared statement whose columns are known: the server does not describe them again, and rows are made
- * by a compiled function. Or control statements, without rows. The driver calls its methods.
+ * A query of prepared statements whose columns are known: the server does not describe them again, and rows are made by
+ * a compiled function. Or control statements, without rows. The driver calls its methods.
  */
 class LightQuery implements pg.Submittable {
-  readonly name: string | undefined
-  readonly text: string
-  private readonly message: Buffer | undefined
-  private readonly prepared: Prepared | undefined
+  readonly texts: ReadonlyArray<string>
+  /** None for control statements. */
+  private readonly bound: ReadonlyArray<Bound>
   /** The driver wraps it if the URL has a `query_timeout`, which ends when it is called. */
   callback: Answered
-  private readonly rows: Array<object> = []
-  private command = ""
+  private readonly results: Array<pg.QueryResult> = []
+  private rows: Array<object> = []
   private failure: Error | undefined
-  constructor(query: SessionQuery, prepared: Prepared | undefined, message: Buffer | undefined, answered: Answered) {
-    this.name = prepared?.name
-    this.text = query.text
-    this.message = message
-    this.prepared = prepared
+  constructor(texts: ReadonlyArray<string>, bound: ReadonlyArray<Bound>, answered: Answered) {
+    this.texts = texts
+    this.bound = bound
     this.callback = answered
   }
   submit(connection: pg.Connection): void {
-    if (this.message === undefined) connection.query(this.text)
-    else if (connection.stream.writable) connection.stream.write(this.message)
+    const [first] = this.bound
+    if (first === undefined) connection.query(this.texts.join("; "))
+    else if (connection.stream.writable)
+      connection.stream.write(this.bound.length > 1 ? joined(this.bound) : first.message)
   }
   handleRowDescription(): void {}
   handleDataRow({ fields: cells }: { readonly fields: Array<unknown> }): void {
-    if (this.prepared === undefined) return
+    const prepared = this.bound[this.results.length]?.prepared
+    if (prepared === undefined) return
     try {
-      for (const { at, parser } of this.prepared.parsed) {
+      for (const { at, parser } of prepared.parsed) {
         const cell = cells[at]
         if (typeof cell === "string") cells[at] = parser(cell)
       }
-      this.rows.push(this.prepared.asRow(cells))
+      this.rows.push(prepared.asRow(cells))
     } catch (cause) {
       this.failure ??= cause instanceof Error ? cause : new Error(String(cause))
     }
   }
   handleCommandComplete({ text }: { readonly text: string }): void {
-    this.command = text
+    const [command = "", ...counts] = text.split(" ")
+    const fields = this.bound[this.results.length]?.prepared.fields ?? []
+    this.results.push({ command, rowCount: Number(counts.at(-1) ?? 0), oid: 0, rows: this.rows, fields })
+    this.rows = []
   }
   handleError(error: Error): void {
     this.callback(error, [])
   }
   handleReadyForQuery(): void {
-    if (this.failure !== undefined) return this.callback(this.failure, [])
-    const [command = "", ...counts] = this.command.split(" ")
-    const fields = this.prepared?.fields ?? []
-    this.callback(null, { command, rowCount: Number(counts.at(-1) ?? 0), oid: 0, rows: this.rows, fields })
+    this.callback(this.failure ?? null, this.results)
   }
 }
 
-/** Sends a query; statements prepared on this connection in one message. */
-export const sendQuery = (client: pg.ClientBase, query: SessionQuery, answered: Answered): void => {
-  if (query.is_control === true) return void client.query(new LightQuery(query, undefined, undefined, answered))
-  const { name, rowMode, values } = query
-  const prepared = name === undefined ? undefined : prepared_on.get(client)?.get(name)
-  const message = prepared === undefined || rowMode !== undefined ? undefined : bindMessage(prepared.name, values ?? [])
-  if (prepared !== undefined && message !== undefined) client.query(new LightQuery(query, prepared, message, answered))
-  else
-    client.query(query, (error: Error | null, result: pg.QueryResult | Array<pg.QueryResult>) => {
-      if (error === null && name !== undefined && !Array.isArray(result)) notePrepared(client, name, result.fields)
-      answered(error, result)
-    })
+/** Undefined if the driver must send the query. */
+const boundOn = (client: pg.ClientBase, { name, rowMode, values = [] }: SessionQuery): Bound | undefined => {
+  const prepared = name === undefined || rowMode !== undefined ? undefined : prepared_on.get(client)?.get(name)
+  const message = prepared && bindMessage(prepared.name, values)
+  return prepared && message && { prepared, message }
+}
+const sendUnbound = (client: pg.ClientBase, query: SessionQuery, answered: Answered): void => {
+  const { is_control, name, text } = query
+  const ended: Answered = (error, results) => answered(error, results.slice(-1))
+  if (is_control === true) return void client.query(new LightQuery([text], [], ended))
+  client.query(query, (error: Error | null, result: pg.QueryResult | Array<pg.QueryResult>) => {
+    if (error === null && name !== undefined && !Array.isArray(result)) notePrepared(client, name, result.fields)
+    ended(error, error === null ? [result].flat() : [])
+  })
+}
+
+/**
+ * Sends queries in one write, and returns how many times `done` will be called: once for all where each is of a
+ * statement prepared on this connection.
+ */
+export const sendQueries = (client: pg.PoolClient, queries: ReadonlyArray<SessionQuery>, done: Answered): number => {
+  const sent = queries.map((query) => ({ query, bound: boundOn(client, query) }))
+  const bound = sent.flatMap((one) => one.bound ?? [])
+  if (bound.length === queries.length) {
+    const texts = queries.map(({ text }) => text)
+    client.query(new LightQuery(texts, bound, done))
+    return 1
+  }
+  // One write to the socket takes as long as everything else that the driver does for a short query.
+  const { stream } = client.connection
+  stream.cork()
+  for (const { bound, query } of sent)
+    if (bound === undefined) sendUnbound(client, query, done)
+    else client.query(new LightQuery([query.text], [bound], done))
+  stream.uncork()
+  return queries.length
 }
 
 interface Fields {

@@ -2,7 +2,7 @@ import { Effect, Queue, Schedule, Semaphore, Stream } from "effect"
 import pg from "pg"
 import type { SqlError } from "effect/sql/SqlError"
 import { firstOf } from "../../core/values/text.ts"
-import { connectionConfig, pgError, sendQuery } from "./connection.ts"
+import { connectionConfig, pgError, sendQueries } from "./connection.ts"
 
 /** A connection taken from the pool. */
 interface Session {
@@ -36,7 +36,7 @@ interface Session {
 type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 type PgEndpoint = Parameters<typeof connectionConfig>[0]
-type SessionQuery = Parameters<typeof sendQuery>[1]
+type SessionQuery = Parameters<typeof sendQueries>[1][number]
 
 const CANCEL_TIMEOUT_MS = 2_000
 
@@ -82,10 +82,9 @@ const startQueries = (
 ): Effect.Effect<void> => {
   const results: Array<pg.QueryResult> = []
   let failure: Error | undefined
-  let unanswered = queries.length
   let onAnswer = () => {}
-  const answered = (error: Error | null, result: pg.QueryResult | Array<pg.QueryResult>): void => {
-    if (error === null) results.push(Array.isArray(result) ? (result.at(-1) as pg.QueryResult) : result)
+  const answered = (error: Error | null, found: ReadonlyArray<pg.QueryResult>): void => {
+    if (error === null) results.push(...found)
     else {
       failure ??= error
       if (endsConnection(error)) note("lost")
@@ -95,11 +94,7 @@ const startQueries = (
     if (unanswered === 0)
       answer(failure === undefined ? Effect.succeed(results) : Effect.fail(pgError(failure, "query")))
   }
-  // One write to the socket takes as long as everything else that the driver does for a short query.
-  const { stream } = client.connection
-  if (queries.length > 1) stream.cork()
-  for (const query of queries) sendQuery(client, query, answered)
-  if (queries.length > 1) stream.uncork()
+  let unanswered = sendQueries(client, queries, answered)
   // On interruption, asks the server to cancel one query after the other. The connection may roll back but is not
   // reused, as a late cancellation would hit another query. A server that does not respond is ignored.
   const cancelled: Effect.Effect<void> = Effect.suspend(() => {

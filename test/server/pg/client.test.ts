@@ -17,6 +17,7 @@ import { listen } from "../../../server/pg/session.ts"
 import { freshDatabase } from "../../postgres.ts"
 import { make as makeStore } from "../../../core/kernel/store/store.ts"
 import { sqlClientContract, untraced } from "../../sync/sqlite/sql-client.contract.ts"
+import { textsOf } from "./sent.ts"
 
 const databaseUrl = Effect.map(
   Effect.acquireRelease(
@@ -286,6 +287,40 @@ describe("the Postgres client, managing connections,", () => {
     })
   )
 
+  it.live("sends statements that are prepared as one query, which fails or is cancelled as a whole", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* twoRows
+      const { readAll } = makeStore(sql)
+      const asked = (seconds: number, divisor: number) =>
+        untraced(
+          readAll([
+            { text: "select n, id from t where id = $1", values: [1] },
+            { text: "select 6 / $1::integer as sixth from t", values: [divisor] },
+            { text: "select id from t, pg_sleep($1) order by id", values: [seconds] }
+          ])
+        )
+      const found = [[{ n: 0, id: 1 }], [{ sixth: 3 }, { sixth: 3 }], [{ id: 1 }, { id: 2 }]]
+      const query = vi.spyOn(pg.Client.prototype, "query")
+      const calls: Array<number> = []
+      for (let round = 0; round < 3; round++) {
+        assert.deepStrictEqual(yield* asked(0, 2), found)
+        calls.push(query.mock.calls.length)
+        query.mockClear()
+      }
+      query.mockRestore()
+      assert.deepStrictEqual(calls, [3, 3, 1])
+      for (const tried of [asked(0, 0), sql.withTransaction(asked(0, 0))]) {
+        assert.match((yield* Effect.flip(tried)).reason.message, /division by zero/)
+        assert.deepStrictEqual(yield* asked(0, 2), found)
+      }
+      const hanging = yield* Effect.forkChild(asked(60, 2))
+      yield* eventually(isRunning(sql, "select id from t, pg_sleep"))
+      yield* Fiber.interrupt(hanging)
+      yield* eventually(Effect.map(isRunning(sql, "select id from t, pg_sleep"), (running) => !running))
+      assert.deepStrictEqual(yield* asked(0, 2), found)
+    })
+  )
+
   it.live("sends rows that several fibers read by key together, and fails or interrupts each by itself", () =>
     Effect.gen(function* () {
       const { sql } = yield* twoRows
@@ -355,7 +390,7 @@ describe("the Postgres client, managing connections,", () => {
         ...given: ReadonlyArray<unknown>
       ) {
         const [one] = given
-        sent.push([turn, (typeof one === "string" ? one : (one as { readonly text: string }).text).slice(0, 6)])
+        for (const text of textsOf(one)) sent.push([turn, text.slice(0, 6)])
         queueMicrotask(() => void turn++)
         return plain.apply(this, [...given])
       } as never)

@@ -7,6 +7,13 @@ export interface Sent {
   readonly turn: number
   readonly text: string
 }
+/** Texts of the statements that a call of `query` sends. */
+export const textsOf = (query: unknown): ReadonlyArray<string> => {
+  if (typeof query === "string") return [query]
+  const { text, texts } = query as { readonly text?: string; readonly texts?: ReadonlyArray<string> }
+  return texts ?? [text ?? ""]
+}
+
 /** Statements sent to Postgres during the work; those of one turn go in one round trip. */
 export const sentBy = async (work: () => Promise<unknown>): Promise<ReadonlyArray<Sent>> => {
   const sent: Array<Sent> = []
@@ -14,7 +21,7 @@ export const sentBy = async (work: () => Promise<unknown>): Promise<ReadonlyArra
   const plain = pg.Client.prototype.query as (...given: ReadonlyArray<unknown>) => unknown
   const noting = function (this: unknown, ...given: ReadonlyArray<unknown>) {
     const [one] = given
-    sent.push({ on: this, turn, text: typeof one === "string" ? one : (one as { readonly text: string }).text })
+    for (const text of textsOf(one)) sent.push({ on: this, turn, text })
     queueMicrotask(() => void turn++)
     return plain.apply(this, [...given])
   }
