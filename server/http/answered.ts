@@ -308,10 +308,8 @@ const linksOf = ({ body, status }: Answer, { asked: { target }, endpoint, path }
   if (last < 2) return undefined
   const query = new URLSearchParams(target.includes("?") ? target.slice(target.indexOf("?") + 1) : "")
   query.delete("page")
-  const linkTo = (rel: string, to: number): string => {
-    query.set("page", String(to))
-    return `<${path}?${query.toString()}>; rel="${rel}"`
-  }
+  const others = query.size === 0 ? "" : `${query.toString()}&`
+  const linkTo = (rel: string, to: number): string => `<${path}?${others}page=${to}>; rel="${rel}"`
   return [...(page < last ? [linkTo("next", page + 1)] : []), linkTo("last", last)].join(", ")
 }
 

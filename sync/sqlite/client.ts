@@ -313,9 +313,10 @@ const togetherOver = (db: DatabaseSync, statements: ReturnType<typeof makeStatem
   return (reads: ReadonlyArray<{ readonly text: string; readonly values: ReadonlyArray<unknown> }>, fiber: Fiber) =>
     runNow(db, client, fiber, (isInside) => {
       const begins = !isInside && reads.length > 1
-      if (begins) begin.run()
+      // `run` would count changes in a new object.
+      if (begins) begin.get()
       const rows = reads.map(({ text, values }): ReadonlyArray<Row> => statements.rows(text, values))
-      if (begins) commit.run()
+      if (begins) commit.get()
       return rows
     })
 }

@@ -78,17 +78,21 @@ export interface Condition {
   readonly values: ReadonlyArray<string>
 }
 
+const isNamed = (key: string, name: string): boolean =>
+  key === name || (key.length === name.length + 2 && key.endsWith("[]") && key.startsWith(name))
 const valuesOf = (query: Query, name: string): ReadonlyArray<string> =>
-  query.filter(([key]) => key === name || key === `${name}[]`).map(([, value]) => value)
-export const valueOf = (query: Query, name: string): string | undefined => valuesOf(query, name).at(-1)
+  query.filter(([key]) => isNamed(key, name)).map(([, value]) => value)
+export const valueOf = (query: Query, name: string): string | undefined =>
+  query.findLast(([key]) => isNamed(key, name))?.[1]
 
 /** Splits `status_not_eq` into field and predicate; undefined if it has no predicate or no field. */
 export const splitPredicate = (key: string): { readonly name: string; readonly predicate: Predicate } | undefined => {
-  const predicate = predicates.find((one) => key.endsWith(`_${one}`))
-  return predicate === undefined || key.length === predicate.length + 1
-    ? undefined
-    : { name: key.slice(0, -predicate.length - 1), predicate }
+  for (const [predicate, ending] of predicate_endings)
+    if (key.endsWith(ending))
+      return key.length === ending.length ? undefined : { name: key.slice(0, -ending.length), predicate }
+  return undefined
 }
+const predicate_endings = predicates.map((predicate) => [predicate, `_${predicate}`] as const)
 
 export const takesSeveral = (predicate: Predicate): boolean => predicate === "in" || predicate === "not_in"
 

@@ -154,8 +154,11 @@ const compiledView = (columns: Columns, constants: Constants): ViewRow => {
 const moneyOut = (value: Json | undefined, scale: number): Json => {
   if (value === null || value === undefined) return null
   const minor = Number(value)
+  if (minor === 0) return zeros[scale] ?? fromScaled(0, scale)
   return fromScaled(Number.isSafeInteger(minor) ? minor : BigInt(minor), scale)
 }
+/** Most amounts of a row are zero: its text by scale. */
+const zeros = [0, 1, 2, 3, 4].map((scale) => fromScaled(0, scale))
 type MakesView = (
   fields: ReadonlyArray<Field>,
   constants: ReadonlyArray<Json>,

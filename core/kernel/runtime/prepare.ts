@@ -171,7 +171,7 @@ const queryBody = (request: Request, fields: Fields): JsonObject => {
     body[name] = Array.isArray(before) ? [...before, ...values] : [...values]
   }
   for (const [key, value] of request.query) {
-    const bracketed = key.startsWith("q[") ? undefined : /^(.*)\[\d*\]$/.exec(key)?.[1]
+    const bracketed = key.endsWith("]") && !key.startsWith("q[") ? /^(.*)\[\d*\]$/.exec(key)?.[1] : undefined
     if (bracketed !== undefined) add(bracketed, [value])
     else if (!Object.hasOwn(fields, key) || fields[key]?.type.kind !== "list") body[key] = value
     // An empty value means no values, not one empty text.
