@@ -1,5 +1,5 @@
 /** Users of the default roles get the server's answers from their own device. */
-import { systemRoles } from "../../core/people/users/permissions.ts"
+import { systemRoles } from "../../core/people/users/decide.ts"
 import { describeFewRights, people, tokens } from "./few-rights.ts"
 
 /** The long tests beside this file cover all other users and tokens. */

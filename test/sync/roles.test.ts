@@ -1,6 +1,6 @@
 /** A working day of each default role: allowed and forbidden requests, at the server and on the user's own device. */
 import { beforeAll, describe, expect, it } from "vitest"
-import { systemRoles } from "../../core/people/users/permissions.ts"
+import { systemRoles } from "../../core/people/users/decide.ts"
 import { engines } from "../app.ts"
 import type { InspectedDevice } from "./inspected-device.ts"
 import { serverOfSuite } from "./opening.ts"

@@ -5,16 +5,8 @@ import { invalid, reject, Rejection, rowMade, rowUpdated, Store, update, updated
 import type { AnyEventType, Catalogue, Decided, LaterSeed, NewEvent, RowOf, Viewer } from "../../kernel/index.ts"
 import { memberFields, type MemberRow, members } from "../members/schema.ts"
 import type { UserRow } from "./permissions.ts"
-import {
-  beyondToken,
-  rightsOfUser,
-  roleChangeRefusal,
-  roleFields,
-  roles,
-  systemRoles,
-  userChangeRefusal,
-  users
-} from "./permissions.ts"
+import { beyondToken, interfacePermissions, rightsOfUser, roleChangeRefusal } from "./permissions.ts"
+import { roleFields, roles, userChangeRefusal, users } from "./permissions.ts"
 import { parseMailAddress } from "../../values/mail-address.ts"
 
 /** Name that replaces an anonymised person's. */
@@ -83,6 +75,71 @@ export const userEvents: ReadonlyArray<AnyEventType> = [
 ]
 
 // Seeds: the system roles and the owner of a new database, and permissions later releases grant to system roles.
+
+const keys = interfacePermissions.map((one) => one.key)
+
+const all = (...areas: ReadonlyArray<string>): ReadonlyArray<string> =>
+  interfacePermissions.filter((one) => areas.includes(one.area)).map((one) => one.key)
+const without = (from: ReadonlyArray<string>, ...left_out: ReadonlyArray<string>): ReadonlyArray<string> =>
+  from.filter((key) => !left_out.includes(key))
+
+interface SystemRole {
+  readonly name: string
+  readonly level: number
+  readonly description: string
+  readonly permissions: ReadonlyArray<string>
+}
+/**
+ * Permissions of the system roles in the first release; `laterGrants` and later slices add to them. The owner needs
+ * none: `users.is_owner` passes every permission.
+ */
+export const systemRoles: ReadonlyArray<SystemRole> = [
+  { name: "Admin", level: 80, description: "Everything", permissions: keys },
+  {
+    name: "Operations Manager",
+    level: 60,
+    description: "Everything but settings, users and roles",
+    permissions: without(keys, ...all("settings", "users", "roles"))
+  },
+  {
+    name: "Sales",
+    level: 40,
+    description: "Customers, quotes, orders and invoices",
+    permissions: [
+      ...without(all("opportunities"), "opportunities.unlock_rates"),
+      ...all("activities", "invoices", "members", "payments", "documents"),
+      "shortages.view",
+      "shortages.resolve",
+      "products.view",
+      "reports.view"
+    ]
+  },
+  {
+    name: "Warehouse",
+    level: 35,
+    description: "Stock, containers and goods in and out",
+    permissions: [
+      ...all("stock", "products", "containers", "kits"),
+      "availability.view",
+      "members.view",
+      "reports.view",
+      "shortages.view",
+      "shortages.resolve",
+      "purchase_orders.view",
+      "purchase_orders.receive",
+      "documents.view"
+    ]
+  },
+  {
+    name: "Read Only",
+    level: 20,
+    description: "Read-only access",
+    permissions: without(
+      interfacePermissions.filter((one) => one.action === "view" || one.action === "access").map((one) => one.key),
+      "costs.view"
+    )
+  }
+]
 
 export const roleSeed = (): ReadonlyArray<NewEvent> =>
   systemRoles.map((role, at) =>

@@ -112,77 +112,12 @@ export const serverPermissions: ReadonlyArray<Permission> = permissionsOfArea("s
 /** Permission for the warehouse's actions on units of orders, without prices; `opportunities.edit` suffices as well. */
 export const fulfil_permission = "opportunities.fulfil"
 export const laterPermissions: ReadonlyArray<Permission> = permissionsOfArea("opportunities", "fulfil")
-const keys = interfacePermissions.map((one) => one.key)
-
-const all = (...areas: ReadonlyArray<string>): ReadonlyArray<string> =>
-  interfacePermissions.filter((one) => areas.includes(one.area)).map((one) => one.key)
-const without = (from: ReadonlyArray<string>, ...left_out: ReadonlyArray<string>): ReadonlyArray<string> =>
-  from.filter((key) => !left_out.includes(key))
-
-interface SystemRole {
-  readonly name: string
-  readonly level: number
-  readonly description: string
-  readonly permissions: ReadonlyArray<string>
-}
 export const owner_level = 100
 /**
  * Name of the system role with every permission; its users may issue tokens and read everybody's calendar, as the owner
  * may.
  */
 const admin_role = "Admin"
-/**
- * Permissions of the system roles in the first release; `laterGrants` and later slices add to them. The owner needs
- * none: `users.is_owner` passes every permission.
- */
-export const systemRoles: ReadonlyArray<SystemRole> = [
-  { name: admin_role, level: 80, description: "Everything", permissions: keys },
-  {
-    name: "Operations Manager",
-    level: 60,
-    description: "Everything but settings, users and roles",
-    permissions: without(keys, ...all("settings", "users", "roles"))
-  },
-  {
-    name: "Sales",
-    level: 40,
-    description: "Customers, quotes, orders and invoices",
-    permissions: [
-      ...without(all("opportunities"), "opportunities.unlock_rates"),
-      ...all("activities", "invoices", "members", "payments", "documents"),
-      "shortages.view",
-      "shortages.resolve",
-      "products.view",
-      "reports.view"
-    ]
-  },
-  {
-    name: "Warehouse",
-    level: 35,
-    description: "Stock, containers and goods in and out",
-    permissions: [
-      ...all("stock", "products", "containers", "kits"),
-      "availability.view",
-      "members.view",
-      "reports.view",
-      "shortages.view",
-      "shortages.resolve",
-      "purchase_orders.view",
-      "purchase_orders.receive",
-      "documents.view"
-    ]
-  },
-  {
-    name: "Read Only",
-    level: 20,
-    description: "Read-only access",
-    permissions: without(
-      interfacePermissions.filter((one) => one.action === "view" || one.action === "access").map((one) => one.key),
-      "costs.view"
-    )
-  }
-]
-
 /**
  * Permissions added to system roles after the first release. Later seeds grant them, so that existing databases get
  * them, too.

@@ -3,7 +3,7 @@
  * permission sets.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { systemRoles } from "../../../../core/people/users/permissions.ts"
+import { systemRoles } from "../../../../core/people/users/decide.ts"
 import { newSeed, publicKeyOf } from "../../../../sync/protocol/bundle-format.ts"
 import { serve, type Serving } from "../../../server/serving.ts"
 import { words } from "../../../words.ts"
