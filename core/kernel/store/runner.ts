@@ -113,6 +113,13 @@ const forgetChanged = (known: KnownRows, text: string): void => {
   for (const name of written) for (const table of known.keys()) if (table.name === name) known.delete(table)
 }
 
+/** Forgets a row that is deleted, and which rows were found. */
+const forget = (known: KnownRows, table: Table, key: Key): void => {
+  const { found, rows } = knownTable(known, table)
+  found.clear()
+  rows.delete(key)
+}
+
 type Rows<A> = Effect.Effect<ReadonlyArray<A>, SqlError.SqlError>
 interface AnyCells {
   readonly [column: string]: unknown
@@ -292,5 +299,6 @@ export const knownRows = {
   foundOrRead,
   manyOrRead,
   newest,
+  forget,
   forgetChanged
 }

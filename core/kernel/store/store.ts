@@ -276,7 +276,12 @@ const makeWrites = (dialect: Dialect, run: Run, decode: StoreShape["decode"]) =>
         ? `${quote(one.table.key)} = ${bound.bind(one.key)}`
         : whereSql(one.table, one.where, dialect, bound)
     const verb = set === "" ? `delete from ${quote(one.table.name)}` : `update ${quote(one.table.name)} set ${set}`
-    return sendMany(one.table, { text: `${verb} where ${where}`, values: bound.values })
+    const text = `${verb} where ${where}`
+    if (one.op !== "delete") return sendMany(one.table, { text, values: bound.values })
+    return knownRows.with((known) => {
+      if (known?.has(one.table) === true) knownRows.forget(known, one.table, one.key)
+      return Effect.asVoid(run(text, bound.values))
+    })
   }
   return { apply: makeBatchWriter({ dialect, insertRows, sendMany, change }), insertValues }
 }

@@ -334,6 +334,27 @@ describe.each(both_engines)("rows on %s", (engine) => {
     expect(found.seen).toEqual(["", "made", "changed", "by hand", "by hand", "by hand,within", "by hand", ""])
     expect(found.read).toBe(0)
   })
+  it("are known on SQLite after another row was deleted by its key", async () => {
+    const at = "2026-02-03T04:05:06.700Z"
+    for (const id of [1, 2])
+      await apply(insert(bulbs, { id, name: "one", price: "1.50", created_at: at, updated_at: at, deleted_at: null }))
+    const found = await withStore((store) =>
+      store.transaction(
+        rememberingRows(
+          Effect.gen(function* () {
+            yield* store.find(bulbs, { price: "1.50" })
+            yield* store.apply([remove(bulbs as unknown as Table, 1)])
+            const reads = vi.spyOn(StatementSync.prototype, "all")
+            const kept = yield* store.get(bulbs, 2)
+            const read = reads.mock.calls.length
+            reads.mockRestore()
+            return { kept: kept?.name, read, deleted: yield* store.get(bulbs, 1) }
+          })
+        )
+      )
+    )
+    expect(found).toEqual({ kept: "one", read: 0, deleted: undefined })
+  })
   it("are read again within a transaction on Postgres, where other transactions may have changed them", async () => {
     await apply(cell({ id: 1, text: "before" }), cell({ id: 2, text: "other" }))
     const read = await withStore((store) =>
