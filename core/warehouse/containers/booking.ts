@@ -17,6 +17,7 @@ import {
 } from "./events.ts"
 import { asset_assignments, dispatched, on_hire, opportunities } from "../../orders/opportunities/tables/index.ts"
 import { levelsAllocated, unitDispatched, unitReturned } from "../../orders/opportunities/events/lines.ts"
+import { cameBackWithCase } from "./dispatch-return.ts"
 import { type ContainerFacts, loadTargets, loadUnits, type Unit } from "./facts.ts"
 import { leaving } from "./pack.ts"
 import { type ContainerItemRow, type ContainerRow, containers, live_statuses } from "../../products/packing.ts"
@@ -161,7 +162,7 @@ const containerEvents = (
   if (out_still !== undefined && !isUnit && [...out_still].every((id) => back.some((one) => one.stock_level_id === id)))
     return out_still.size === 0 || back.length === 0
       ? events
-      : [...events, cameBack(container, back[0]?.at ?? context.happened_at)]
+      : [...events, ...cameBackWithCase(container, back[0]?.at ?? context.happened_at)]
   if (isUnit) {
     if (gone !== undefined && container.status === "sealed")
       events.push(wentOut(container, gone.opportunity_id, gone.at))

@@ -21,6 +21,11 @@ import type { ContainerRow } from "../../products/packing.ts"
 const goes_out: ReadonlySet<string> = new Set(["active", "dispatched", "on_hire"])
 /** Source type of the demand on the case itself, used if no line of the order asks for it. */
 const case_source = "container_case"
+/** Events of a container that came back, which end the demand on its case. */
+export const cameBackWithCase = (container: ContainerRow, returned_at: string): ReadonlyArray<NewEvent> => [
+  demandsReplaced(streamOf("container", container.id), case_source, container.id, []),
+  cameBack(container, returned_at)
+]
 
 /** Whether a container is dispatched and returned as one piece, not by its units. */
 export const isKit = ({ as_case, container }: Pick<ContainerFacts, "as_case" | "container">): boolean =>
@@ -273,8 +278,7 @@ export const returnContainer = (
           )
     return decision(container.id, [
       ...(back?.events ?? []),
-      demandsReplaced(streamOf("container", container.id), case_source, container.id, []),
-      cameBack(container, returned_at),
+      ...cameBackWithCase(container, returned_at),
       ...(product?.container_repack_on_return === true
         ? [repackStarted.make({ id: container.id, status: "open", repack_started_at: context.happened_at })]
         : [])

@@ -3,6 +3,8 @@
  * twice.
  */
 import { describe, expect, it } from "vitest"
+import { Store } from "../../../../core/kernel/index.ts"
+import { demands } from "../../../../core/orders/demands/schema.ts"
 import { engines } from "../../../app.ts"
 import { appHouse } from "../../../app-house.ts"
 import { dates, scanFixture } from "./fixture.ts"
@@ -219,4 +221,15 @@ describe.each(engines)("scanning cases on %s", (engine) => {
       expect(await s.units(gig)).toContainEqual([a!.id, next === undefined ? "Dispatched" : "Finalised"])
     }
   )
+
+  it("frees the case of a box once its last unit is back", async () => {
+    const { a, housing, kit, product } = await flightCase("transport")
+    const gig = await s.order([{ item_id: product.id, quantity: 1 }])
+    const claims = () => w.app.run(Store.find(demands, { asset_id: housing.id }))
+    await s.done(gig, "out", housing.asset_number!)
+    expect(await claims()).toMatchObject([{ is_active: true, out: true }])
+    await s.done(gig, "in", a!.asset_number)
+    expect((await s.containerAt(kit)).status).toBe("returned")
+    expect(await claims()).toEqual([])
+  })
 })
