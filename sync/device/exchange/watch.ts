@@ -192,9 +192,10 @@ const waitOffline = async (
   const wait_millis = backoffMillis(tries, parts.chance ?? Math.random)
   if (tries === 0) parts.tell({ event: "offline", message, retry_seconds: Math.ceil(wait_millis / 1_000) })
   const { woken } = await untilSomething(parts, { wait_millis, ...(seen === undefined ? {} : { seen }) })
-  // Commands recorded one after the other are sent together.
-  if (woken === "outbox") await untilSomething(parts, { wait_millis: idle_pause_millis })
-  return woken === "woke" ? 1 : tries + 1
+  if (woken !== "outbox") return woken === "woke" ? 1 : tries + 1
+  // Commands recorded one after the other are sent together, and do not make later waits longer.
+  await untilSomething(parts, { wait_millis: idle_pause_millis })
+  return Math.max(1, tries)
 }
 
 /** Waits for another sync, or for a release that is being written; false for other errors. */
