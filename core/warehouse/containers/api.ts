@@ -12,7 +12,6 @@ import { condition_labels, opportunities } from "../../orders/opportunities/tabl
 import { stock_levels } from "../../products/stock/schema.ts"
 import { openEnd } from "../../values/time.ts"
 import { loadSubtree, loadTarget, loadUnits } from "./facts.ts"
-import type { ReturnFacts } from "./dispatch-return.ts"
 import { container_items, type ContainerRow, containers, live_statuses, scan_modes } from "../../products/packing.ts"
 import { containerItemResource, containerItemShown, containerResource, containerShown } from "./endpoint-parts.ts"
 import { dispatch_shown, findDuplicateBarcode, itemsShown, oneContainer, read_access } from "./endpoint-parts.ts"
@@ -87,7 +86,7 @@ const dispatching = command("POST", `${one}/dispatch`, {
 const returnFacts = Effect.fnUntraced(function* (
   container: ContainerRow,
   now: { readonly now: string; readonly settings: Settings }
-): Store.Reads<ReturnFacts> {
+) {
   const header =
     container.opportunity_id === null ? undefined : yield* Store.get(opportunities, container.opportunity_id)
   if (header !== undefined) yield* lockStreams([`opportunity:${header.id}`])

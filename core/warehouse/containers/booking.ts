@@ -2,22 +2,14 @@
  * Effects of booking units on containers (rules/availability 8.3, 8.6). A dispatched unit leaves its box; a box is
  * dissolved with its case's dispatch, or once empty (`endsWhenEmpty`); a kit goes and returns with its case.
  */
-import { Effect, Result } from "effect"
+import { Effect } from "effect"
 import { isPackedUnitHeld } from "../../orders/availability/rules/line-demands.ts"
-import { dataOf, isEventOf, lockStreams, reaction, Store, streamOf } from "../../kernel/index.ts"
+import { dataOf, lockStreams, Store, streamOf } from "../../kernel/index.ts"
 import type { DataOf, DecideContext, EventOf, NewEvent } from "../../kernel/index.ts"
-import {
-  cameBack,
-  containerDispatched,
-  containerDissolved,
-  containerReturned,
-  scannedOutReason,
-  sealBroken,
-  sealedAround
-} from "./events.ts"
+import { cameBack, containerDispatched, containerDissolved, scannedOutReason, sealBroken } from "./events.ts"
+import { sealedAround } from "./events.ts"
 import { asset_assignments, dispatched, on_hire, opportunities } from "../../orders/opportunities/tables/index.ts"
-import { levelsAllocated, unitDispatched, unitReturned } from "../../orders/opportunities/events/lines.ts"
-import { cameBackWithCase } from "./dispatch-return.ts"
+import { unitDispatched, unitReturned } from "../../orders/opportunities/events/lines.ts"
 import { type ContainerFacts, loadTargets, loadUnits, type Unit } from "./facts.ts"
 import { leaving } from "./pack.ts"
 import { type ContainerItemRow, type ContainerRow, containers, live_statuses } from "../../products/packing.ts"
@@ -31,28 +23,23 @@ interface AffectedContainers {
   /** Units still out on the order with which their container was dispatched as a whole, by container id. */
   readonly still_out: ReadonlyMap<number, ReadonlySet<number>>
 }
-const nothing: AffectedContainers = { targets: [], units: new Map(), still_out: new Map() }
+interface BookedFacts {
+  readonly around: AffectedContainers
+  readonly orders: Bookings["orders"]
+}
 
-/**
- * Finds affected containers; one query if there are none. On Postgres they are locked before reading, as commands that
- * pack or dissolve lock only the container.
- */
-const affectedContainers = Effect.fnUntraced(function* (
-  level_ids: ReadonlyArray<number>,
+/** On Postgres containers are locked before reading, as commands that pack or dissolve lock only the container. */
+const load = Effect.fnUntraced(function* (
+  ids: ReadonlyArray<number>,
+  order_ids: ReadonlyArray<number>,
   now: string
-): Store.Reads<AffectedContainers> {
-  if (level_ids.length === 0) return nothing
-  const { sql } = yield* Store
-  const found = yield* sql<{ id: number }>`
-    select container_id as id from container_items
-    where unpacked_at is null and serialised_item_id in ${sql.in(level_ids)}
-    union select id from containers where status <> 'dissolved' and serialised_item_id in ${sql.in(level_ids)}`
-  if (found.length === 0) return nothing
-  const ids = found.map(({ id }) => Number(id))
+): Store.Reads<BookedFacts> {
   yield* lockStreams(ids.map((id) => streamOf("container", id)))
   const targets = yield* loadTargets(yield* Store.find(containers, { id: ids, status: live_statuses }))
   const packed_ids = targets.flatMap(({ items }) => items.map((item) => item.serialised_item_id))
-  return { targets, units: yield* loadUnits(packed_ids, now), still_out: yield* loadStillOut(targets) }
+  const around = { targets, units: yield* loadUnits(packed_ids, now), still_out: yield* loadStillOut(targets) }
+  const orders = targets.length === 0 ? [] : yield* Store.getMany(opportunities, order_ids)
+  return { around, orders: new Map(orders.map(({ id, number }) => [id, numberText(number, id)])) }
 })
 
 /** One query for each dispatched container; a command books units of few. */
@@ -97,36 +84,17 @@ const bookingsOfEvents = (
     })
   return { out: of(unitDispatched, "dispatched_at"), back: of(unitReturned, "returned_at") }
 }
-/** Whether the event moves a container as a whole: such commands book the case and record the state themselves. */
-const isContainerMovement = (event: NewEvent): boolean =>
-  isEventOf(containerDispatched, event) || isEventOf(containerReturned, event)
-
-/** Takes dispatched units out of their boxes, and moves kits with their case. */
-export const unitsBooked = reaction({
-  on: [unitDispatched, unitReturned],
-  facts: ({ all, events }, { now }) =>
-    Effect.gen(function* () {
-      if (all.some(isContainerMovement))
-        return { around: nothing, unitOf: new Map<number, number>(), orders: new Map<number, string>() }
-      const units = yield* Store.getMany(
-        asset_assignments,
-        events.map(({ data }) => data.assignment_id)
-      )
-      // Units allocated by the same command have no row yet, so their events are read, too.
-      const unitOf = new Map([...units.map((unit) => [unit.id, unit.stock_level_id] as const), ...levelsAllocated(all)])
-      const around = yield* affectedContainers([...new Set(unitOf.values())], now)
-      const concerned = [...new Set(events.map(({ data }) => data.id))]
-      const orders = around.targets.length === 0 ? [] : yield* Store.getMany(opportunities, concerned)
-      return { around, unitOf, orders: new Map(orders.map(({ id, number }) => [id, numberText(number, id)])) }
-    }),
-  decide: ({ events }, { around, orders, unitOf }, context) => {
-    const bookings = { ...bookingsOfEvents(events, unitOf), orders }
-    const broken = new Set<number>()
-    return Result.succeed(
-      around.targets.flatMap((target) => containerEvents(target, around, bookings, broken, context))
-    )
-  }
-})
+const decide = (
+  events: Parameters<typeof bookingsOfEvents>[0],
+  { around, orders, unitOf }: BookedFacts & { readonly unitOf: ReadonlyMap<number, number> },
+  context: DecideContext
+): ReadonlyArray<NewEvent> => {
+  const bookings = { ...bookingsOfEvents(events, unitOf), orders }
+  const broken = new Set<number>()
+  return around.targets.flatMap((target) => containerEvents(target, around, bookings, broken, context))
+}
+/** Facts and rule of the reaction of containers to booked units. */
+export const bookedUnits = { load, decide }
 
 /**
  * Events of one container: contents that leave, broken seals, and its change of state. `broken`: containers whose seal
@@ -162,7 +130,7 @@ const containerEvents = (
   if (out_still !== undefined && !isUnit && [...out_still].every((id) => back.some((one) => one.stock_level_id === id)))
     return out_still.size === 0 || back.length === 0
       ? events
-      : [...events, ...cameBackWithCase(container, back[0]?.at ?? context.happened_at)]
+      : [...events, ...cameBack(container, back[0]?.at ?? context.happened_at, true)]
   if (isUnit) {
     if (gone !== undefined && container.status === "sealed")
       events.push(wentOut(container, gone.opportunity_id, gone.at))
@@ -171,7 +139,7 @@ const containerEvents = (
       container.status === "dispatched" &&
       container.opportunity_id === returned.opportunity_id
     )
-      events.push(cameBack(container, returned.at))
+      events.push(...cameBack(container, returned.at, false))
   } else if (
     gone !== undefined ||
     (leaving_items.length > 0 && leaving_items.length === items.length && endsWhenEmpty(target))

@@ -1,8 +1,6 @@
 /** Rules of containers: kits dispatched to an order, and all kinds returned and checked in (rules/availability 8.6). */
 import { Result } from "effect"
-import { bufferedWindow, noBuffers } from "../../orders/availability/rules/demand.ts"
-import { demands, demandsReplaced } from "../../orders/demands/schema.ts"
-import { decision, reject, streamOf } from "../../kernel/index.ts"
+import { decision, reject } from "../../kernel/index.ts"
 import type { DecideContext, Decided, JsonObject, NewEvent, Rejection } from "../../kernel/index.ts"
 import { holderText, liveLines, ownUnits, stockedProductOf, withLine } from "../../orders/opportunities/state/index.ts"
 import type { DecisionState, HeldBack, HeldDemand } from "../../orders/opportunities/state/index.ts"
@@ -12,21 +10,13 @@ import { checked_in, dispatched, on_hire, prepared, statusNameOf } from "../../o
 import type { AssignmentRow, ItemRow } from "../../orders/opportunities/tables/index.ts"
 import { inspectionWarnings, outOfServiceDuring, outOfServiceRefusal } from "../../products/stock/schema.ts"
 import { openEnd } from "../../values/time.ts"
-import { cameBack, checkinVerified, containerDispatched, labelOf, repackStarted } from "./events.ts"
+import { cameBack, caseDemanded, checkinVerified, containerDispatched, labelOf, repackStarted } from "./events.ts"
 import type { ContainerFacts, Unit } from "./facts.ts"
 import { outOfServiceInside } from "./lifecycle.ts"
 import { type dispatch_shown, verification, type verifiedResult } from "./endpoint-parts.ts"
 import type { ContainerRow } from "../../products/packing.ts"
 
 const goes_out: ReadonlySet<string> = new Set(["active", "dispatched", "on_hire"])
-/** Source type of the demand on the case itself, used if no line of the order asks for it. */
-const case_source = "container_case"
-/** Events of a container that came back, which end the demand on its case. */
-export const cameBackWithCase = (container: ContainerRow, returned_at: string): ReadonlyArray<NewEvent> => [
-  demandsReplaced(streamOf("container", container.id), case_source, container.id, []),
-  cameBack(container, returned_at)
-]
-
 /** Whether a container is dispatched and returned as one piece, not by its units. */
 export const isKit = ({ as_case, container }: Pick<ContainerFacts, "as_case" | "container">): boolean =>
   !container.is_temporary && (as_case.container_mode === "kit" || as_case.container_mode === "hybrid")
@@ -196,38 +186,7 @@ export const caseOutOfService = (
     : `${labelOf(housing)}, the case of ${container.name}, ${outOfServiceRefusal(out)}.`
 }
 
-/** Event of a demand on the case alone, in the container's stream. */
-export const caseDemanded = (
-  container: ContainerRow,
-  housing: Unit["level"],
-  from: string,
-  to: string,
-  context: DecideContext
-): NewEvent =>
-  demandsReplaced(streamOf("container", container.id), case_source, container.id, [
-    {
-      id: context.id(demands),
-      product_id: housing.product_id,
-      store_id: housing.store_id,
-      asset_id: housing.id,
-      quantity: 1,
-      starts_at: from,
-      ends_at: to,
-      ...bufferedWindow(from, to, "on_hire", noBuffers),
-      source_type: case_source,
-      source_id: container.id,
-      phase: "on_hire",
-      is_active: true,
-      out: true,
-      pending_checkin: false,
-      returned_at: null,
-      checked_at: null,
-      opportunity_id: null,
-      container_id: container.id
-    }
-  ])
-
-export interface ReturnFacts {
+interface ReturnFacts {
   readonly target: ContainerFacts
   /** State of the order it is out on; undefined if it is on none, or that was deleted. */
   readonly known: DecisionState | undefined
@@ -278,7 +237,7 @@ export const returnContainer = (
           )
     return decision(container.id, [
       ...(back?.events ?? []),
-      ...cameBackWithCase(container, returned_at),
+      ...cameBack(container, returned_at, true),
       ...(product?.container_repack_on_return === true
         ? [repackStarted.make({ id: container.id, status: "open", repack_started_at: context.happened_at })]
         : [])

@@ -4,6 +4,8 @@ import { eventType, keyedColumns, remove, rowEvents, rowMade, storedValue, strea
 import { update, updateWhere, type AnyEventType, type DecideContext, type KeyedColumns } from "../../kernel/index.ts"
 import { type NewEvent, picked, type ProjectionContext, type RowChange } from "../../kernel/index.ts"
 import { container_items, type ContainerItemRow, type ContainerRow, containers } from "../../products/packing.ts"
+import { bufferedWindow, noBuffers } from "../../orders/availability/rules/demand.ts"
+import { demands, demandsReplaced } from "../../orders/demands/schema.ts"
 import type { StockLevelRow } from "../../products/stock/schema.ts"
 import type { ContainerFacts } from "./facts.ts"
 import { namesText } from "../../values/text.ts"
@@ -56,7 +58,42 @@ export const containerReturned = eventType("container.returned", {
     setPackedItems(data.id, { returned_from_opportunity_id })
   ]
 })
-export const cameBack = (container: ContainerRow, returned_at: string): NewEvent =>
+/** Source type of the demand on the case itself, used if no line of the order asks for it. */
+const case_source = "container_case"
+/** Event of a demand on the case alone, in the container's stream. */
+export const caseDemanded = (
+  container: ContainerRow,
+  housing: StockLevelRow,
+  from: string,
+  to: string,
+  context: DecideContext
+): NewEvent =>
+  demandsReplaced(streamOf("container", container.id), case_source, container.id, [
+    {
+      id: context.id(demands),
+      product_id: housing.product_id,
+      store_id: housing.store_id,
+      asset_id: housing.id,
+      quantity: 1,
+      starts_at: from,
+      ends_at: to,
+      ...bufferedWindow(from, to, "on_hire", noBuffers),
+      source_type: case_source,
+      source_id: container.id,
+      phase: "on_hire",
+      is_active: true,
+      out: true,
+      pending_checkin: false,
+      returned_at: null,
+      checked_at: null,
+      opportunity_id: null,
+      container_id: container.id
+    }
+  ])
+
+/** Events of a container that came back. `with_case`: ends the demand on its case, too. */
+export const cameBack = (container: ContainerRow, returned_at: string, with_case: boolean): ReadonlyArray<NewEvent> => [
+  ...(with_case ? [demandsReplaced(streamOf("container", container.id), case_source, container.id, [])] : []),
   containerReturned.make({
     id: container.id,
     status: "returned",
@@ -64,6 +101,7 @@ export const cameBack = (container: ContainerRow, returned_at: string): NewEvent
     opportunity_id: null,
     returned_from_opportunity_id: container.opportunity_id
   })
+]
 
 const ofContainer = ({ container_id }: { readonly container_id: number }): string => streamOf("container", container_id)
 

@@ -1,16 +1,18 @@
 /**
  * Reactions of containers to events of other slices: changed cases hold or release packed units (rules/availability
- * 8.5), and packed units must stay at their store.
+ * 8.5), packed units must stay at their store, and containers follow their units on orders.
  */
 import { type Statement } from "effect/sql"
 import { Effect, Result } from "effect"
-import { chunked, dataOf, isEventOf, reaction, reject, rowCreated, rowDeleted, rowUpdated } from "../../kernel/index.ts"
-import { Store, type DataOf, type EventOf, type NewEvent } from "../../kernel/index.ts"
+import { levelsAllocated, unitDispatched, unitReturned } from "../../orders/opportunities/events/lines.ts"
+import { asset_assignments } from "../../orders/opportunities/tables/index.ts"
+import { chunked, dataOf, isEventOf, later, reaction, reject, rowCreated, rowDeleted } from "../../kernel/index.ts"
+import { rowUpdated, Store, type DataOf, type EventOf, type NewEvent } from "../../kernel/index.ts"
 import { caseOf, type ComponentRow, product_components } from "../../products/kits/schema.ts"
 import { container_items, type ContainerRow, containers, live_statuses } from "../../products/packing.ts"
 import { type ProductRow, products } from "../../products/products/schema.ts"
 import { stock_levels } from "../../products/stock/schema.ts"
-import { unitsBooked } from "./booking.ts"
+import { containerDispatched, containerReturned } from "./events.ts"
 import { loadPackedUnits, type PackedUnit, syncHolds } from "./facts.ts"
 
 const partMade = rowCreated(product_components),
@@ -117,6 +119,39 @@ export const casesChanged = reaction({
       }
       return held
     })
+})
+
+/** Whether the event moves a container as a whole: such commands book the case and record the state themselves. */
+const isContainerMovement = (event: NewEvent): boolean =>
+  isEventOf(containerDispatched, event) || isEventOf(containerReturned, event)
+const booking = later(() => import("./booking.ts"))
+
+/** Takes dispatched units out of their boxes, and moves kits with their case. */
+export const unitsBooked = reaction({
+  on: [unitDispatched, unitReturned],
+  facts: ({ all, events }, { now }) =>
+    Effect.gen(function* () {
+      if (all.some(isContainerMovement)) return undefined
+      const units = yield* Store.getMany(
+        asset_assignments,
+        events.map(({ data }) => data.assignment_id)
+      )
+      // Units allocated by the same command have no row yet, so their events are read, too.
+      const unitOf = new Map([...units.map((unit) => [unit.id, unit.stock_level_id] as const), ...levelsAllocated(all)])
+      if (unitOf.size === 0) return undefined
+      const { sql } = yield* Store
+      const level_ids = sql.in([...new Set(unitOf.values())])
+      const found = yield* sql<{ id: number }>`
+        select container_id as id from container_items where unpacked_at is null and serialised_item_id in ${level_ids}
+        union select id from containers where status <> 'dissolved' and serialised_item_id in ${level_ids}`
+      if (found.length === 0) return undefined
+      const { bookedUnits } = yield* booking
+      const order_ids = [...new Set(events.map(({ data }) => data.id))]
+      const ids = found.map(({ id }) => Number(id))
+      return { ...(yield* bookedUnits.load(ids, order_ids, now)), decide: bookedUnits.decide, unitOf }
+    }),
+  decide: ({ events }, known, context) =>
+    Result.succeed(known === undefined ? [] : known.decide(events, known, context))
 })
 
 const containerChanged = rowUpdated(containers)

@@ -9,15 +9,8 @@ import type { DecisionState, HeldBack } from "../../orders/opportunities/state/i
 import { prepared, type AssignmentRow, type ItemRow } from "../../orders/opportunities/tables/index.ts"
 import { exact } from "../../values/decimal.ts"
 import { Result } from "effect"
-import {
-  caseDemanded,
-  caseOutOfService,
-  dispatchContainer,
-  endOfDemand,
-  isKit,
-  knownAfter
-} from "../containers/dispatch-return.ts"
-import { containerDispatched, labelOf } from "../containers/events.ts"
+import { caseOutOfService, dispatchContainer, endOfDemand, isKit, knownAfter } from "../containers/dispatch-return.ts"
+import { caseDemanded, containerDispatched, labelOf } from "../containers/events.ts"
 import { toBeOpen } from "../containers/pack.ts"
 import { invalidField, reject, type DecideContext, type NewEvent, type Rejection } from "../../kernel/index.ts"
 import { allocate } from "../../orders/opportunities/units/decide.ts"

@@ -1,10 +1,10 @@
 /** Effects on containers of booking units, changing cases and moving units, as given, when, then with full events. */
 import { Result } from "effect"
 import { describe, it } from "vitest"
-import { unitsBooked } from "../../../../core/warehouse/containers/booking.ts"
+import { bookedUnits } from "../../../../core/warehouse/containers/booking.ts"
 import { containerEvents } from "../../../../core/warehouse/containers/events.ts"
 import type { ContainerFacts, PackedUnit, Unit } from "../../../../core/warehouse/containers/facts.ts"
-import { casesChanged, unitsStay } from "../../../../core/warehouse/containers/reactions.ts"
+import { casesChanged, unitsBooked, unitsStay } from "../../../../core/warehouse/containers/reactions.ts"
 import { demands, demandsSlice } from "../../../../core/orders/demands/schema.ts"
 import type { Decided } from "../../../../core/kernel/endpoints/endpoint.ts"
 import { rowEvents } from "../../../../core/kernel/endpoints/crud-resource.ts"
@@ -130,6 +130,7 @@ describe("dispatching and returning units", () => {
         still_out: new Map()
       },
       orders: new Map([[order, "0000000012"]]),
+      decide: bookedUnits.decide,
       unitOf: new Map([...[1, 2].map((id) => 500 + id), housing].map((id) => [10_000 + id, id]))
     }))
   const packed = (more: Partial<ContainerRow> = {}) =>
