@@ -305,18 +305,21 @@ const sendUnbound = (client: pg.ClientBase, query: SessionQuery, answered: Answe
   })
 }
 
-/**
- * Sends queries in one write, and returns how many times `done` will be called: once for all where each is of a
- * statement prepared on this connection.
- */
-export const sendQueries = (client: pg.PoolClient, queries: ReadonlyArray<SessionQuery>, done: Answered): number => {
+/** Sends queries in one write. `expect`: how often `done` will be called, once if all are of prepared statements. */
+export const sendQueries = (
+  client: pg.PoolClient,
+  queries: ReadonlyArray<SessionQuery>,
+  expect: (answers: number) => void,
+  done: Answered
+): void => {
   const sent = queries.map((query) => ({ query, bound: boundOn(client, query) }))
   const bound = sent.flatMap((one) => one.bound ?? [])
   if (bound.length === queries.length) {
     const texts = queries.map(({ text }) => text)
-    client.query(new LightQuery(texts, bound, done))
-    return 1
+    expect(1)
+    return void client.query(new LightQuery(texts, bound, done))
   }
+  expect(queries.length)
   // One write to the socket takes as long as everything else that the driver does for a short query.
   const { stream } = client.connection
   stream.cork()
@@ -324,7 +327,6 @@ export const sendQueries = (client: pg.PoolClient, queries: ReadonlyArray<Sessio
     if (bound === undefined) sendUnbound(client, query, done)
     else client.query(new LightQuery([query.text], [bound], done))
   stream.uncork()
-  return queries.length
 }
 
 interface Fields {

@@ -82,6 +82,7 @@ const startQueries = (
 ): Effect.Effect<void> => {
   const results: Array<pg.QueryResult> = []
   let failure: Error | undefined
+  let unanswered = 0
   let onAnswer = () => {}
   const answered = (error: Error | null, found: ReadonlyArray<pg.QueryResult>): void => {
     if (error === null) results.push(...found)
@@ -94,7 +95,10 @@ const startQueries = (
     if (unanswered === 0)
       answer(failure === undefined ? Effect.succeed(results) : Effect.fail(pgError(failure, "query")))
   }
-  let unanswered = sendQueries(client, queries, answered)
+  const expect = (answers: number): void => {
+    unanswered = answers
+  }
+  sendQueries(client, queries, expect, answered)
   // On interruption, asks the server to cancel one query after the other. The connection may roll back but is not
   // reused, as a late cancellation would hit another query. A server that does not respond is ignored.
   const cancelled: Effect.Effect<void> = Effect.suspend(() => {
