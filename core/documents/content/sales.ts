@@ -61,7 +61,7 @@ export const prepareSales = Effect.fnUntraced(function* (
   const brand = yield* brandOf(source.document_type, store_id, settings)
   const facts = yield* salesFacts(source, header, settings)
   const rows = salesRows(facts, plain)
-  const paper: SalesPaper = { ...facts, rows, rental_days: daysCharged(header, rows) }
+  const paper: SalesPaper = { ...facts, rows, rental_days: daysCharged(header, rows) || facts.rental_days }
   const written = { language: plain.language, zone: plain.zone, currency: header.currency_code }
   return {
     fragments: fragmentsOf(brand, text_places),
@@ -116,23 +116,22 @@ export const salesDocument = (paper: SalesPaper, options: PaperOptions): PrintDo
 }
 
 /**
- * Days that lines for the whole hire are charged: whole days, or days begun, as rates count them. "" if lines differ,
- * or if none is charged by the day and the hire is no whole number of days.
+ * Days that lines for the whole hire are charged: the hire's whole days, or one more, as rates may count. "" if lines
+ * differ, or if none is charged by the day and the hire is no whole number of days.
  */
 const daysCharged = (header: OpportunityRow, rows: ReadonlyArray<SalesRow>): string => {
   const { ends_at, starts_at } = header
   const whole = chargeableDays(header, header)
   const full = chargeableDays(header, { use_chargeable_days: false, chargeable_days: null })
   const is_longer = starts_at !== null && ends_at !== null && plusDays(starts_at, full) < ends_at
-  const begun = is_longer ? full + 1 : full
   const charged = new Set(
     rows
       .filter(({ takes_whole_hire }) => takes_whole_hire)
       .map(({ figures }) => Number(figures?.periods))
-      .filter((periods) => periods === whole || periods === begun)
+      .filter((periods) => periods === whole || periods === full + 1)
   )
   const [days = whole] = charged
-  return charged.size > 1 || (charged.size === 0 && whole !== begun) ? "" : String(days)
+  return charged.size > 1 || (charged.size === 0 && is_longer && whole === full) ? "" : String(days)
 }
 
 const headRows = ({ buyer, header, rows, source, version }: SalesPaper, options: PaperOptions) => {

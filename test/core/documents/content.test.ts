@@ -85,6 +85,11 @@ describe("days of hire of a quotation", () => {
   it("are those that rates charge, which count a part of a day as a day", () => {
     expect(charged("04T17", { discounted_total: 400 })).toBe("4")
   })
+  it("are one more than the whole days where rates charge one more for a late return", () => {
+    expect(charged("04T08", { discounted_total: 400 })).toBe("4")
+    expect(charged("04T08", { discounted_total: 400 }, { discounted_total: 300 })).toBeUndefined()
+    expect(charged("04T08", { discounted_total: 300 })).toBe("3")
+  })
   it("are the whole days that prices without a rate are charged", () => {
     expect(charged("04T17", { discounted_total: 300 })).toBe("3")
   })
