@@ -238,11 +238,7 @@ const writeLists = async (
       inner_lists.flatMap(({ path }) => (isIncluded(name, path) ? [[lastPart(path), []]] : []))
     )
     const ids: Array<number> = []
-    const rows = unnested(
-      everyRow(context, list.path, nested.size === 0 ? [] : [["include", [...nested.keys()].join(",")]]),
-      nested,
-      name
-    )
+    const rows = unnested(context, list.path, nested)
     const said = name === "products" ? withGroupPaths(context, rows) : rows
     const count = await writeRows(join(folder, name), noted(said, ids, tell, name), cells)
     if (typeof count === "string") {
@@ -268,20 +264,29 @@ const includeOf = (plural: string, name: string) =>
   catalogue.resources.find((one) => one.plural === plural)?.includes[name]
 const isIncluded = (plural: string, path: string): boolean => includeOf(plural, lastPart(path))?.kind === "many"
 
-/** Moves included rows to `nested`; what a row does not show is no longer expected there, and requested by row. */
-async function* unnested(rows: AsyncGenerator<JsonObject>, nested: Nested, plural: string): AsyncGenerator<JsonObject> {
-  for await (const row of rows) {
+/**
+ * Rows of a list without their nested ones, which move to `nested`. What the user may not list by row, or a row does
+ * not show, leaves `nested` and is requested by row.
+ */
+async function* unnested(context: CommandContext, path: string, nested: Nested): AsyncGenerator<JsonObject> {
+  const names = [...nested.keys()]
+  let is_first = true
+  for await (const row of everyRow(context, path, names.length === 0 ? [] : [["include", names.join(",")]])) {
     const own: { [name: string]: Json } = { ...row }
-    for (const [name, known] of nested) {
-      const include = includeOf(plural, name)
+    for (const name of names) {
+      const include = includeOf(lastPart(path), name)
       const shown = row[name]
-      if (Array.isArray(shown)) known.push(...shown.filter(isJsonObject))
-      else nested.delete(name)
+      if (!Array.isArray(shown) || (is_first && !(await isListed(context, `${path}/${row.id}/${name}`))))
+        nested.delete(name)
+      nested.get(name)?.push(...(Array.isArray(shown) ? shown.filter(isJsonObject) : []))
       own[name] = include?.kind === "many" ? (include.empty ?? null) : null
     }
+    is_first = false
     yield own
   }
 }
+const isListed = async (context: CommandContext, path: string): Promise<boolean> =>
+  (await context.request({ method: "GET", path, query: [["per_page", "1"]] })).status < 400
 async function* streamed(rows: ReadonlyArray<JsonObject>): AsyncGenerator<JsonObject> {
   yield* rows
 }

@@ -94,13 +94,19 @@ describe("an export", () => {
     await third.done(["export", folder])
     const requested = paths.mock.calls.map(([asked]) => String(asked instanceof Request ? asked.url : asked))
     paths.mockRestore()
-    expect(requested.filter((url) => /products.\d+/.test(url))).toEqual([])
+    const of_products = requested.flatMap((url) => /products.(\d+)/.exec(url)?.[1] ?? [])
+    expect(new Set(of_products)).toEqual(new Set(["1"]))
     expect(linesOf(join(folder, "products.rates.ndjson")).map(({ price }) => price)).toEqual(["4.50", "3.00"])
     const products = cellsOf(join(folder, "products.csv"))
     expect(products.map(({ group, rates }) => [group, rates])).toEqual([
       ["Lighting / Floodlights", ""],
       ["/ Floodlights", ""]
     ])
+    const { token } = await third.house.must("POST", "/tokens", { name: "Reader", abilities: ["products:read"] })
+    const seen = join(third.folder, "seen")
+    await third.done(["export", seen, "--url", third.url, "--token", token.secret])
+    expect(linesOf(join(seen, "products.ndjson")).map(({ rates }) => rates)).toEqual([null, null])
+    expect(existsSync(join(seen, "products.rates.ndjson"))).toBe(false)
     await fourth.done(["import", "products", join(folder, "products.csv")])
     const groupsOf = async (place: typeof third) => {
       const { product_groups } = await place.json("product-groups list")
