@@ -255,7 +255,8 @@ const idOfArgument = async (
   first_id: string | undefined
 ): Promise<string> => {
   if (table === undefined) return text
-  if (table === "opportunity_versions" && first_id !== undefined) return versionIdOf(context, first_id, text)
+  if (table === "opportunity_versions" && first_id !== undefined)
+    return versionIdOf(context, first_id, text, endpoint.method === "GET")
   if (nameableTable(table) === undefined || looksLikeId(text)) {
     if (endpoint.method !== "GET") await noteOtherNumber(context, table, text)
     return text
@@ -264,8 +265,16 @@ const idOfArgument = async (
   if (found === undefined) throw await notFoundNamed(context, table, text)
   return String(found)
 }
-/** Id of a quote's version by its number (`v2`, or `2`) or its id; other texts as they are. */
-const versionIdOf = async (context: CommandContext, quote_id: string, text: string): Promise<string> => {
+/**
+ * Id of a quote's version by its number (`v2`; for reads `2`, too) or its id; other texts as they are. A write takes
+ * `2` as an id only: repeated after that one is gone, it must not change another.
+ */
+const versionIdOf = async (
+  context: CommandContext,
+  quote_id: string,
+  text: string,
+  only_reads: boolean
+): Promise<string> => {
   const [, mark, number] = /^\s*(v?)([1-9]\d{0,8})\s*$/i.exec(text) ?? []
   if (number === undefined) return idSaid(text) ?? text
   const { body, status } = await context.request({
@@ -276,6 +285,11 @@ const versionIdOf = async (context: CommandContext, quote_id: string, text: stri
   const versions = status < 400 ? rowsIn(body, "versions") : []
   const numbered = versions.find((one) => one.version_number === Number(number))
   const with_id = mark === "" ? versions.find(({ id }) => id === Number(number)) : undefined
+  if (mark === "" && !only_reads && numbered !== undefined && with_id === undefined)
+    throw usageError(
+      `No version here has the id ${number}. Nothing was done.`,
+      `Version ${number} is meant by v${number}.`
+    )
   if (numbered !== undefined && with_id !== undefined && numbered !== with_id) {
     const other = `version ${number} is meant by v${number}`
     if (context.terminal.is_tty)
