@@ -24,7 +24,8 @@ const found = async (context: CommandContext, path: string, query: Query): Promi
 const issuedFor = async (context: CommandContext, id: string): Promise<string> => {
   const query: Query = [
     ["q[opportunity_id_eq]", id],
-    ["q[status_not_in]", "draft,voided"]
+    ["q[status_not_in]", "draft,voided"],
+    ["q[type_not_eq]", "proforma"]
   ]
   const issued = rowsIn((await found(context, "/api/v1/invoices", query)) ?? { invoices: [] }, "invoices")
   return issued.length === 0 ? "" : `it is invoiced (${issued.map((one) => one.number ?? one.id).join(", ")}): `
@@ -36,7 +37,7 @@ const ordersOut = async (context: CommandContext, id: string): Promise<string> =
     const query: Query = [
       ["product_id", id],
       ["store_id", String(store.id)],
-      ["date", new Date().toISOString().slice(0, 10)]
+      ["date", new Date().toISOString()]
     ]
     const why = await found(context, "/api/v1/availability/why", query)
     for (const { phase, source_name } of why === undefined ? [] : rowIn(why, "reasons").claims)

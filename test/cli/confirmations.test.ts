@@ -69,6 +69,7 @@ it("a destructive command asks on a terminal, changes nothing if declined, and t
 })
 
 it("a deletion says on a terminal that the product is on hire, or the order invoiced", async () => {
+  await done(["api", "PUT", "/api/v1/settings/availability", "-d", '{"settings":{"resolution":"hourly"}}'])
   const { product } = await json(["products", "create", "--name", "Winch", "--sku", "WINCH", "--stock-method", "bulk"])
   const { stock_levels } = await json(`stock-levels list -q product_id_eq=${product.id}`)
   await done(`stock-levels update ${stock_levels[0].id} --quantity-held 6`)
@@ -78,7 +79,7 @@ it("a deletion says on a terminal that the product is on hire, or the order invo
     "--subject",
     "Gala",
     "--from",
-    "today",
+    new Date(Date.now() - 3 * 3_600_000).toISOString(),
     "--to",
     "+3d",
     "--member",
@@ -88,12 +89,16 @@ it("a deletion says on a terminal that the product is on hire, or the order invo
   ])
   await done("quote convert 1")
   await done("scan out 1 WINCH*3")
-  const { invoice } = await json(["api", "POST", "/api/v1/opportunities/1/invoices", "-d", '{"type":"proforma"}'])
-  await done(`invoices issue ${invoice.id}`)
+  const issued = async (type: string) => {
+    const { invoice } = await json(["api", "POST", "/api/v1/opportunities/1/invoices", "-d", JSON.stringify({ type })])
+    await done(`invoices issue ${invoice.id}`)
+    return (await json(`invoices show ${invoice.id}`)).invoice.number
+  }
+  await issued("proforma")
+  const number = await issued("standard")
   confirm.mockResolvedValue(false)
   for (const line of ["products delete WINCH", "opportunities delete 1"])
     expect(await atTerminal(line)).toMatchObject({ code: 2, err: expect.stringContaining("Nothing was changed.") })
-  const { number } = (await json(`invoices show ${invoice.id}`)).invoice
   expect(questions()).toEqual([
     "products delete WINCH: it is on hire with Gala: sure?",
     `opportunities delete 1: it is invoiced (${number}): sure?`

@@ -101,7 +101,8 @@ const recordMoney = async (
 const creditInvoice: CommandAction = async (context, [named = ""], flags) => {
   const lines = listFlag(flags, "line")
   const amount = textFlag(flags, "amount")
-  if (amount === "") throw usageError("An empty --amount credits nothing.", "Leave it out to credit the remainder.")
+  if (amount?.trim() === "")
+    throw usageError("An empty --amount credits nothing.", "Leave it out to credit the remainder.")
   if (lines.length > 0 && amount !== undefined)
     throw usageError("--line and --amount do not go together.", "Credit rows first, then the amount.")
   const path = await invoicePath(context, named)

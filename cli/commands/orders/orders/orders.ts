@@ -242,7 +242,8 @@ const invoiceOrder: CommandAction = async (context, [named = ""], flags) => {
   const [percent, amount] = [textFlag(flags, "percent"), textFlag(flags, "amount")]
   if ([percent, amount, lines[0]].filter((one) => one !== undefined).length > 1)
     throw usageError("--percent, --amount and --line do not go together.", "Make a draft of each.")
-  if (percent === "" || amount === "") throw usageError("An empty --percent or --amount bills nothing.", for_the_rest)
+  if (percent?.trim() === "" || amount?.trim() === "")
+    throw usageError("An empty --percent or --amount bills nothing.", for_the_rest)
   const path = await opportunityPath(context, named)
   const opportunity = rowIn(await context.read(path, [["include", "items"]]), "opportunity")
   const type = textFlag(flags, "type")
