@@ -51,9 +51,12 @@ export const referenceSeconds = (): number => {
   const { user, system } = process.cpuUsage(begun)
   return (user + system) / 1e6
 }
-/** Factor by which this machine is slower than the budgets' one, by the median reference; at least 1. */
+/**
+ * Factor by which this machine is slower than the budgets' one, at least 1: by the mean of the references, as the CPU of
+ * a run is a sum, and a shared machine is slow for some minutes and fast for others.
+ */
 export const slownessOf = (seconds: ReadonlyArray<number>): number =>
-  Math.max(1, (seconds.toSorted((one, other) => one - other)[seconds.length >> 1] ?? 0) / reference_seconds)
+  Math.max(1, seconds.reduce((sum, one) => sum + one, 0) / Math.max(1, seconds.length) / reference_seconds)
 
 /** Message if the run exceeds its budget; else undefined. */
 export const cpuProblem = (run: Run, seconds: number, slowness: number): string | undefined =>
