@@ -9,6 +9,7 @@ import { isJsonObject, storedJson, type Table, type ValueShown } from "../../cor
 import type { AnswerRow, AsJson, BodyShown, Json, JsonObject, KeysShown, Resource } from "../../core/kernel/index.ts"
 import { CliError, exit_codes } from "./exit-codes.ts"
 import type { Command } from "commander"
+import { counted } from "../../core/values/text.ts"
 
 /** A decoder of values; throws an Error with path and reason, and drops undeclared keys. */
 type Decoder<T> = (value: unknown) => T
@@ -165,7 +166,7 @@ export const objectBody = (body: Json | undefined): JsonObject => {
 }
 /** Note about refused commands, with the command that lists them. */
 export const refusedText = (count: number): string =>
-  `${count} ${count === 1 ? "command was" : "commands were"} refused: flightcase sync conflicts`
+  `${counted(count, "command was", "commands were")} refused: flightcase sync conflicts`
 /** The row with a key in a response, such as `product`. */
 export const rowIn = <const Name extends string>(body: Json | undefined, key: Name): Row<Name> => {
   const row = objectBody(body)[key]

@@ -285,21 +285,17 @@ const versionIdOf = async (
   const versions = status < 400 ? rowsIn(body, "versions") : []
   const numbered = versions.find((one) => one.version_number === Number(number))
   const with_id = mark === "" ? versions.find(({ id }) => id === Number(number)) : undefined
-  if (mark === "" && !only_reads && numbered !== undefined && with_id === undefined)
-    throw usageError(
-      `No version here has the id ${number}. Nothing was done.`,
-      `Version ${number} is meant by v${number}.`
-    )
-  if (numbered !== undefined && with_id !== undefined && numbered !== with_id) {
-    const other = `version ${number} is meant by v${number}`
-    if (context.terminal.is_tty)
-      throw usageError(
-        `${number} is the id of version ${with_id.version_number} and the number of another. Nothing was done.`,
-        `${other.replace("v", "V")}, the one with the id by id:${number}.`
-      )
-    context.note(`${number} is taken as an id; ${other}.`)
-  }
-  return String((with_id ?? numbered)?.id ?? text)
+  const found = with_id ?? numbered
+  if (mark !== "" || found === undefined || numbered === undefined || numbered === with_id)
+    return String(found?.id ?? text)
+  const other = with_id === undefined ? "" : `, id:${number} the one with that id`
+  const way_out = `v${number} is version ${number}${other}.`
+  if (!only_reads && with_id === undefined)
+    throw usageError(`No version here has the id ${number}. Nothing was done.`, way_out)
+  if (!only_reads && context.terminal.is_tty)
+    throw usageError(`${number} is the id of one version and the number of another. Nothing was done.`, way_out)
+  if (with_id !== undefined) context.note(`${number} is taken as an id; v${number} is version ${number}.`)
+  return String(found.id)
 }
 const pathWith = (verb: Verb, ids: ReadonlyArray<string>): string =>
   verb.params.reduce(

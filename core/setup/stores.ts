@@ -79,7 +79,7 @@ export const storesSlice = crudResource({
         warnings:
           same === undefined || next.name === before?.name
             ? []
-            : [`Store ${same.id} is called ${same.name}, too; name one of the two otherwise.`]
+            : [`Store ${same.id} is called ${same.name}, too; give one of the two another name.`]
       })
     },
     delete: ({ row }) =>

@@ -27,7 +27,7 @@ const wide_folders = words("core server")
 const entries_max = 15
 const loose_files_max = 5
 
-const limits = { files: 685, lines_of_imports: 7_002, exported_names: 4_315, most_complex_function: 22 }
+const limits = { files: 685, lines_of_imports: 6_982, exported_names: 4_315, most_complex_function: 22 }
 
 const sources = sourcesOf(filesIn(source_folders), textOf)
 const graph = fileGraph(sources)

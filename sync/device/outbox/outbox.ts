@@ -114,10 +114,10 @@ interface OutboxOutcomes {
   /** Stores outcomes of commands; an outcome already stored is kept. */
   readonly saveOutcomes: (accounts: ReadonlyArray<{ readonly n: number; readonly account: JsonObject }>) => void
   /**
-   * Accepted commands with something to report (`account.merged`, `account.differences`): unread ones, or all, without
-   * the numbers `since`.
+   * Accepted commands with something to report (`account.merged`, `account.differences`): unread ones, or all, but for
+   * those with the numbers `except`.
    */
-  readonly told: (all: boolean, since?: ReadonlyArray<number>) => ReadonlyArray<OutboxCommand>
+  readonly told: (all: boolean, except?: ReadonlyArray<number>) => ReadonlyArray<OutboxCommand>
   /** Numbers of those commands. */
   readonly toldNumbers: () => ReadonlyArray<number>
   /**
@@ -191,11 +191,11 @@ const openOutcomes = ({ all, kept, prepared, reading, sign, transaction }: Outbo
     }
     return Number(all("pragma wal_checkpoint(truncate)")[0]?.["busy"] ?? 0) === 0
   },
-  told: (every, since = []) =>
+  told: (every, except = []) =>
     all(
       `select ${columns} from commands where ${is_told} ${every ? "" : "and seen = 0 "}
       and n not in (select value from json_each(?)) order by n`,
-      JSON.stringify(since)
+      JSON.stringify(except)
     ).map(kept),
   toldNumbers: () => all(`select n from commands where ${is_told}`).map(({ n }) => Number(n)),
   seen: (n) => {

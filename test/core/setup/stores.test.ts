@@ -9,7 +9,7 @@ describe.each(engines)("stores on %s", (engine) => {
     const first = await w.post("/stores", { name: "Leeds" })
     expect(first.body).not.toHaveProperty("meta")
     const { id } = first.body.store
-    const warnings = [`Store ${id} is called Leeds, too; name one of the two otherwise.`]
+    const warnings = [`Store ${id} is called Leeds, too; give one of the two another name.`]
     const second = await w.post("/stores", { name: "LEEDS" })
     expect([second.status, second.body.meta]).toEqual([201, { warnings }])
     const path = `/stores/${second.body.store.id}`

@@ -295,13 +295,13 @@ describe("sync --watch", () => {
   })
 
   it("tries within a second of a recorded command while the server is unreachable, but not while it is busy", async () => {
-    const failing = async (error: Error) => {
+    const failing = async (error: Error, quiet_millis: number) => {
       const stop = new AbortController()
       let tries = 0
       let pending = 0
       await watch({
         tick_millis: 2,
-        chance: () => 2,
+        chance: () => 1_000,
         stop: stop.signal,
         tell: () => undefined,
         upgraded: () => false,
@@ -319,7 +319,8 @@ describe("sync --watch", () => {
         news: async () => undefined,
         sync: async () => {
           tries++
-          setTimeout(() => stop.abort(), tries === 1 ? 1_800 : 0)
+          // A second try ends the test at once; where none may come, two seconds are waited for it.
+          setTimeout(() => stop.abort(), tries === 2 ? 0 : quiet_millis).unref()
           throw error
         }
       })
@@ -327,7 +328,7 @@ describe("sync --watch", () => {
     }
     const gone = new Unreachable("http://server", undefined)
     const busy = new RemoteError(503, { message: "The server is stopping; try again." })
-    expect(await Promise.all([failing(gone), failing(busy)])).toEqual([2, 1])
+    expect(await Promise.all([failing(gone, 30_000), failing(busy, 2_000)])).toEqual([2, 1])
   })
 
   it("treats a busy or restarting server as unreachable", async () => {
