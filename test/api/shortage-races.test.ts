@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { demands } from "../../core/orders/demands/schema.ts"
 import { inspections } from "../../core/warehouse/inspections/schema.ts"
 import { both_engines } from "../app.ts"
+import { lockWaits, untilWaiting } from "../lock-waits.ts"
 import { type FreshDatabase, freshDatabase } from "../postgres.ts"
 import { rentalHouse } from "../rental-house.ts"
 import { rowsOf } from "../server/delivery/jobs/words.ts"
@@ -51,15 +52,6 @@ describe.each(both_engines)("concurrent commands on stock, on %s,", (engine) => 
   }
   const lineOf = (item_id: number) => ({ name: "Desk", item_id, quantity: "1" })
 
-  /** Number of connections that wait for a lock. */
-  const waitingOn = async (client: pg.Client): Promise<number> => {
-    // Within a transaction Postgres would keep showing the connections of the first query.
-    await client.query("select pg_stat_clear_snapshot()")
-    const { rows } = await client.query(
-      "select count(*) as n from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
-    )
-    return Number(rows[0].n)
-  }
   /**
    * Runs them concurrently. On Postgres no demand or inspection is written before each has read its facts, waits for a
    * lock, or has ended.
@@ -71,7 +63,7 @@ describe.each(both_engines)("concurrent commands on stock, on %s,", (engine) => 
     }
     const [client, looking] = [new pg.Client(database.url), new pg.Client(database.url)]
     await Promise.all([client.connect(), looking.connect()])
-    const waiting = () => waitingOn(looking)
+    const waiting = () => lockWaits(looking)
     await client.query("begin")
     await client.query(`lock table "${demands.name}", "${inspections.name}" in exclusive mode`)
     let ended = 0
@@ -102,7 +94,7 @@ describe.each(both_engines)("concurrent commands on stock, on %s,", (engine) => 
     const running: Array<Promise<number>> = []
     for (const one of [close, work]) {
       running.push(one().then(() => ended++))
-      while (ended + (await waitingOn(client)) < running.length) await pause(5)
+      while (ended + (await lockWaits(client)) < running.length) await pause(5)
     }
     await client.query("rollback")
     await client.end()
@@ -224,7 +216,7 @@ describe.each(both_engines)("concurrent commands on stock, on %s,", (engine) => 
       const closing = made("POST", `/api/v1/stocktakes/${id}/close`).then(() => {
         is_closed = true
       })
-      while ((await waitingOn(client)) === 0) await pause(5)
+      await untilWaiting(client)
       for (const { id: product, level } of [spare, other])
         await made("POST", ledgerOf(product, level), { transaction_type: 4, quantity: 1 })
       await made("PUT", `/api/v1/stock_levels/${units[0]}`, { location: "Shelf 2" })

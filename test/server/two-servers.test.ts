@@ -14,6 +14,7 @@ import { openServerApp, type ServerApp } from "../../server/host/app.ts"
 import { ServerContext } from "../../server/ports/server-context.ts"
 import { tokens } from "../../server/access/tokens/issue.ts"
 import { both_engines } from "../app.ts"
+import { untilWaiting } from "../lock-waits.ts"
 import { type FreshDatabase, freshDatabase } from "../postgres.ts"
 import { askOf, clockAt, owner_token, type Sent, serve, type Serving } from "./serving.ts"
 import type { Answer } from "../rental-house.ts"
@@ -186,8 +187,7 @@ describe("two servers on one Postgres, with frozen clocks so that no cache expir
     await client.query("begin")
     await client.query("update products set sku = 'L-1' where id = $1", [id])
     const changing = there(`/api/v1/products/${id}`, { method: "PUT", json: { name: "Torch" } })
-    const waiting = "select 1 from pg_locks where not granted and locktype in ('transactionid', 'tuple')"
-    expect(await eventually(async () => (await client.query(waiting)).rows.length > 0, true)).toBe(true)
+    await untilWaiting(client)
     await client.query("commit")
     await client.end()
     const seen = { name: "Torch", sku: "L-1" }

@@ -8,12 +8,16 @@ import { integer, plainTable } from "../../../core/kernel/index.ts"
 import { make as makeStore, rememberingRows, type StoreShape } from "../../../core/kernel/store/store.ts"
 import * as Pg from "../../../server/pg/client.ts"
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts"
+import { untilWaiting } from "../../lock-waits.ts"
 import { sentBy } from "./sent.ts"
 import { untraced } from "../../sync/sqlite/sql-client.contract.ts"
 
 let database: FreshDatabase
 let other: pg.Client
 let runtime: ManagedRuntime.ManagedRuntime<SqlClient.SqlClient, SqlError.SqlError>
+/** One connection for transactions: each must leave it in a clean state for the next. */
+const runtimeWith = (lock_timeout_ms: number) =>
+  ManagedRuntime.make(Pg.layer({ url: database.url, max: 2, lock_timeout_ms }))
 beforeEach(async () => {
   database = await freshDatabase()
   other = new pg.Client(database.url)
@@ -22,8 +26,7 @@ beforeEach(async () => {
   await other.query(
     "create table parts (id bigint primary key, note_id bigint references notes deferrable initially deferred)"
   )
-  // One connection for transactions: each must leave it in a clean state for the next.
-  runtime = ManagedRuntime.make(Pg.layer({ url: database.url, max: 2, lock_timeout_ms: 1_500 }))
+  runtime = runtimeWith(60_000)
   await runtime.runPromise(Effect.void)
 })
 afterEach(async () => {
@@ -39,6 +42,12 @@ const inTransaction = <A>(work: Work<A>) =>
     return untraced(store.transaction(work(store)))
   })
 const run = <A>(work: Work<A>) => runtime.runPromiseExit(inTransaction(work))
+/** The same on a connection that waits a quarter of a second for a lock. */
+const runImpatiently = async <A>(work: Work<A>) => {
+  await runtime.dispose()
+  runtime = runtimeWith(250)
+  return await run(work)
+}
 const add = (id: number) => ["insert into notes (id) values ($1) returning id", [id]] as const
 const notes = async () => (await other.query("select id::int from notes order by id")).rows.map(({ id }) => id)
 const faultOf = (exit: Exit.Exit<unknown, SqlError.SqlError>) =>
@@ -48,15 +57,6 @@ const lock = "select pg_advisory_xact_lock(7)"
 const tripsOf = async (work: () => Promise<unknown>): Promise<ReadonlyArray<string>> => {
   const trips = Map.groupBy(await sentBy(work), ({ turn }) => turn).values()
   return [...trips].map((trip) => trip.map(({ text }) => text.slice(0, 13)).join(" | "))
-}
-const waiting = async (): Promise<void> => {
-  const look =
-    "select 1 from pg_locks where not granted and (database is null or database = (select oid from pg_database where datname = current_database()))"
-  for (let tries = 0; tries < 500; tries++) {
-    if ((await other.query(look)).rows.length > 0) return
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-  throw new Error("nothing waits")
 }
 
 describe("a transaction's last statement", () => {
@@ -131,7 +131,7 @@ describe("a transaction's last statement", () => {
         Effect.andThen(store.run(...add(1)), store.runLast("insert into notes values ($1) on conflict do nothing", [2]))
       )
     )
-    await waiting()
+    await untilWaiting(other)
     const interrupted = Effect.runPromise(Fiber.interrupt(fiber))
     await other.query("rollback")
     await interrupted
@@ -142,7 +142,7 @@ describe("a transaction's last statement", () => {
   it("fails if its connection is killed while it waits, and writes nothing", async () => {
     await other.query("begin; insert into notes values (2)")
     const ended = run((store) => Effect.andThen(store.run(...add(1)), store.runLast(...add(2))))
-    await waiting()
+    await untilWaiting(other)
     await other.query(
       "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and wait_event_type = 'Lock' and datname = current_database()"
     )
@@ -154,7 +154,7 @@ describe("a transaction's last statement", () => {
   })
   it("fails once it has waited too long for a lock, and writes nothing", async () => {
     await other.query("begin; insert into notes values (2)")
-    const exit = await run((store) => Effect.andThen(store.run(...add(1)), store.runLast(...add(2))))
+    const exit = await runImpatiently((store) => Effect.andThen(store.run(...add(1)), store.runLast(...add(2))))
     expect(faultOf(exit)).toEqual(["LockTimeoutError"])
     await other.query("rollback")
     expect(await notes()).toEqual([])
@@ -170,12 +170,11 @@ describe("a statement sent ahead of the next one", () => {
       read = run((store) =>
         Effect.andThen(store.runAhead(lock), store.run("select note from notes where id = $1", [1]))
       )
-      await new Promise((resolve) => setTimeout(resolve, 50))
+      await untilWaiting(other)
     })
-    await waiting()
     await other.query("commit")
     expect(await read).toEqual(Exit.succeed([{ note: "after" }]))
-    expect(trips).toEqual(["BEGIN; select | select note f"])
+    expect(trips.find((trip) => trip.startsWith("BEGIN"))).toBe("BEGIN; select | select note f")
   })
   it("is not sent if nothing follows, nor is BEGIN", async () => {
     expect(await tripsOf(() => run((store) => store.runAhead(lock)))).toEqual([])
@@ -193,7 +192,7 @@ describe("a statement sent ahead of the next one", () => {
   it("fails the next one with its own error", async () => {
     await other.query("begin")
     await other.query(lock)
-    const exit = await run((store) => Effect.andThen(store.runAhead(lock), store.run(...add(1))))
+    const exit = await runImpatiently((store) => Effect.andThen(store.runAhead(lock), store.run(...add(1))))
     expect(faultOf(exit)).toEqual(["LockTimeoutError"])
     await other.query("rollback")
     expect(await notes()).toEqual([])
@@ -202,7 +201,7 @@ describe("a statement sent ahead of the next one", () => {
     await other.query("begin")
     await other.query(lock)
     const fiber = runtime.runFork(inTransaction((store) => Effect.andThen(store.runAhead(lock), store.run(...add(1)))))
-    await waiting()
+    await untilWaiting(other)
     await Effect.runPromise(Fiber.interrupt(fiber))
     await other.query("rollback")
     expect(await notes()).toEqual([])
@@ -295,7 +294,7 @@ describe("a URL with a query_timeout", () => {
     await limited.dispose()
   })
   it("ends a query that takes longer", async () => {
-    const limited = at(300)
+    const limited = at(1_000)
     await limited.runPromise(backend)
     const slow = inTransaction((store) => store.run("select pg_sleep(30) where 1 = $1", [1]))
     expect(Exit.isFailure(await limited.runPromiseExit(slow))).toBe(true)

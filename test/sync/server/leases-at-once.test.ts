@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { ServerApp } from "../../../server/host/app.ts"
 import { newSeed, publicKeyOf, signBundle } from "../../../sync/protocol/bundle-format.ts"
 import { schema_version } from "../../../core/kernel/runtime/schema.ts"
+import { untilWaiting } from "../../lock-waits.ts"
 import { askOf, type OwnDatabase, serve, startedDatabase } from "../../server/serving.ts"
 
 describe("concurrent lease requests with the same number", () => {
@@ -31,24 +32,13 @@ describe("concurrent lease requests with the same number", () => {
   const enrol = async (): Promise<number> =>
     (await askOf(one, "/api/v1/sync/replicas", { json: { name: "van", public_key: publicKeyOf(seed) } })).body.replica
       .id
-  const waiting = async (): Promise<number> =>
-    Number(
-      (
-        await observer.query(
-          "select count(*) as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
-        )
-      ).rows[0].count
-    )
   /** Sends the request to both servers; neither can write a block before both wait for the other or the table. */
   const sentToBoth = async (target: string, json: object): Promise<ReadonlyArray<any>> => {
     await holder.query("begin")
     await holder.query("lock table id_leases in share row exclusive mode")
     const answers = Promise.all([one, other].map((app) => askOf(app, target, { json })))
-    for (let tries = 0; tries < 500 && (await waiting()) < 2; tries++)
-      await new Promise((resolve) => setTimeout(resolve, 10))
-    const met = await waiting()
+    await untilWaiting(observer, 2)
     await holder.query("commit")
-    expect(met).toBe(2)
     return await answers
   }
   const blocks = async (replica_id: number) =>

@@ -2,6 +2,7 @@
 import pg from "pg"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { openServerApp, type ServerApp } from "../../../server/host/app.ts"
+import { untilWaiting } from "../../lock-waits.ts"
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts"
 import { askOf, owner_token, startedServer } from "../../server/serving.ts"
 import { wireCommand } from "../opening.ts"
@@ -29,12 +30,6 @@ const made = async (path: string, json: object) => {
   expect(status, JSON.stringify(body)).toBeLessThan(300)
   return body
 }
-const isWaiting = async (): Promise<boolean> => {
-  const { rows } = await observer.query(
-    "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
-  )
-  return rows.length > 0
-}
 
 it("a command with unless_changed that waits for goods releases the lock on its order", async () => {
   const { product } = await made("products", { name: "Radio", stock_method: 1 })
@@ -52,8 +47,7 @@ it("a command with unless_changed that waits for goods releases the lock on its 
   try {
     expect((await other.query(locked, [`claims:${product.id}`])).rows).toEqual([{ taken: true }])
     const pushed = made("sync/commands", { replica_id: replica.id, commands: [command] })
-    for (let tries = 0; tries < 500 && !(await isWaiting()); tries++)
-      await new Promise((resolve) => setTimeout(resolve, 10))
+    await untilWaiting(observer)
     expect((await other.query(locked, [`opportunity:${opportunity.id}`])).rows).toEqual([{ taken: true }])
     await other.query("commit")
     expect((await pushed).verdicts).toMatchObject([{ status: "accepted" }])
