@@ -1,4 +1,5 @@
 /** A server without a socket: the whole catalogue on either engine, called as over HTTP. */
+import { setTimeout as pause } from "node:timers/promises"
 import { Clock, Context, Duration, Effect, Scope, Stream } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
 import { danglingReferences } from "../dangling-references.ts"
@@ -8,7 +9,7 @@ import { openServerApp, type ServerApp, type ServerOptions } from "../../server/
 import type { Database } from "../../server/host/config.ts"
 import { listenOn } from "../../server/host/http.ts"
 import { silentLog } from "../../server/ports/log.ts"
-import type { ServerContext } from "../../server/ports/server-context.ts"
+import { ServerContext } from "../../server/ports/server-context.ts"
 import type { HttpRequest, HttpResponse } from "../../server/http/http-message.ts"
 import { makeRenderer, type Renderer } from "../../server/print/renderer.ts"
 import { answerProblem } from "../api/description.ts"
@@ -142,6 +143,25 @@ export const serve = async (
         throw new Error(`references to rows that have gone: ${JSON.stringify(dangling.slice(0, 20))}`)
     }
   }
+}
+
+/** Resolves once a server on Postgres hears of commits: it reports when it begins to listen, and each notice. */
+export const untilListening = async (app: ServerApp): Promise<void> => {
+  let heard = 0
+  const stop = await app.run(Effect.map(ServerContext, ({ onCommit }) => onCommit(() => void heard++)))
+  const statement = (text: string) => app.run(Effect.flatMap(Store, (store) => store.run(text)))
+  const listening =
+    "select 1 from pg_stat_activity where datname = current_database() and query ^@ 'LISTEN' and state = 'idle'"
+  for (let waits = 0; (await statement(listening)).length === 0; waits++) {
+    if (waits > 500) throw new Error("the server does not listen")
+    await pause(20)
+  }
+  for (let notices = 0; notices < 2; notices++) {
+    const before = heard
+    await statement("select pg_notify('flightcase_journal', '')")
+    for (let waits = 0; heard === before && waits < 500; waits++) await pause(20)
+  }
+  stop()
 }
 
 const strictly = (headers: Sent["headers"]) => ({ prefer: "handling=strict", ...headers })

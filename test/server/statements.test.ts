@@ -3,13 +3,15 @@ import { StatementSync } from "node:sqlite"
 import { Effect, Scheduler } from "effect"
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { sentBy } from "./pg/sent.ts"
-import { serve, type Serving } from "./serving.ts"
+import { serve, type Serving, untilListening } from "./serving.ts"
 
 let server: Serving
 let id: number
 beforeAll(async () => {
   server = await serve("pg")
   server.setClock(Date.parse("2026-06-01T10:00:00Z"))
+  // What it remembers is forgotten as it begins to listen.
+  await untilListening(server.app)
   id = (await server.ask("/api/v1/products", { method: "POST", json: { name: "Speaker" } })).body.product.id
 })
 afterAll(() => server.close())

@@ -11,12 +11,11 @@ import { settings_table } from "../../core/kernel/events/settings.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { roles, users } from "../../core/people/users/permissions.ts"
 import { openServerApp, type ServerApp } from "../../server/host/app.ts"
-import { ServerContext } from "../../server/ports/server-context.ts"
 import { tokens } from "../../server/access/tokens/issue.ts"
 import { both_engines } from "../app.ts"
 import { untilWaiting } from "../lock-waits.ts"
 import { type FreshDatabase, freshDatabase } from "../postgres.ts"
-import { askOf, clockAt, owner_token, type Sent, serve, type Serving } from "./serving.ts"
+import { askOf, clockAt, owner_token, type Sent, serve, type Serving, untilListening } from "./serving.ts"
 import type { Answer } from "../rental-house.ts"
 
 const noon = Date.parse("2026-06-18T12:00:00.000Z")
@@ -48,28 +47,6 @@ type Somebody = Awaited<ReturnType<typeof somebody>>
 const makesProducts = async (ask: Ask, { secret }: Somebody): Promise<number> =>
   (await ask("/api/v1/products", { token: secret, json: { name: "Lamp" } })).status
 
-/** Resolves once the server receives others' commits: it reports when it listens, and each notice. */
-const listens = async (app: ServerApp, url: string): Promise<void> => {
-  let heard = 0
-  const stop = await app.run(
-    Effect.map(ServerContext, (hosting) =>
-      hosting.onCommit(() => {
-        heard++
-      })
-    )
-  )
-  const client = new pg.Client(url)
-  await client.connect()
-  for (let tries = 0; heard < 2; tries++) {
-    if (tries > 500) throw new Error("the server does not listen")
-    const before = heard
-    await client.query("notify flightcase_journal")
-    for (let waits = 0; heard === before && waits < 10; waits++) await pause(20)
-  }
-  await client.end()
-  stop()
-}
-
 describe("two servers on one Postgres, with frozen clocks so that no cache expires", () => {
   let database: FreshDatabase, one: ServerApp, other: ServerApp
   beforeAll(async () => {
@@ -83,7 +60,7 @@ describe("two servers on one Postgres, with frozen clocks so that no cache expir
     } as const
     one = await openServerApp(options)
     other = await openServerApp(options)
-    await Promise.all([one, other].map((app) => listens(app, database.url)))
+    await Promise.all([one, other].map(untilListening))
   })
   afterAll(async () => {
     await Promise.all([one.close(), other.close()])
