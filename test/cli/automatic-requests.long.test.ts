@@ -61,7 +61,7 @@ describe("a resolved conflict", () => {
     })
     expect(resolved.code, resolved.err).toBe(0)
     let status: any
-    for (let tries = 0; tries < 100; tries++) {
+    for (let tries = 0; tries < 600; tries++) {
       status = await conflicts()
       const done = takeLock(join(place.home, "profiles", "default"), background_lock)
       done?.release()

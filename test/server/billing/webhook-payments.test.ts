@@ -32,7 +32,7 @@ describe.each(both_engines)("payments received by webhook on %s", (engine: Engin
   }
   const settled = async (source_id: number, delivery_id?: string) => {
     await expect
-      .poll(async () => (await log(source_id, delivery_id))?.status, { timeout: 5_000 })
+      .poll(async () => (await log(source_id, delivery_id))?.status, { timeout: 20_000 })
       .toMatch(/done|failed/)
     const { result, status } = await log(source_id, delivery_id)
     return [status, result]

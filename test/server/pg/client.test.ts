@@ -435,7 +435,7 @@ describe("the Postgres client, managing connections,", () => {
       const stuck = yield* Effect.forkChild(read)
       yield* Effect.sleep("50 millis")
       yield* Fiber.interrupt(stuck)
-      yield* eventually(Effect.map(Effect.timeoutOption(Effect.exit(read), "200 millis"), (one) => one._tag === "Some"))
+      yield* eventually(Effect.map(Effect.timeoutOption(Effect.exit(read), "2 seconds"), (one) => one._tag === "Some"))
     })
   )
   it.live("returns every connection to the pool, even if its request was interrupted", () =>

@@ -3,6 +3,8 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
 import { newsReader } from "../../../sync/device/exchange/news.ts"
 import { Unreachable } from "../../../sync/http-client.ts"
 
+/** Waits up to 20 seconds. */
+const eventually = (check: () => unknown) => vi.waitFor(check, { timeout: 20_000 })
 const event = (position: number) => ({
   key: `"public"."journal"/"${position}"`,
   value: {
@@ -106,7 +108,7 @@ describe("the news of a watching device", () => {
   it("is whole where several batches came meanwhile, without what a sync has fetched", async () => {
     const { next, place } = reader()
     answers = [stream(batch(8), batch(9), batch(10))]
-    await vi.waitFor(async () => expect(shown(await next())).toEqual(["7_1", [8, 9, 10], "10_1"]))
+    await eventually(async () => expect(shown(await next())).toEqual(["7_1", [8, 9, 10], "10_1"]))
     place.offset = "9_1"
     expect(shown(await next())).toEqual(["9_1", [10], "10_1"])
     expect(asked).toHaveLength(1)
@@ -123,7 +125,7 @@ describe("the news of a watching device", () => {
     expect(shown(await next())).toEqual(["22_9", [31], "31_1"])
     place.handle = "other"
     next().catch(() => {})
-    await vi.waitFor(() => expect(asked.map(({ offset }) => offset)).toEqual(["7_1", "20_1", "22_9", "22_9"]))
+    await eventually(() => expect(asked.map(({ offset }) => offset)).toEqual(["7_1", "20_1", "22_9", "22_9"]))
   })
 
   it("goes to the last of several waits, and an aborted wait ends its request", async () => {
@@ -131,7 +133,7 @@ describe("the news of a watching device", () => {
     const stop = new AbortController()
     answers = [stream()]
     const first = next()
-    await vi.waitFor(() => expect(streams).toHaveLength(1))
+    await eventually(() => expect(streams).toHaveLength(1))
     const second = next(stop.signal)
     streams[0]!.send(batch(8))
     expect(await first).toBeUndefined()
@@ -189,7 +191,7 @@ describe("the news of a watching device", () => {
     const begun = performance.now()
     const waiting = next()
     for (let at = 0; at < 3; at++) {
-      await vi.waitFor(() => expect(streams).toHaveLength(at + 1))
+      await eventually(() => expect(streams).toHaveLength(at + 1))
       streams[at]!.end()
     }
     expect(shown(await waiting)).toEqual(["7_1", [8], "8_1"])
@@ -200,7 +202,7 @@ describe("the news of a watching device", () => {
     const later = vi.spyOn(performance, "now").mockImplementation(() => begun + 700_000)
     place.offset = "8_1"
     next().catch(() => {})
-    await vi.waitFor(() => expect(asked.map(({ is_stream }) => is_stream).at(-1)).toBe(true))
+    await eventually(() => expect(asked.map(({ is_stream }) => is_stream).at(-1)).toBe(true))
     later.mockRestore()
   })
 
@@ -208,11 +210,11 @@ describe("the news of a watching device", () => {
     const { next, place } = reader()
     for (let at = 0; at < 4; at++) {
       next().catch(() => {})
-      await vi.waitFor(() => expect(asked).toHaveLength(at + 1))
+      await eventually(() => expect(asked).toHaveLength(at + 1))
       place.offset = `${20 + at}_1`
     }
     next().catch(() => {})
-    await vi.waitFor(() => expect(asked).toHaveLength(5))
+    await eventually(() => expect(asked).toHaveLength(5))
     expect(asked.map(({ is_stream }) => is_stream)).toEqual([true, true, true, true, true])
   })
 
@@ -221,7 +223,7 @@ describe("the news of a watching device", () => {
       Array.from({ length: count }, (_, at) => `data: ${JSON.stringify(event(from + at))}\n\n`).join("")
     answers = [stream(part(8, 3))]
     const waiting = reader().next()
-    await vi.waitFor(() => expect(streams).toHaveLength(1))
+    await eventually(() => expect(streams).toHaveLength(1))
     streams[0]!.end()
     expect(await waiting).toBeUndefined()
     answers = [stream(part(8, 2_000), part(2_008, 2_000))]

@@ -148,19 +148,12 @@ describe.each(engines)("tokens on %s", (engine) => {
   it("record their last use, at most once a minute", async () => {
     const start = Date.parse("2026-06-18T12:00:00.000Z")
     const { id, secret } = await issue()
-    const lastUsed = async () => {
-      let seen: string | null = null
-      // Written in the background, possibly after the response.
-      for (let tries = 0; tries < 100; tries++) {
-        seen = (await server.run(Effect.flatMap(Store, (store) => store.get(tokens, id))))!.last_used_at
-        if (seen !== null) break
-        await new Promise((resolve) => setTimeout(resolve, 10))
-      }
-      return seen
-    }
+    const lastUsed = async () =>
+      (await server.run(Effect.flatMap(Store, (store) => store.get(tokens, id))))!.last_used_at
     server.setClock(start)
     await ask("/products", { token: secret })
-    expect(await lastUsed()).toBe("2026-06-18T12:00:00.000Z")
+    // Written in the background, possibly after the response.
+    await expect.poll(lastUsed, { timeout: 20_000 }).toBe("2026-06-18T12:00:00.000Z")
     server.setClock(start + 59_000)
     await ask("/products", { token: secret })
     await new Promise((resolve) => setTimeout(resolve, 50))
