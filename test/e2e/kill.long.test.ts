@@ -37,7 +37,11 @@ it("a command line that is killed while it writes loses no command that it ackno
   const acknowledged = new Set<number>()
   // Moves towards the moment of acknowledgement: earlier after each run that was acknowledged, else later.
   let millis = performance.now() - begun
-  for (let time = 0; time < kills; time++) {
+  // A machine that is busy for a while needs more runs for both outcomes.
+  const enough = Math.ceil(kills / 6)
+  const runs_max = 90
+  let runs = 0
+  for (; runs < runs_max && (runs < kills || Math.min(acknowledged.size, runs - acknowledged.size) < enough); runs++) {
     const name = `Killed after ${millis}`
     const { child, done } = cli.start(["product-groups", "create", "--name", name, "--offline", "--json"])
     await pause(millis)
@@ -47,8 +51,8 @@ it("a command line that is killed while it writes loses no command that it ackno
     if (said !== null) acknowledged.add(Number(said[1]))
     millis *= said === null ? 1.2 : 0.8
   }
-  expect(acknowledged.size).toBeGreaterThanOrEqual(kills / 6)
-  expect(kills - acknowledged.size).toBeGreaterThanOrEqual(kills / 6)
+  expect(acknowledged.size).toBeGreaterThanOrEqual(enough)
+  expect(runs - acknowledged.size).toBeGreaterThanOrEqual(enough)
   const here = await cli("product-groups", "list", "--per-page", "100", "--offline", "--json")
   expect(here.code).toBe(0)
   const ids = new Set(here.json.product_groups.map((group) => group.id))
