@@ -86,7 +86,6 @@ const mailPurchaseOrder: JobKind<PurchaseOrderMail> = jobKind({
   kind: "purchase_orders.mail",
   meaning: "renders a purchase order and queues the mail with it",
   data: purchaseOrderMail,
-  names_people: true,
   run: Effect.fnUntraced(function* (mail) {
     const { sender_user_id, sent_at: now, to } = mail
     const order = yield* Store.get(purchase_orders, mail.purchase_order_id)

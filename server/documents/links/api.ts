@@ -33,7 +33,6 @@ export const mailDocument = jobKind<DocumentMail>({
   kind: "documents.mail",
   meaning: "queues mail with a document",
   data: documentMail,
-  names_people: true,
   run: (mail) =>
     Effect.flatMap(
       Effect.promise(() => import("./mailing.ts")),

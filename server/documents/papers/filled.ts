@@ -138,8 +138,13 @@ export const filledMail = Effect.fnUntraced(function* ({ data, mail }: PreparedD
 
 // Jobs that mail a document.
 
-/** Retry policy of jobs that mail a document. */
-export const mailing = { attempts_max: 8, waits_seconds: [5, 60, 300, 1_800, 7_200], at_a_time: 1 } as const
+/** What jobs that mail a document have in common: when they are tried again, and that they contain addresses. */
+export const mailing = {
+  attempts_max: 8,
+  waits_seconds: [5, 60, 300, 1_800, 7_200],
+  at_a_time: 1,
+  names_people: true
+} as const
 
 /** A document's mail. `sender_user_id`: 0 if no user sends it. */
 type DocumentDraft = Omit<MailDraft, "sender_user_id"> & { readonly sender_user_id: number }

@@ -3,6 +3,7 @@ import { afterEach, beforeAll, describe, expect, it } from "vitest"
 import { engines, plays_everything } from "../../app.ts"
 import { formOf } from "../files/sending.ts"
 import { poll } from "../house.ts"
+import { rowsOf } from "../delivery/jobs/words.ts"
 import { attachedText, mailsFor } from "../delivery/mail/mailing.ts"
 import { replies } from "../delivery/mail/smtp.ts"
 import { pagesOfPdf } from "../print/pdf-text.ts"
@@ -62,6 +63,17 @@ describe.each(engines)("an invoice by e-mail on %s", (engine) => {
     expect((await mails.app().ask(`/api/v1/invoices/${invoice["id"]}`)).body.invoice.emailed_at).toBe(
       answer.invoice.emailed_at
     )
+  })
+  it("leaves no address in its jobs once anyone is erased", async () => {
+    const erased = await billing.member("Bea", { address: "bea@b.example" })
+    const invoice = await billing.issued(member_id)
+    await billing.must(`invoices/${invoice["id"]}/email`, { to: ["bea@b.example"] })
+    await mails.arrived()
+    const named = "select state from effect_queue where element like '%bea@b.example%'"
+    const states = async () => (await rowsOf(mails.app(), named)).map(({ state }) => state)
+    await expect.poll(states, poll).toEqual(["completed", "completed"])
+    await billing.must(`members/${erased}/anonymise`, {})
+    expect(await states()).toEqual([])
   })
   it("has the same number in subject, file name, PDF, e-invoice and postings", async () => {
     const company = {
