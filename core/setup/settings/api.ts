@@ -183,10 +183,21 @@ const keepSecrets = Effect.fnUntraced(function* (group: string, given: SecretCha
   )
 })
 
+/** What a change of the base currency leaves as it is, once there are products. */
+const currencyWarnings = Effect.fnUntraced(function* (changed: JsonObject, input: Input) {
+  const [before, now] = [baseCurrency(input.settings), changed["base_currency"]]
+  const runtime = yield* CommandRuntime.ifAny
+  if (runtime === undefined || typeof now !== "string" || now === before) return []
+  if (!(yield* Store.exists(runtime.catalogue.table("products"), {}))) return []
+  return [
+    `Amounts stored without a currency (replacement charges, credit limits) are not converted: their digits now mean ${now}, no longer ${before}.`
+  ]
+})
+
 /** `booked_rows`: the table whose rows prevent a change of the availability resolution. */
 const change = (booked_rows: Table) =>
   command("PUT", "/api/v1/settings/{group}", {
-    answer: { settings: values, meta: Shown.ignored_alone },
+    answer: { settings: values, meta: Shown.optional(Shown.warnings()) },
     name: "settings.update",
     summary: "Update settings of a group; omitted keys keep their values",
     ability: "settings:write",
@@ -218,7 +229,10 @@ const change = (booked_rows: Table) =>
       yield* keepSecrets(group, readSecrets(fields, given).values, input.now)
       const shown = { ...settings, ...(yield* shownSecrets({ [group]: fields }))[group] }
       const ignored = unknownKeys(fields, given).map((key) => `settings.${key}`)
-      return ok(ignored.length === 0 ? { settings: shown } : { settings: shown, meta: { ignored } })
+      const warnings = yield* currencyWarnings(settings, input)
+      if (ignored.length + warnings.length === 0) return ok({ settings: shown })
+      const meta = { ...(ignored.length === 0 ? {} : { ignored }), ...(warnings.length === 0 ? {} : { warnings }) }
+      return ok({ settings: shown, meta })
     })
   })
 

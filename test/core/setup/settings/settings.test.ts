@@ -52,7 +52,10 @@ describe.each(engines)("settings on %s", (engine) => {
     expect(await w.show("/settings/company")).toEqual(changed.body.settings)
     const product = await w.post("/products", { name: "P", replacement_charge: 5 })
     expect(product.body.product.replacement_charge).toBe("0.05")
-    await w.put("/settings/company", { settings: { base_currency: "GBP" } })
+    const back = await w.put("/settings/company", { settings: { base_currency: "GBP" } })
+    const warnings = [expect.stringMatching(/not converted: their digits now mean GBP, no longer EUR/)]
+    expect(back.body.meta).toEqual({ warnings })
+    expect((await w.put("/settings/company", { settings: { base_currency: "GBP" } })).body).not.toHaveProperty("meta")
   })
   it("reject an invalid value at its key with a fixed message, and store nothing of the request", async () => {
     const refused = await w.put("/settings/company", {
