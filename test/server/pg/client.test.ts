@@ -461,7 +461,7 @@ describe("the Postgres client, managing connections,", () => {
   it.live("fails with a connection error when the pool stays empty", () =>
     Effect.gen(function* () {
       const url = yield* databaseUrl
-      const sql = yield* Pg.make({ url, max: 1, connection_timeout_ms: 50 })
+      const sql = yield* Pg.make({ url, max: 1, connection_timeout_ms: 1_000 })
       const held = Effect.scoped(Effect.andThen(sql.reserve, sql.withTransaction(sql`select 1`)))
       assert.strictEqual((yield* Effect.flip(held)).reason._tag, "ConnectionError")
       assert.deepStrictEqual(yield* sql.withTransaction(sql`select 1 as one`), [{ one: 1 }])
