@@ -177,11 +177,13 @@ describe.each(both_engines)("a month's quota on %s", (engine) => {
 
   it("applies only if the setting or the token sets it", async () => {
     server.setClock(noon)
-    const { secret } = await issued()
-    const free = await get(secret)
+    const free = await get((await issued()).secret)
     expect(Object.keys(free.headers).filter((name) => name.startsWith("x-quota"))).toEqual([])
     await allow(4)
-    expect((await get(secret)).headers).toMatchObject({ "x-quota-limit": "4", "x-quota-remaining": "3" })
+    expect((await get((await issued()).secret)).headers).toMatchObject({
+      "x-quota-limit": "4",
+      "x-quota-remaining": "3"
+    })
     const own = await issued({ monthly_units: 2 })
     expect((await get(own.secret)).headers).toMatchObject({ "x-quota-limit": "2", "x-quota-remaining": "1" })
     const unlimited = await issued({ monthly_units: 0 })
