@@ -117,14 +117,27 @@ const planQuantity = (
         }
   }
   const present = levels.filter((one) => !one.is_gone).length
-  const surplus =
-    `${store.name} holds ${present} units, more than the ${quantity} of the row; ` +
-    "write off what is no longer there."
   return {
     errors: quantity - present > new_units_max ? { [path]: [`At most ${new_units_max} new units fit one row.`] } : {},
-    warnings: quantity < present ? [surplus] : [],
+    warnings: surplusOf(store, present, quantity),
     holdings: [{ kind: "units", store, count: Math.max(0, quantity - present) }]
   }
+}
+
+/** A cell of the list of units as the fields of a stock level. */
+const readUnit = (given: Json, at: string): { readonly unit: Partial<Unit> } | { readonly errors: FieldErrors } => {
+  const body: JsonObject | undefined = isJsonObject(given)
+    ? given
+    : typeof given === "string" || typeof given === "number"
+      ? { asset_number: String(given) }
+      : undefined
+  if (body === undefined) return { errors: { [at]: ["A unit is an object, or its asset number."] } }
+  const texts = Object.fromEntries(
+    Object.entries(body).map(([name, value]) => [name, typeof value === "number" ? String(value) : value])
+  )
+  const read = readFields(unitFields, texts, { mode: "update", base_currency: "GBP", path: `${at}.` })
+  if (Object.keys(read.errors).length > 0) return { errors: read.errors }
+  return { unit: Object.fromEntries(Object.entries(read.values).filter(([, value]) => value !== null)) }
 }
 
 const planUnits = (
@@ -137,24 +150,16 @@ const planUnits = (
 ): StockPlan => {
   const errors: { [field: string]: ReadonlyArray<string> } = {}
   const warnings: Array<string> = []
+  const present = around.levels.filter((one) => one.store_id === store.id && !one.is_gone)
+  const unnamed = present.filter(isUnnamed)
   const holdings = units.flatMap((given, index): ReadonlyArray<Holding> => {
     const at = `${path}.${index}`
-    const body: JsonObject | undefined = isJsonObject(given)
-      ? given
-      : typeof given === "string" || typeof given === "number"
-        ? { asset_number: String(given) }
-        : undefined
-    if (body === undefined) {
-      errors[at] = ["A unit is an object, or its asset number."]
+    const read = readUnit(given, at)
+    if ("errors" in read) {
+      Object.assign(errors, read.errors)
       return []
     }
-    const texts = Object.fromEntries(
-      Object.entries(body).map(([name, value]) => [name, typeof value === "number" ? String(value) : value])
-    )
-    const read = readFields(unitFields, texts, { mode: "update", base_currency: "GBP", path: `${at}.` })
-    Object.assign(errors, read.errors)
-    if (Object.keys(read.errors).length > 0) return []
-    const unit: Partial<Unit> = Object.fromEntries(Object.entries(read.values).filter(([, value]) => value !== null))
+    const { unit } = read
     const repeated = (["asset_number", "serial_number"] as const).find(
       (name) => unit[name] !== undefined && seen.has(`${name} ${unit[name]}`)
     )
@@ -169,7 +174,7 @@ const planUnits = (
       Object.assign(errors, found.errors)
       return []
     }
-    const { level } = found
+    const level = found.level ?? unnamed.shift()
     const shown = unit.asset_number ?? unit.serial_number ?? unit.barcode ?? ""
     if (level?.is_gone === true) {
       warnings.push(`Unit ${shown} was written off or sold and stays so.`)
@@ -181,8 +186,17 @@ const planUnits = (
     }
     return [{ kind: "unit", store, level, unit }]
   })
-  return { errors, warnings, holdings }
+  const here = holdings.filter((one) => one.kind === "unit" && (one.level?.store_id ?? store.id) === store.id)
+  const made = here.filter((one) => one.kind === "unit" && one.level === undefined)
+  return { errors, warnings: [...warnings, ...surplusOf(store, present.length + made.length, here.length)], holdings }
 }
+/** A unit that was imported by number: the first new names of a list become those of such units. */
+const isUnnamed = (level: StockLevelRow): boolean =>
+  level.stock_category === 50 && level.asset_number === null && level.serial_number === null && level.barcode === null
+const surplusOf = (store: StoreRow, held: number, given: number): ReadonlyArray<string> =>
+  given < held
+    ? [`${store.name} holds ${held} units, more than the ${given} of the row; write off what is no longer there.`]
+    : []
 
 /** The unit of a row: by asset number or serial number, else by barcode among the units of the product. */
 const findUnit = (

@@ -399,6 +399,29 @@ describe.each(engines)("importing products on %s", (engine) => {
       })
       expect((await units(made.id)).length).toBe(5)
     })
+    it("imported by number are named by a list of units, each once, before others are created", async () => {
+      const stock = { "Main Warehouse": 2, Depot: 2 }
+      const { id } = await one({ name: "Two", sku: "TW-1", stock_method: 2, stock })
+      const lists = { "Main Warehouse": ["TW-A", { barcode: "TW-B" }], Depot: ["TW-C", "TW-D", "TW-E"] }
+      const named = await one({ sku: "TW-1", stock: lists })
+      expect([named.status, named.warnings]).toEqual(["updated", undefined])
+      expect((await units(id)).map(([asset, store]) => [asset, store])).toEqual([
+        ["TW-A", 1],
+        [null, 1],
+        ["TW-C", depot],
+        ["TW-D", depot],
+        ["TW-E", depot]
+      ])
+      expect((await one({ sku: "TW-1", stock: lists })).status).toBe("unchanged")
+    })
+    it("warn if a store holds more of them than its list", async () => {
+      const { id } = await one({ name: "Top", sku: "TOP-1", stock_method: 2, stock: { Depot: ["TOP-A", "TOP-B"] } })
+      expect(await one({ sku: "TOP-1", stock: { Depot: ["TOP-A", "TOP-C"] } })).toMatchObject({
+        status: "updated",
+        warnings: [expect.stringContaining("Depot holds 3 units, more than the 2 of the row")]
+      })
+      expect((await units(id)).length).toBe(3)
+    })
     it("are not created again once they are written off", async () => {
       const { id } = await one({ name: "Torch", sku: "TO-1", stock_method: 2, stock: { Depot: ["TO-A"] } })
       const level = (await product(id)).stock_levels[0]
