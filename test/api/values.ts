@@ -195,6 +195,8 @@ export const fitting = (
           return fc.constantFrom("09:00", "23:59")
         case "zone":
           return fc.constantFrom("UTC", "Europe/London", "Pacific/Chatham", "America/New_York")
+        case "language":
+          return fc.constantFrom("en-GB", "de", "fr_CH")
         case "currency":
           return fc.constantFrom("GBP", "gbp", "JPY", "KWD", "EUR")
         case "country":

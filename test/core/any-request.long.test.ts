@@ -95,18 +95,20 @@ const aValue = ({ type }: Field): fc.Arbitrary<unknown> => {
           ? fc.constant("https://a.example/b")
           : type.format === "zone"
             ? fc.constant("Europe/London")
-            : type.format === "currency"
-              ? fc.constantFrom("GBP", "JPY", "KWD")
-              : type.format === "country"
-                ? fc.constant("GB")
-                : type.format === "time"
-                  ? fc.constant("09:30")
-                  : type.format === "slug"
-                    ? fc.constantFrom("half-day", "weekly")
-                    : fc.oneof(
-                        fc.string({ unit: "grapheme", maxLength: 12 }),
-                        fc.constantFrom("A", "b", "daily", "hourly", "fixed", "products", "Product", "Member", "2")
-                      )
+            : type.format === "language"
+              ? fc.constant("de-DE")
+              : type.format === "currency"
+                ? fc.constantFrom("GBP", "JPY", "KWD")
+                : type.format === "country"
+                  ? fc.constant("GB")
+                  : type.format === "time"
+                    ? fc.constant("09:30")
+                    : type.format === "slug"
+                      ? fc.constantFrom("half-day", "weekly")
+                      : fc.oneof(
+                          fc.string({ unit: "grapheme", maxLength: 12 }),
+                          fc.constantFrom("A", "b", "daily", "hourly", "fixed", "products", "Product", "Member", "2")
+                        )
     case "integer":
       return fc.oneof(
         fc.integer({ min: Math.max(type.min, -3), max: Math.min(type.max, 50) }),

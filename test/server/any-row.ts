@@ -18,13 +18,15 @@ const anyValue = (name: string, field: Field): Json => {
           ? "https://example.com"
           : type.format === "zone"
             ? "UTC"
-            : type.format === "currency"
-              ? "GBP"
-              : type.format === "country"
-                ? "GB"
-                : type.format === "time"
-                  ? "09:00"
-                  : text_value.repeat(type.length ?? 1)
+            : type.format === "language"
+              ? "en-GB"
+              : type.format === "currency"
+                ? "GBP"
+                : type.format === "country"
+                  ? "GB"
+                  : type.format === "time"
+                    ? "09:00"
+                    : text_value.repeat(type.length ?? 1)
     case "integer":
       return name === "id" ? row_id : Math.max(1, type.min)
     case "boolean":

@@ -159,6 +159,8 @@ const anyValue = async (random: Random, look: Look, field_name: string, field: F
           return "09:00"
         case "zone":
           return "Europe/London"
+        case "language":
+          return "de-DE"
         case "currency":
           return "GBP"
         case "country":

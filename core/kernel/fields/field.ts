@@ -95,7 +95,17 @@ export interface ReferenceRule {
 
 /** A table, or the tables by value of another field (`by`) of the same row. */
 type NamedTable = string | { readonly by: string; readonly tables: { readonly [value: string]: string } }
-export type TextFormat = "email" | "url" | "time" | "zone" | "currency" | "country" | "slug" | "smtp" | "peppol"
+export type TextFormat =
+  | "email"
+  | "url"
+  | "time"
+  | "zone"
+  | "language"
+  | "currency"
+  | "country"
+  | "slug"
+  | "smtp"
+  | "peppol"
 
 /** Meaning of an explicit null on update: keep, clear or reject (rules/conventions 8; rules/opportunities 4). */
 type OnNull = "keep" | "clear" | "reject"

@@ -264,6 +264,7 @@ const fieldLabel = (name: string): string => name.replace(/_id$/, "").replace(/_
 export const missingReferenceText = (name: string): string => `The selected ${fieldLabel(name)} does not exist.`
 
 const matches = (pattern: RegExp, words: string) => ({ test: (value: string) => pattern.test(value), words })
+let languages: Intl.DisplayNames | undefined
 const formats: { readonly [F in TextFormat]: { readonly test: (value: string) => boolean; readonly words: string } } = {
   email: matches(/^[^\s@"<>,;:]+@[^\s@"<>,;:.]+(\.[^\s@"<>,;:.]+)*$/, "a valid e-mail address"),
   url: {
@@ -281,6 +282,17 @@ const formats: { readonly [F in TextFormat]: { readonly test: (value: string) =>
       }
     },
     words: "an IANA time zone such as Europe/London"
+  },
+  language: {
+    test: (value) => {
+      try {
+        languages ??= new Intl.DisplayNames("en", { type: "language", fallback: "none" })
+        return languages.of(new Intl.Locale(value.replaceAll("_", "-")).language) !== undefined
+      } catch {
+        return false
+      }
+    },
+    words: "a language tag such as de-DE"
   },
   currency: { test: (value) => isCurrency(value.toUpperCase()), words: "a known ISO 4217 currency code" },
   country: { test: (value) => isCountry(value.toUpperCase()), words: "a known ISO 3166 country code such as GB" },

@@ -16,7 +16,7 @@ export const memberFields = {
   membership_type: choice(membership_types, { required: true, any_case: true }),
   is_active: boolean({ default: true }),
   description: longText({ nullable: true }),
-  locale: text({ nullable: true, max: 10 }),
+  locale: text({ nullable: true, format: "language", max: 10 }),
   default_currency_code: text({ nullable: true, max: 3, format: "currency" }),
   bookable: boolean({ default: false }),
   location_type: code({ 0: "Internal", 1: "External" }, { default: 0 }),

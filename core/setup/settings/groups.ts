@@ -16,7 +16,12 @@ export const settingGroups = {
     name: text({ default: "" }),
     base_currency: text({ default: "GBP", format: "currency", max: 3, required: true }),
     timezone: text({ default: "UTC", format: "zone", max: 64, required: true }),
-    locale: text({ default: "en-GB", max: 10 }),
+    locale: text({
+      default: "en-GB",
+      format: "language",
+      max: 10,
+      describe: "Language and formats of documents, such as de-DE"
+    }),
     fiscal_year_start: integer({ default: 1, min: 1, max: 12, describe: "First month of the financial year, 1 to 12" }),
     email: text({ nullable: true, format: "email" }),
     phone: text({ nullable: true, max: 50 }),

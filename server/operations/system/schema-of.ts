@@ -10,6 +10,7 @@ const formats: { readonly [F in TextFormat]: JsonObject } = {
   url: { format: "uri" },
   time: { pattern: "^([01]\\d|2[0-3]):[0-5]\\d$" },
   zone: { description: "IANA time zone" },
+  language: { description: "Language tag (BCP 47)" },
   currency: { description: "ISO 4217 currency code", minLength: 3, maxLength: 3 },
   country: { description: "ISO 3166 country code", minLength: 2, maxLength: 2 },
   smtp: { format: "uri", pattern: "^smtps?://" },

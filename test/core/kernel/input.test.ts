@@ -200,6 +200,7 @@ describe("reading a body", () => {
     ],
     [text({ format: "time" }), ["00:00", "23:59"], ["24:00", "9:00", "09:60", "09:00:00"]],
     [text({ format: "zone" }), ["UTC", "Europe/London"], ["Mars/Base", "Europe"]],
+    [text({ format: "language" }), ["en-GB", "de", "de_AT", "zh-Hans-CN"], ["deutsch", "german", "xx-YY", "de-", "-"]],
     [text({ format: "slug" }), ["a", "half-day-2"], ["A", "a--b", "-a", "a_b"]],
     [text({ length: 3 }), ["abc"], ["ab", "abcd"]]
   ])(

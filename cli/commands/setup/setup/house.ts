@@ -16,6 +16,7 @@ const company = Schema.Struct({
   country_code: text,
   timezone: text,
   base_currency: text,
+  locale: text,
   email: text,
   phone: text,
   website: text,
@@ -157,6 +158,7 @@ const companyFlags: { readonly [flag: string]: keyof Company } = {
   country: "country_code",
   timeZone: "timezone",
   currency: "base_currency",
+  locale: "locale",
   email: "email",
   phone: "phone",
   taxNumber: "tax_number"

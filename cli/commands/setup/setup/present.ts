@@ -112,7 +112,7 @@ export const presentAt = async (context: CommandContext): Promise<Present> => {
   }
 }
 
-// Time zone and currency proposed for a country in the first setup.
+// Time zone, currency and locale proposed for a country in the first setup.
 
 /** Time zones where most people live, for countries with several. */
 const main_zones: { readonly [country: string]: string } = {
@@ -144,19 +144,28 @@ const zoneIn = (country: string, machine: string): string | undefined => {
   return zones.includes(machine) ? machine : (main_zones[country] ?? (zones.length === 1 ? zones[0] : undefined))
 }
 
+/** Language of most people in a country, where a new server has another; undefined once a locale was chosen. */
+const localeIn = (country: string, { settings }: Pick<Present, "settings">): string | undefined => {
+  const now = settings.company?.locale
+  const { language } = new Intl.Locale("und", { region: country }).maximize()
+  return now !== "en-GB" || now === `${language}-${country}` ? undefined : `${language}-${country}`
+}
+
 /** Defaults of the first setup; if the country gives no zone, the machine's. */
 export const proposedBy = (
   country_code: string | undefined,
-  { currencies }: Pick<Present, "currencies">,
+  present: Pick<Present, "currencies" | "settings">,
   machine = machineZone()
-): Required<Pick<Company, "timezone">> & Pick<Company, "base_currency"> => {
+): Required<Pick<Company, "timezone">> & Pick<Company, "base_currency" | "locale"> => {
   const country = countries.find(({ code }) => code === country_code?.toUpperCase())
   const currency = country?.currency_code
+  const locale = country === undefined ? undefined : localeIn(country.code, present)
   return {
     timezone: (country === undefined ? undefined : zoneIn(country.code, machine)) ?? machine,
-    ...(typeof currency === "string" && currencies.some((one) => one.code === currency)
+    ...(typeof currency === "string" && present.currencies.some((one) => one.code === currency)
       ? { base_currency: currency }
-      : {})
+      : {}),
+    ...(locale === undefined ? {} : { locale })
   }
 }
 

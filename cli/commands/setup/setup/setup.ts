@@ -34,6 +34,7 @@ export const declare = (program: Command): void => {
     "--country <code>": "country of the company, such as GB",
     "--time-zone <zone>": "time zone, such as Europe/London (initially the country's, else this machine's)",
     "--currency <code>": "base currency, such as EUR (initially the country's)",
+    "--locale <tag>": "language and formats of documents, such as de-DE (initially the country's)",
     "--email <address>": "e-mail address of the company",
     "--phone <number>": "telephone number of the company",
     "--tax-number <text>": "tax number of the company",
@@ -142,7 +143,7 @@ const keepingUsualTax = (context: CommandContext, house: House, present: Present
   return { ...house, taxes }
 }
 
-/** The input with the country's time zone and currency as defaults, on the first setup. */
+/** The input with the country's time zone, currency and locale as defaults, on the first setup. */
 const withProposed = (context: CommandContext, house: House, present: Present): House => {
   const { base_currency, name = "", timezone } = present.settings.company ?? {}
   if (name !== "") return house
@@ -152,10 +153,12 @@ const withProposed = (context: CommandContext, house: House, present: Present): 
   const currency = company.base_currency === undefined ? proposed.base_currency : undefined
   const taken = {
     ...(zone === "UTC" ? {} : { timezone: zone }),
-    ...(currency === undefined || currency === base_currency ? {} : { base_currency: currency })
+    ...(currency === undefined || currency === base_currency ? {} : { base_currency: currency }),
+    ...(company.locale !== undefined || proposed.locale === undefined ? {} : { locale: proposed.locale })
   }
   if (taken.timezone !== undefined) context.note(`The time zone is ${zone}; --time-zone names another.`)
   if (taken.base_currency !== undefined) context.note(`The currency is ${currency}; --currency names another.`)
+  if (taken.locale !== undefined) context.note(`The locale is ${taken.locale}; --locale names another.`)
   return { ...house, ...(Object.keys(taken).length === 0 ? {} : { company: { ...company, ...taken } }) }
 }
 /** Current configuration in the form of the input, for display. */
@@ -164,9 +167,22 @@ const presentHouse = ({ settings, stores, tax_rates, users }: Present): House =>
   const texts = Object.fromEntries(
     Object.entries(company).filter(([, value]) => typeof value === "string" && value !== "")
   )
-  const { base_currency, city, country_code, email, name, phone, postcode, street, tax_number, timezone } = texts
+  const { base_currency, city, country_code, email, locale, name, phone, postcode, street, tax_number, timezone } =
+    texts
 
-  const known = { name, street, city, postcode, country_code, timezone, base_currency, email, phone, tax_number }
+  const known = {
+    name,
+    street,
+    city,
+    postcode,
+    country_code,
+    timezone,
+    base_currency,
+    locale,
+    email,
+    phone,
+    tax_number
+  }
   return {
     company: Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined)),
     taxes: tax_rates.map((one) => ({ name: one.name, rate: String(Number(one.rate)) })),

@@ -162,6 +162,7 @@ const askedCompany = async (questions: Questions, present: Present): Promise<Com
       check: (code) => currencyProblem(code.toUpperCase(), present)
     })
   ).toUpperCase()
+  if (proposed?.locale !== undefined) answers.locale = proposed.locale
   return answers
 }
 

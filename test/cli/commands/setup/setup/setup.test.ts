@@ -35,6 +35,22 @@ it("setup gives stores the company's time zone by default", async () => {
   expect(await zones()).toEqual(["Europe/London", "Europe/Berlin", "Europe/London"])
   expect(await setBy(house)).toEqual([])
 })
+it("setup takes the locale of documents from the country, unless one was chosen", async () => {
+  const planned = await type("setup --name Northlight --country DE --plan --no-input")
+  expect(planned.err).toContain("The locale is de-DE; --locale names another.")
+  await done("setup --name Nordlicht --country DE --no-input")
+  expect(await settingsOf("company")).toMatchObject({ locale: "de-DE", base_currency: "EUR" })
+  await done("setup --locale fr-CH --no-input")
+  await done("setup --country AT --no-input")
+  expect((await settingsOf("company")).locale).toBe("fr-CH")
+})
+it("setup and settings refuse a locale that is no known language tag", async () => {
+  const refused = await type("setup --name Nordlicht --locale deutsch --no-input")
+  expect(refused.code).toBe(5)
+  expect(refused.err).toContain("company.locale: The locale field must be a language tag such as de-DE")
+  expect((await type(["settings", "update", "company", "-d", '{"settings":{"locale":"xx-YY"}}'])).code).toBe(5)
+  expect((await type("members create --name Acme --membership-type organisation --locale german")).code).toBe(5)
+})
 it("setup accepts its own example file", async () => {
   const { out } = await done("setup --example")
   writeFileSync(join(place.folder, "house.json"), out)
