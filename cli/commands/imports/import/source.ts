@@ -48,6 +48,10 @@ export const openSource = async (file: string, delimiter: string | undefined, ra
   const open = (): Readable => (piped === undefined ? createReadStream(file) : Readable.from([piped]))
   const { hash, bytes, encoding, head } = await examine(open())
   if (bytes === 0) throw new CliError(exit_codes.invalid, `${file === "-" ? "Standard input" : file} is empty.`)
+  if (isWorkbook(head))
+    throw new CliError(exit_codes.invalid, `${file} is a workbook of Excel or another spreadsheet program.`, {
+      way_out: "Save its sheet as CSV (UTF-8), and import that."
+    })
   const start = decode(head, encoding).replace(/^\ufeff/, "")
   const notes = encoding === "utf-8" ? [] : [`The file is read as ${encoding}.`]
   if (/^\s*[[{]/.test(start)) {
@@ -67,6 +71,10 @@ export const openSource = async (file: string, delimiter: string | undefined, ra
     rows: () => csvRows(decoded(open(), encoding), separator, headers, raw ? (cell) => cell : restoreCell)
   }
 }
+
+/** First bytes of .xlsx and .ods files, which are ZIP archives, and of .xls files. */
+const workbooks = ["504b0304", "d0cf11e0"]
+const isWorkbook = (head: Uint8Array): boolean => workbooks.includes(Buffer.from(head.subarray(0, 4)).toString("hex"))
 
 type Encoding = "utf-8" | "utf-16le" | "windows-1252"
 const decode = (bytes: Uint8Array, encoding: Encoding): string =>

@@ -1,4 +1,4 @@
-/** Import rows too long for a request, and rows too long together. */
+/** Import rows too long for a request, rows too long together, and workbooks. */
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
@@ -36,6 +36,17 @@ describe("flightcase import", () => {
       expect(await imported(kind, file)).toMatchObject({ code: 5, of: { unchanged: 2, rejected: 1 } })
     }
   )
+
+  it.each([
+    ["price-list.xlsx", "504b0304140006000800"],
+    ["price-list.xls", "d0cf11e0a1b11ae10000"]
+  ])("refuses the workbook %s, naming the way out", async (name, bytes) => {
+    writeFileSync(join(place.folder, name), Buffer.from(bytes, "hex"))
+    expect(await place.type(["import", "products", name])).toMatchObject({
+      code: 5,
+      err: expect.stringMatching(/is a workbook of Excel .*\n *Save its sheet as CSV \(UTF-8\)/)
+    })
+  })
 
   it("imports forty rows of 100 kB each, which together exceed one request", async () => {
     const rows = Array.from({ length: 40 }, (_, at) => [`L-${at}`, `Long ${at}`, "é".repeat(50_000)])
