@@ -117,4 +117,7 @@ it("login takes a code or a token, resets need a known user, and --no-send mails
   expect((await type("users reset-password nobody@house.example")).code).toBe(3)
   const quiet = await type("users invite joe@house.example --name Joe --no-send")
   expect(quiet.err).toContain("was sent nothing; flightcase users reset-password")
+  const again = await type("users invite joe@house.example --name Joe")
+  expect(again.code).toBe(5)
+  expect(again.err).toContain("flightcase users reset-password joe@house.example sends the person a new code.")
 })

@@ -2,7 +2,7 @@
 import type { Command } from "commander"
 import { type CommandAction, repeatable, required, verb } from "../../context/program.ts"
 import { Schema } from "effect"
-import type { Query } from "../../../core/kernel/index.ts"
+import type { Json, Query } from "../../../core/kernel/index.ts"
 import { decodeAnswer, decoderOf, rowIn, rowsIn } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes } from "../../base/exit-codes.ts"
@@ -48,7 +48,11 @@ const inviteUser: CommandAction = async (context, [email = ""], flags) => {
     roles: Array.isArray(role) ? role.map(String) : [String(role)],
     send_invitation: send !== false
   }
-  const answer = await context.askServer({ method: "POST", path: "/api/v1/users", body })
+  const answer = await context.askServer({ method: "POST", path: "/api/v1/users", body }).catch((error: unknown) => {
+    if (!(error instanceof CliError) || !/taken/.test(String(error.errors?.email))) throw error
+    const way_out = `flightcase users reset-password ${email} sends the person a new code.`
+    throw new CliError(error.code, error.message, { errors: error.errors, way_out, cause: error })
+  })
   await sayInvited(context, answer)
   // After the code, which is shown once.
   if (answer.events === undefined && answer.command === undefined) await fetched(context)
@@ -59,18 +63,22 @@ const sayInvited = async (context: CommandContext, answer: QueryResult): Promise
   context.print(`${user.id}\n`)
   if (answer.command !== undefined)
     return context.note(`${user.name} is recorded here; the invitation goes out with the next flightcase sync.`)
-  if (typeof code === "string") return context.note(await codeText(context, user.name, code))
   context.note(
-    invitation_sent === true
+    typeof code !== "string" && invitation_sent === true
       ? `${user.name} is sent a code to log in with, to ${user.email}; it holds for seven days.`
-      : `${user.name} has an account and was sent nothing; flightcase users reset-password ${user.id} sends a code.`
+      : await codeText(context, { name: user.name, user: String(user.id), code })
   )
 }
 
-/** Advice to pass on the code, for a server without mail. */
-export const codeText = async (context: CommandContext, name: string, code: string): Promise<string> =>
-  `No mail server is set: pass this on to ${name}; it opens the account once, within seven days:\n` +
-  `  flightcase login ${(await context.server()).url} --code ${code}`
+/** Advice to pass on the code of a server without mail, or how to send one where there is none. */
+export const codeText = async (
+  context: CommandContext,
+  { code, name, user }: { readonly name: string; readonly user: string; readonly code: Json | undefined }
+): Promise<string> =>
+  typeof code === "string"
+    ? `No mail server is set: pass this on to ${name}; it opens the account once, within seven days:\n` +
+      `  flightcase login ${(await context.server()).url} --code ${code}`
+    : `${name} has an account and was sent nothing; flightcase users reset-password ${user} sends a code.`
 
 const resetAccess: CommandAction = async (context, [named = ""], flags) => {
   const id = await userNamed(context, named)

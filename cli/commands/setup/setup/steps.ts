@@ -290,7 +290,7 @@ const personStep = (context: CommandContext, person: Person, { users }: Present)
     return step("people", invite ? "person, invited by mail" : "person", value, async () => {
       const body = { name, email, roles: [...roles], active: !invite, send_invitation: invite }
       const { invitation_code: code } = await atServer(context, "POST", "users", body)
-      if (typeof code === "string") context.note(await codeText(context, name, code))
+      if (typeof code === "string" || !invite) context.note(await codeText(context, { name, user: email, code }))
     })
   const held = row.roles
   const is_right =

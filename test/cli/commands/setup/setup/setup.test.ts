@@ -51,6 +51,11 @@ it("setup and settings refuse a locale that is no known language tag", async () 
   expect((await type(["settings", "update", "company", "-d", '{"settings":{"locale":"xx-YY"}}'])).code).toBe(5)
   expect((await type("members create --name Acme --membership-type organisation --locale german")).code).toBe(5)
 })
+it("setup says how a person it adds without an invitation gets a code", async () => {
+  const { err } = await done(["setup", "--person", "Ann Reed <ann@northlight.example>: Sales", "--no-input"])
+  expect(err).toContain("flightcase users reset-password ann@northlight.example sends a code.")
+  await done("users reset-password ann@northlight.example")
+})
 it("setup accepts its own example file", async () => {
   const { out } = await done("setup --example")
   writeFileSync(join(place.folder, "house.json"), out)
