@@ -103,6 +103,8 @@ export const makeGroups = (
 export interface ProductFacts extends ImportContext {
   /** Live products with a sku or a name of the batch, parts of kits included. */
   readonly products: ReadonlyArray<ProductRow>
+  /** Archived and merged ones: an old list must not make them again. */
+  readonly archived: ReadonlyArray<ProductRow>
   /** Other live products with a code of the batch, for warnings: not locked, and none if the caller may not see any. */
   readonly coded: ReadonlyArray<CodedProduct>
   readonly groups: ReadonlyArray<Group>
@@ -134,11 +136,13 @@ export const productFacts = Effect.fnUntraced(function* (
   yield* lockStreams([...found.map((id) => `product:${id}`), ...with_stock.map((id) => `product_stock:${id}`)])
   const before = yield* store.find(stock_levels, { product_id: with_stock, is_sub_hired: false })
   yield* lockStreams(before.filter((level) => level.stock_category === 10).map((level) => `stock_level:${level.id}`))
+  // Read again under their locks.
+  const named = yield* store.getMany(products, found)
   return {
     rows,
     dry_run: input.values.dry_run ?? false,
-    // Read again under their locks.
-    products: yield* store.getMany(products, found),
+    products: named.filter(({ deleted_at }) => deleted_at === null),
+    archived: named.filter(({ deleted_at }) => deleted_at !== null),
     coded,
     groups: has("group") ? yield* store.find(product_groups, {}) : [],
     tax_classes: has("tax_class") ? yield* store.find(product_tax_classes, {}) : [],
@@ -165,10 +169,12 @@ const ids_a_product_max = 8
 
 /** Ids for the rows of new products, with the stock and rates that most of them have. */
 export const idsOfProducts = ({
+  archived,
   dry_run,
-  products: present,
+  products: live,
   rows
 }: ProductFacts): ReadonlyArray<readonly [Table, number]> => {
+  const present = [...live, ...archived]
   const skus = new Set(present.map(({ sku }) => sku))
   const names = new Set(present.map(({ name }) => name))
   const made = rows.filter(({ cells, unreadable }) => {
@@ -196,7 +202,7 @@ export const idsOfProducts = ({
 }
 
 /**
- * Ids of live products with a sku or a name of the batch, and two others with each code of it in any of its forms, as
+ * Ids of products with a sku or a name of the batch, archived or not, and two others with each code in any form, as
  * thousands of products may share one, such as "n/a".
  */
 const productsNamed = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>, with_codes: boolean) {
@@ -214,9 +220,8 @@ const productsNamed = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>, wit
   const idsBy = (column: string, nth: number): string =>
     store.dialect === "pg"
       ? `select p.id from json_array_elements_text($${nth}::json) as given (value) cross join lateral ` +
-        `(select id from products where ${column} = given.value and deleted_at is null offset 0) as p`
-      : `select p.id from json_each(?) as given cross join products as p ` +
-        `where p.${column} = given.value and p.deleted_at is null`
+        `(select id from products where ${column} = given.value offset 0) as p`
+      : `select p.id from json_each(?) as given cross join products as p where p.${column} = given.value`
   const codedBy = (column: string, nth: number): string =>
     store.dialect === "pg"
       ? // As a range: if most products share a code, Postgres would expect each to have them all, and read the table.

@@ -28,6 +28,8 @@ interface Working {
   readonly promised: ReadonlySet<string>
   readonly refused: Set<string>
   readonly byName: Map<string, ReadonlyArray<ProductRow>>
+  /** Archived and merged products as `sku …` and `name …`. */
+  readonly archived: ReadonlySet<string>
   /** Undefined for callers who may not see products. */
   readonly coded: Coded | undefined
   readonly groups: ReturnType<typeof groupTree>
@@ -90,6 +92,9 @@ export const decideProducts = (
     ),
     promised: new Set(facts.dry_run ? input.values.promised_skus : []),
     byName: grouped(facts.products, ({ name }) => name),
+    archived: new Set(
+      facts.archived.flatMap(({ name, sku }) => [`name ${name}`, ...(sku === null ? [] : [`sku ${sku}`])])
+    ),
     groups: groupTree(facts.groups),
     definitions: definitionsOf(facts.definitions),
     numbers: unitNumbers([...facts.levels, ...facts.numbered]),
@@ -119,9 +124,16 @@ const planProduct = (row: Row, working: Working): Plan => {
         : { sku: [`${same.length} products have the sku ${key}; give each its own.`] }
     )
   }
+  const identity = sku === undefined ? `name ${key}` : `sku ${key}`
+  if (same.length === 0 && working.archived.has(identity))
+    return rejectedPlan(key, {
+      [sku === undefined ? "name" : "sku"]: [
+        `${key} was archived or merged into another product: leave the row out, or create the product by hand first.`
+      ]
+    })
   const namesake =
     sku !== undefined && same.length === 0 && name !== undefined && (working.byName.get(name) ?? []).length > 0
-  const identities = [sku === undefined ? `name ${key}` : `sku ${key}`, ...same.map(({ id }) => `id ${id}`)]
+  const identities = [identity, ...same.map(({ id }) => `id ${id}`)]
   return planFor(
     row,
     key,

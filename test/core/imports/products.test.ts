@@ -348,6 +348,28 @@ describe.each(engines)("importing products on %s", (engine) => {
     })
   })
 
+  it("refuses to make archived and merged products again from an old list", async () => {
+    const rows = [
+      { name: "Old mixer", sku: "OLD-1", stock: 1 },
+      { name: "Old cable", stock: 1 },
+      { name: "Truss", sku: "TRUSS-1" },
+      { name: "Truss again", sku: "TRUSS-2", stock: 2 }
+    ]
+    const [mixer, cable, truss, twin] = (await verdicts(rows)).map(({ id }) => id)
+    for (const id of [mixer, cable]) await w.app.call("DELETE", `/api/v1/products/${id}`)
+    await w.post(`/products/${truss}/merge`, { secondary_id: twin })
+    const before = await head()
+    expect((await verdicts(rows)).map(({ errors, status }) => [status, ...Object.keys(errors ?? {})])).toEqual([
+      ["rejected", "sku"],
+      ["rejected", "name"],
+      ["unchanged"],
+      ["rejected", "sku"]
+    ])
+    expect(await head()).toBe(before)
+    await w.create("/products", { name: "Old mixer", sku: "OLD-1" })
+    expect((await verdicts(rows.slice(0, 1)))[0].status).toBe("updated")
+  })
+
   describe("serialised units", () => {
     const radio = {
       name: "Radio",
