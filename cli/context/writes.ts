@@ -11,10 +11,10 @@ interface Asked {
   readonly endpoint: Endpoint
   readonly words: ReadonlyArray<string>
 }
-/** The use of a row to be deleted: orders that it is on hire with today, or issued invoices. */
+/** The use of a row to be deleted: orders that it is on hire with today, issued invoices, or rows that lose it. */
 const inUse = async (context: CommandContext, { name, params }: Endpoint, text: string): Promise<string> => {
   const table = params["id"]?.table.name ?? ""
-  const use = name === "products.delete" ? ordersOut : name === "opportunities.delete" ? issuedFor : undefined
+  const use = Object.hasOwn(uses, name) ? uses[name] : undefined
   return use === undefined ? "" : use(context, String(await resolveId(context, table, text)))
 }
 const found = async (context: CommandContext, path: string, query: Query): Promise<Json | undefined> => {
@@ -44,6 +44,22 @@ const ordersOut = async (context: CommandContext, id: string): Promise<string> =
       if (phase === "on_hire") orders.add(String(source_name))
   }
   return orders.size === 0 ? "" : `it is on hire with ${[...orders].join(", ")}: `
+}
+/** Products and tax rules of a product tax class, which a deletion leaves without it. */
+const losing = async (context: CommandContext, id: string): Promise<string> => {
+  const count = async (path: string, column: string): Promise<number> =>
+    Number(metaIn((await found(context, `/api/v1/${path}`, [[`q[${column}_eq]`, id]])) ?? {}).total ?? 0)
+  const products = await count("products", "tax_class_id")
+  const rules = await count("tax_rules", "product_tax_class_id")
+  if (products + rules === 0) return ""
+  const counted = (many: number, one: string): string => `${many} ${one}${many === 1 ? "" : "s"}`
+  const [goods, joins] = [counted(products, "product"), counted(rules, "tax rule")]
+  return `${goods} and ${joins} lose it, so that those products are untaxed: `
+}
+const uses: { readonly [endpoint: string]: typeof losing } = {
+  "products.delete": ordersOut,
+  "opportunities.delete": issuedFor,
+  "product_tax_classes.delete": losing
 }
 
 /** Sends writes one after the other; with --plan each is planned on the effects of the earlier ones. */

@@ -105,6 +105,16 @@ it("a deletion says on a terminal that the product is on hire, or the order invo
   ])
 })
 
+it("a product tax class is deleted once the products and rules that lose it are confirmed", async () => {
+  await done(["setup", "--tax", "VAT=20", "--tax", "Reduced=5", "--no-input"])
+  for (const name of ["Lunch", "Tea"]) await done(["products", "create", "--name", name, "--tax-class-id", "Reduced"])
+  confirm.mockResolvedValue(false)
+  for (const name of ["Reduced", "Exempt"]) await atTerminal(`product-tax-classes delete ${name}`)
+  expect(questions()[0]).toBe(
+    "product-tax-classes delete Reduced: 2 products and 1 tax rule lose it, so that those products are untaxed: sure?"
+  )
+})
+
 it("counts and transfers ask before they are cancelled, and a count before it is closed", async () => {
   await done("stores create --name Leeds")
   await done("products create --name Cable --sku CABLE")
