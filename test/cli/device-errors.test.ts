@@ -17,6 +17,11 @@ beforeEach(async () => {
 })
 
 describe("the doctor", () => {
+  it("names --server where an address is given and there is no replica", async () => {
+    const refused = await type(["doctor", "--profile", "none", "--url", place.url, "--token", owner_token])
+    expect([refused.code, refused.err]).toEqual([2, expect.stringContaining("doctor --server checks the server")])
+  })
+
   it("sets a damaged replica aside, fills a new one and sends pending commands", async () => {
     writeFileSync(join(profile(), "replica.sqlite"), "garbage".repeat(1_000))
     const found = await type("doctor")

@@ -1,9 +1,9 @@
 /** `doctor`: checks replica, outbox and server, and repairs faults with --repair. */
-import { statfsSync } from "node:fs"
+import { existsSync, statfsSync } from "node:fs"
 import type { Command } from "commander"
 import type { Device, Finding } from "../../../../sync/device/device.ts"
 import { type CommandContext, withPrivateUmask } from "../../../context/context.ts"
-import { CliError, exit_codes, refusePlan } from "../../../base/exit-codes.ts"
+import { CliError, exit_codes, refusePlan, usageError } from "../../../base/exit-codes.ts"
 import { progressOf } from "../../../context/print.ts"
 import { oneLine, styled } from "../../../output/text.ts"
 import { verb } from "../../../context/program.ts"
@@ -18,6 +18,8 @@ export const declare = (program: Command): void => {
     "--server": "check the running server instead: database, clock, disk, mail, jobs, webhooks, backups",
     run: async (context, _args, flags) => {
       if (flags.server === true) return printFindings(context, await serverFindings(context))
+      if (!existsSync(context.folder()) && context.serverChoice().url !== undefined)
+        throw usageError("There is no replica here to check.", "flightcase doctor --server checks the server.")
       if (flags.acceptLoss === true || flags.repair === true) refusePlan(context)
       if (flags.acceptLoss === true) await acceptLoss(context)
       const findings = await examined(context, flags.repair === true)
