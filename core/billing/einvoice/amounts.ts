@@ -1,5 +1,5 @@
 /** Amounts and prices by EN 16931: amounts have at most two decimals, and prices are never negative. */
-import type { NamedParty } from "../state/tables.ts"
+import type { NamedParty, VatReport } from "../state/tables.ts"
 import { compareDecimals, exact, formatDecimal, fromScaled } from "../../values/decimal.ts"
 import { formatMoney, scaleOf, timesMoney } from "../../values/money.ts"
 
@@ -132,7 +132,7 @@ export interface SourceRow {
   readonly ends_at: string | null
 }
 /** How a VAT rate is reported; if the category is null, its percentage decides. */
-export interface RateReport {
+interface RateReport {
   readonly name: string
   readonly category: VatCategory | null
   readonly reason: string | null
@@ -276,15 +276,17 @@ export interface RowVat {
  * VAT category and rate of each row. Rows without money take those of the first other row, to which they add nothing.
  */
 export const vatOfRows = (
-  rows: ReadonlyArray<SourceRow>,
+  rows: ReadonlyArray<Pick<SourceRow, "subtotal" | "tax_rate" | "tax_rate_id">>,
   rates: Pick<Source, "rates" | "untaxed">
 ): ReadonlyArray<RowVat> => {
   const rated = rows.map((row) => (row.tax_rate === null && row.subtotal === 0 ? undefined : vatOfRow(row, rates)))
   const first = rated.find((one) => one !== undefined) ?? reported(rates.untaxed, null)
   return rated.map((one) => one ?? first)
 }
-const vatOfRow = (row: SourceRow, { rates, untaxed }: Pick<Source, "rates" | "untaxed">): RowVat =>
-  reported(row.tax_rate_id === null ? untaxed : (rates.get(row.tax_rate_id) ?? untaxed), row.tax_rate)
+const vatOfRow = (
+  row: Pick<SourceRow, "tax_rate" | "tax_rate_id">,
+  { rates, untaxed }: Pick<Source, "rates" | "untaxed">
+): RowVat => reported(row.tax_rate_id === null ? untaxed : (rates.get(row.tax_rate_id) ?? untaxed), row.tax_rate)
 
 const reported = (report: RateReport, rate: string | null): RowVat => {
   if (rate !== null && compareDecimals(rate, "0") > 0) return { category: "S", rate: plainText(rate), report }
@@ -307,8 +309,9 @@ interface VatSum {
   readonly tax: number
   readonly reasons: ReadonlyArray<string>
 }
+type TaxedRows = ReadonlyArray<Pick<SourceRow, "subtotal" | "tax_total">>
 /** VAT sums per category and rate, highest rate first. Tax is that of the rows, as rounded when billed. */
-export const vatSums = (rows: ReadonlyArray<SourceRow>, vats: ReadonlyArray<RowVat>): ReadonlyArray<VatSum> => {
+const vatSums = (rows: TaxedRows, vats: ReadonlyArray<RowVat>): ReadonlyArray<VatSum> => {
   const pairs = rows.flatMap((row, at) => {
     const vat = vats[at]
     return vat === undefined ? [] : [{ row, vat }]
@@ -328,21 +331,28 @@ export const vatSums = (rows: ReadonlyArray<SourceRow>, vats: ReadonlyArray<RowV
     .sort((one, other) => compareDecimals(other.vat.rate ?? "-1", one.vat.rate ?? "-1"))
 }
 /**
- * Whether a group's tax differs from net × rate (BR-CO-17). The official check tolerates less than one whole unit of
- * the currency.
+ * Whether the tax of a group differs from net × rate (BR-CO-17). The official check tolerates less than one whole unit
+ * of the currency.
  */
-export const isOtherTax = ({ net, tax, vat: { rate } }: VatSum, currency: string): boolean =>
-  rate === null || rate === "0"
-    ? tax !== 0
-    : exact(net)
-        .times(exact(rate))
-        .dividedBy(100)
-        .minus(tax)
-        .abs()
-        .greaterThanOrEqualTo(10 ** scaleOf(currency))
+export const hasOtherTax = (rows: TaxedRows, vats: ReadonlyArray<RowVat>, currency: string): boolean =>
+  vatSums(rows, vats).some(({ net, tax, vat: { rate } }) =>
+    rate === null || rate === "0"
+      ? tax !== 0
+      : exact(net)
+          .times(exact(rate))
+          .dividedBy(100)
+          .minus(tax)
+          .abs()
+          .greaterThanOrEqualTo(10 ** scaleOf(currency))
+  )
 
-export const vatGroups = (sums: ReadonlyArray<VatSum>, currency: string, sign: 1 | -1): ReadonlyArray<VatGroup> =>
-  sums.map(({ net, reasons: said, tax, vat: { category, rate } }) => ({
+export const vatGroups = (
+  rows: TaxedRows,
+  vats: ReadonlyArray<RowVat>,
+  currency: string,
+  sign: 1 | -1
+): ReadonlyArray<VatGroup> =>
+  vatSums(rows, vats).map(({ net, reasons: said, tax, vat: { category, rate } }) => ({
     category,
     rate,
     net: amountText(sign * net, currency),
@@ -352,3 +362,37 @@ export const vatGroups = (sums: ReadonlyArray<VatSum>, currency: string, sign: 1
   }))
 /** Whether a VAT category states why no VAT is due; exempt needs a reason from the user. */
 const needsReason = (category: VatCategory): boolean => category !== "S" && category !== "Z"
+
+/** Reasons for charging no VAT, each once; `words` are those of categories whose rates give none. */
+export const exemptionReasons = (
+  rows: TaxedRows & Parameters<typeof vatOfRows>[0],
+  rates: Pick<Source, "rates" | "untaxed">,
+  words: { readonly [K in VatCategory]?: string }
+): ReadonlyArray<string> => [
+  ...new Set(
+    vatSums(rows, vatOfRows(rows, rates)).flatMap(({ reasons, vat: { category } }) =>
+      reasons.length > 0 ? reasons : (words[category] ?? [])
+    )
+  )
+]
+
+/**
+ * Reporting of tax as stored at the issue, or the current one for older invoices (`frozen` is null). A missing
+ * exemption reason is taken from the current settings, as the format requires one.
+ */
+export const ratesReported = (
+  frozen: ReadonlyArray<VatReport> | null,
+  now: ReadonlyArray<VatReport>
+): Pick<Source, "rates" | "untaxed"> => {
+  const today = new Map(now.map((report) => [report.tax_rate_id, report]))
+  const kept = (frozen ?? []).map((report) =>
+    report.category === "E" && !report.reason?.trim()
+      ? { ...report, reason: today.get(report.tax_rate_id)?.reason ?? null }
+      : report
+  )
+  const reports = new Map<number | null, RateReport>([...now, ...kept].map((report) => [report.tax_rate_id, report]))
+  return {
+    rates: new Map([...reports].flatMap(([id, report]) => (id === null ? [] : [[id, report] as const]))),
+    untaxed: reports.get(null) ?? { name: "", category: "E", reason: null }
+  }
+}

@@ -6,7 +6,7 @@ import { countries } from "../../values/country.ts"
 import { scaleOf } from "../../values/money.ts"
 import type { NamedParty } from "../state/tables.ts"
 import type { DatePeriod, EInvoice, EInvoiceForm, Endpoint, Line, Party, RowVat, Source, SourceRow } from "./amounts.ts"
-import { amountText, fits, inBaseCurrency, isOtherTax, linePrice, vatGroups, vatOfRows, vatSums } from "./amounts.ts"
+import { amountText, fits, hasOtherTax, inBaseCurrency, linePrice, vatGroups, vatOfRows } from "./amounts.ts"
 import { invalid, type FieldErrors, type Rejection } from "../../kernel/index.ts"
 import { Result } from "effect"
 import { dayOf, millisOf } from "../../values/time.ts"
@@ -149,7 +149,7 @@ const rowProblems = (
         "send its PDF instead. Where every amount and its tax come to whole hundredths there is an e-invoice."
     ),
     when(
-      vatSums(rows, vats).some((one) => isOtherTax(one, source.currency_code)),
+      hasOtherTax(rows, vats, source.currency_code),
       "tax_total",
       "Its tax is not what its rates come to, which an e-invoice must be: send it as PDF, or credit it and bill anew."
     ),
@@ -203,7 +203,7 @@ const built = (source: Source, rows: ReadonlyArray<SourceRow>, vats: ReadonlyArr
     // A credit note has no due date (BR-CO-25 requires one or terms on invoices).
     payment_terms: is_credit ? `Set off against invoice ${source.preceding[0]?.number ?? ""}.` : null,
     lines: rows.map((row, at) => lineOf(source, row, at, vats[at], sign, periods[at] ?? null)),
-    vat: vatGroups(vatSums(rows, vats), source.currency_code, sign),
+    vat: vatGroups(rows, vats, source.currency_code, sign),
     totals: { net: amount(source.subtotal), tax: amount(source.tax_total), gross: amount(source.total) }
   }
 }

@@ -2,21 +2,11 @@
 import { Effect, Result } from "effect"
 import { invalidField, referredRows, Store, type Failure, type Settings } from "../../kernel/index.ts"
 import { buyerOf, nobody, sellerOf } from "../state/parties.ts"
-import type { CreditNoteRow, InvoiceRow, NamedParty, VatReport } from "../state/tables.ts"
+import type { CreditNoteRow, InvoiceRow, NamedParty } from "../state/tables.ts"
 import { credit_note_items, invoice_items, invoices } from "../state/tables.ts"
 import { eInvoiceFactsNow, vatReportsNow } from "./rates.ts"
-import type {
-  DatePeriod,
-  EInvoice,
-  EInvoiceForm,
-  Line,
-  Party,
-  RateReport,
-  Source,
-  VatCategory,
-  VatGroup
-} from "./amounts.ts"
-import { discount_code, paymentMeansCode, unit_code } from "./amounts.ts"
+import type { DatePeriod, EInvoice, EInvoiceForm, Line, Party, Source, VatCategory, VatGroup } from "./amounts.ts"
+import { discount_code, paymentMeansCode, ratesReported, unit_code } from "./amounts.ts"
 import { ciiText, group, leaf, xmlDocument, type XmlElement } from "./cii.ts"
 import { eInvoice } from "./build.ts"
 
@@ -75,27 +65,6 @@ const creditNoteSource = Effect.fnUntraced(function* (note: CreditNoteRow, readi
     preceding: invoice?.number == null ? [] : [{ number: invoice.number, issued_at: invoice.issued_at }]
   } satisfies Source
 })
-
-/**
- * Reporting of tax as stored at the issue, or the current one for older invoices (`frozen` is null). A missing
- * exemption reason is taken from the current settings, as the format requires one.
- */
-const ratesReported = (
-  frozen: ReadonlyArray<VatReport> | null,
-  now: ReadonlyArray<VatReport>
-): Pick<Source, "rates" | "untaxed"> => {
-  const today = new Map(now.map((report) => [report.tax_rate_id, report]))
-  const kept = (frozen ?? []).map((report) =>
-    report.category === "E" && !report.reason?.trim()
-      ? { ...report, reason: today.get(report.tax_rate_id)?.reason ?? null }
-      : report
-  )
-  const reports = new Map<number | null, RateReport>([...now, ...kept].map((report) => [report.tax_rate_id, report]))
-  return {
-    rates: new Map([...reports].flatMap(([id, report]) => (id === null ? [] : [[id, report] as const]))),
-    untaxed: reports.get(null) ?? { name: "", category: "E", reason: null }
-  }
-}
 
 const commonSource = Effect.fnUntraced(function* (
   document: InvoiceRow | CreditNoteRow,

@@ -28,6 +28,8 @@ import { members } from "../../people/members/schema.ts"
 import { opportunities } from "../../orders/opportunities/tables/index.ts"
 import { stores } from "../../setup/stores.ts"
 import { zoneOf } from "../../values/time.ts"
+import { exemptionReasons, ratesReported } from "../einvoice/amounts.ts"
+import { vatReportsNow } from "../einvoice/rates.ts"
 import { buyerOf, nobody, sellerOf } from "../state/parties.ts"
 import { withValues } from "../../values/text.ts"
 
@@ -35,11 +37,13 @@ export interface InvoicePaper extends Parties {
   readonly invoice: InvoiceRow
   readonly items: ReadonlyArray<InvoiceItemRow>
   readonly order: { readonly number: string | null; readonly subject: string } | null
+  readonly exemptions: ReadonlyArray<string>
 }
 export interface CreditNotePaper extends Parties {
   readonly credit_note: CreditNoteRow
   readonly items: ReadonlyArray<CreditNoteItemRow>
   readonly invoice: Pick<InvoiceRow, "number" | "issued_at">
+  readonly exemptions: ReadonlyArray<string>
 }
 
 export const invoiceDocument = (paper: InvoicePaper): PrintDocument => {
@@ -87,6 +91,7 @@ export const invoiceDocument = (paper: InvoicePaper): PrintDocument => {
           ...settledRows(invoice, words, money)
         ]
       },
+      ...text(paper.exemptions.join("\n")),
       ...foreignTax(invoice, words, options),
       ...text(invoice.notes),
       ...(is_proforma ? dueLater(invoice, words, money) : payment(paper, words, money)),
@@ -136,6 +141,7 @@ export const creditNoteDocument = (paper: CreditNotePaper): PrintDocument => {
           { label: words.total, value: money(credit_note.total), strong: true }
         ]
       },
+      ...text(paper.exemptions.join("\n")),
       ...foreignTax(credit_note, words, options),
       ...text(credit_note.notes),
       ...text(options.terms, false, true)
@@ -306,6 +312,18 @@ const inWords = (item: InvoiceItemRow, deposits: ReadonlyArray<InvoiceRow>, opti
     : item
 }
 
+/** Why rows bear no VAT, as the e-invoice states it (rules/billing 1.7). */
+const exemptionsOf = Effect.fnUntraced(function* (
+  items: Parameters<typeof exemptionReasons>[0] & Parameters<typeof vatReportsNow>[0],
+  kept: InvoiceRow["vat_reports"],
+  settings: Settings,
+  { language }: PaperOptions
+) {
+  const { outside_vat, reverse_charge } = wordsOf(language)
+  const rates = ratesReported(kept, yield* vatReportsNow(items, settings))
+  return exemptionReasons(items, rates, { AE: reverse_charge, O: outside_vat })
+})
+
 /** Input of an invoice document, with the branding of `options`. */
 export const invoicePaper = Effect.fnUntraced(function* (
   invoice: InvoiceRow,
@@ -323,6 +341,12 @@ export const invoicePaper = Effect.fnUntraced(function* (
     items: items.map((item) => inWords(item, deposits, options)),
     ...(yield* namedParties(invoice, settings)),
     order: order === undefined ? null : { number: order.number, subject: order.subject },
+    exemptions: yield* exemptionsOf(
+      items.filter(({ item_type }) => item_type !== "text"),
+      invoice.vat_reports,
+      settings,
+      options
+    ),
     options
   }
 })
@@ -333,9 +357,11 @@ export const creditNotePaper = Effect.fnUntraced(function* (
   options: PaperOptions
 ): Store.Reads<CreditNotePaper> {
   const invoice = yield* Store.get(invoices, credit_note.invoice_id)
+  const items = yield* Store.find(credit_note_items, { credit_note_id: credit_note.id }, inOrder)
   return {
     credit_note,
-    items: yield* Store.find(credit_note_items, { credit_note_id: credit_note.id }, inOrder),
+    items,
+    exemptions: yield* exemptionsOf(items, invoice?.vat_reports ?? null, settings, options),
     invoice: { number: invoice?.number ?? null, issued_at: invoice?.issued_at ?? null },
     ...(yield* namedParties(credit_note, settings)),
     options

@@ -46,6 +46,8 @@ const english = {
   not_invoice: "This is not an invoice for tax purposes, and no payment is asked for yet.",
   due_once_invoiced: "Once invoiced, {amount} will be due.",
   reason: "Reason",
+  reverse_charge: "Reverse charge",
+  outside_vat: "Not subject to VAT",
   tax_in: "Tax comes to {amount} at the rate of {rate}."
 }
 export type Words = typeof english
@@ -95,6 +97,8 @@ const german: Words = {
   not_invoice: "Dies ist keine Rechnung im Sinne des Umsatzsteuerrechts und noch keine Zahlungsaufforderung.",
   due_once_invoiced: "Mit der Rechnung werden {amount} fällig.",
   reason: "Grund",
+  reverse_charge: "Steuerschuldnerschaft des Leistungsempfängers",
+  outside_vat: "Nicht umsatzsteuerbar",
   tax_in: "Die Umsatzsteuer beträgt {amount} zum Kurs von {rate}."
 }
 const french: Words = {
@@ -142,6 +146,8 @@ const french: Words = {
   not_invoice: "Ceci n’est pas une facture au sens fiscal, ni encore une demande de paiement.",
   due_once_invoiced: "À la facturation, {amount} seront à payer.",
   reason: "Motif",
+  reverse_charge: "Autoliquidation",
+  outside_vat: "Opération non soumise à la TVA",
   tax_in: "La TVA s’élève à {amount} au cours de {rate}."
 }
 const spoken = { en: english, de: german, fr: french }

@@ -313,6 +313,29 @@ describe.each(engines)("the PDF of an invoice on %s", (engine) => {
     expect(headers["content-disposition"]).toBe(`inline; filename="credit-note-${credit_note.number}.pdf"`)
     for (const part of [`Credit note ${credit_note.number}`, number, "30.00", "Dark lamp"]) expect(text).toContain(part)
   })
+  it("states the reasons for charging no VAT as of the issue, also on credit notes", async () => {
+    const classOf = async (name: string, rate: object): Promise<number> => {
+      const { tax_rate } = await billing.must("tax_rates", { name, rate: "0", ...rate })
+      const { product_tax_class } = await billing.must("product_tax_classes", { name })
+      const by = { organisation_tax_class_id: 1, product_tax_class_id: product_tax_class.id }
+      await billing.must("tax_rules", { ...by, tax_rate_id: tax_rate.id })
+      return product_tax_class.id
+    }
+    const insured = await classOf("Insurance", { vat_category: "exempt", exemption_reason: "Exempt, art. 135" })
+    const reversed = await classOf("Reverse", { vat_category: "reverse_charge" })
+    const french = await billing.member("Théâtre du Lac")
+    await billing.must(`members/${french}`, { locale: "fr-FR", sale_tax_class_id: 1 }, "PUT")
+    const sold = [insured, insured, reversed].map((tax_class_id) => ({ name: "A", unit_price: "9.00", tax_class_id }))
+    const { id } = await billing.issued(french, { items: sold })
+    const { tax_rates } = await billing.must("tax_rates?q[name_eq]=Insurance")
+    await billing.must(`tax_rates/${tax_rates[0].id}`, { exemption_reason: "Another" }, "PUT")
+    const { credit_note } = await billing.must(`invoices/${id}/credit_notes`, {})
+    for (const target of [`invoices/${id}/pdf`, `credit_notes/${credit_note.id}/pdf`]) {
+      const { text } = await textOf(target)
+      expect(text.split("Exempt, art. 135").length, target).toBe(2)
+      expect(text).toContain("Autoliquidation")
+    }
+  })
   it("names the customer into whom the draft's customer was merged", async () => {
     const [gone, kept] = [await billing.member("Twice Ltd"), await billing.member("Once Ltd")]
     const { id } = await billing.draft(gone)

@@ -1,5 +1,5 @@
 /** Sample documents for e-invoices, with calculated amounts. */
-import type { RateReport, Source, SourceRow } from "../../../../core/billing/einvoice/amounts.ts"
+import type { Source, SourceRow } from "../../../../core/billing/einvoice/amounts.ts"
 import type { NamedParty } from "../../../../core/billing/state/tables.ts"
 import { allocateMoney, percentOfMoney, timesMoney, withoutPercent } from "../../../../core/values/money.ts"
 
@@ -31,7 +31,7 @@ export const buyer: NamedParty = {
   phone: null,
   account_number: "C-0042"
 }
-export const rates: ReadonlyMap<number, RateReport> = new Map([
+export const rates: Source["rates"] = new Map([
   [1, { name: "Standard", category: null, reason: null }],
   [2, { name: "Reduced", category: "S", reason: null }],
   [3, { name: "Zero", category: null, reason: null }],

@@ -194,6 +194,7 @@ export const invoiceSample = (sample: Sample): InvoicePaper => {
     seller,
     buyer: buyerOf(sample.buyer ?? "Gulf Events W.L.L."),
     order: { number: "0000000815", subject: "Winter Gala" },
+    exemptions: [],
     options: { ...options, language: sample.language, ...sample.options }
   }
 }
@@ -252,7 +253,7 @@ export const creditNoteSample = (sample: Sample): CreditNotePaper => {
     updated_at: at,
     deleted_at: null
   }))
-  return { buyer, seller, options, credit_note, items: credited, invoice }
+  return { buyer, seller, options, credit_note, items: credited, invoice, exemptions: [] }
 }
 
 /** The blocks of a document, those in columns and groups included. */
