@@ -13,7 +13,7 @@ import { snapshotRate } from "../../orders/opportunities/header/decide.ts"
 import { statusLabelOf, type OpportunityRow } from "../../orders/opportunities/tables/index.ts"
 import { invoiceCreated } from "../state/events.ts"
 import { billable, newInvoice, termsOf } from "../invoices/decide.ts"
-import { billedRows, type CheckoutSource, newItem, quantityAndPrice, quantityIn } from "../state/rows.ts"
+import { billedRows, type CheckoutSource, newItem, priceOfNet } from "../state/rows.ts"
 
 // Rows of the unbilled rest of an opportunity.
 
@@ -44,12 +44,9 @@ const leftOfRow = (row: InvoiceItemRow, taken: ReadonlyArray<BilledRow>): Invoic
 }
 /** A copy of the row for part of its net; `quantity` in hundredths. */
 const withNet = (row: InvoiceItemRow, net: number, quantity: number, tax: number): InvoiceItemRow => {
-  const wanted = { ...row, quantity: quantity > 0 ? quantityText(quantity) : "1.00" }
-  const amounts = quantityAndPrice(wanted.quantity, net)
   return {
-    ...wanted,
-    ...amounts,
-    ...quantityIn(wanted, amounts.quantity),
+    ...row,
+    ...priceOfNet(row, quantity > 0 ? quantityText(quantity) : "1.00", net),
     subtotal: net,
     tax_total: tax,
     total: net + tax

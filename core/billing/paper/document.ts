@@ -3,7 +3,7 @@
  * payments and credits are current (rules/billing 1.3).
  */
 import type { Block, PrintDocument } from "../../pricing/print/blocks.ts"
-import { formatMoney } from "../../values/money.ts"
+import { formatMoney, sumMoney } from "../../values/money.ts"
 import type { CreditNoteItemRow, CreditNoteRow, InvoiceItemRow, InvoiceRow, NamedParty } from "../state/tables.ts"
 import { credit_note_items, invoice_items, invoices } from "../state/tables.ts"
 import type { Money, PaperLine, PaperOptions, Parties } from "./letter.ts"
@@ -13,6 +13,7 @@ import {
   frame,
   head,
   hireOf,
+  isDiscounted,
   linesTable,
   pairs,
   shownMoney,
@@ -54,6 +55,7 @@ export const invoiceDocument = (paper: InvoicePaper): PrintDocument => {
   const heading = `${kind} ${invoice.number ?? `(${words.draft})`}`
   const lines = paper.items.map((item): PaperLine => ({ ...item, takes_deposit: item.deposit_invoice_id !== null }))
   const hire = hireOf(lines)
+  const discounts = sumMoney(lines.filter(isDiscounted).map(({ discount_amount }) => discount_amount))
   const money = (minor: number): string => shownMoney(minor, invoice.currency_code, options)
   return {
     ...frame(paper, heading, invoice.issued_at ?? invoice.updated_at),
@@ -85,7 +87,7 @@ export const invoiceDocument = (paper: InvoicePaper): PrintDocument => {
         kind: "totals",
         rows: [
           { label: words.subtotal, value: money(invoice.subtotal) },
-          ...(invoice.discount_total === 0 ? [] : [{ label: words.discounts, value: money(invoice.discount_total) }]),
+          ...(discounts === 0 ? [] : [{ label: words.discounts, value: money(discounts) }]),
           ...taxRows(invoice.tax_summary, words, money, options),
           { label: words.total, value: money(invoice.total), strong: true },
           ...settledRows(invoice, words, money)

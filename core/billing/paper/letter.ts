@@ -3,7 +3,8 @@ import type { Block, Column, Page, PrintDocument, Row, Table } from "../../prici
 import { plain } from "../../pricing/print/blocks.ts"
 import { dateText, moneyText, pageLabel, percentText, quantityText } from "../../pricing/print/format.ts"
 import { countries } from "../../values/country.ts"
-import { convertMoney, formatMoney } from "../../values/money.ts"
+import { compareDecimals, exact, roundHalfAway } from "../../values/decimal.ts"
+import { convertMoney, formatMoney, scaleOf, timesMoney } from "../../values/money.ts"
 import { dayOf } from "../../values/time.ts"
 import type { InvoiceItemRow, NamedParty, TaxSummaryRow } from "../state/tables.ts"
 import { type Words, wordsOf } from "./words.ts"
@@ -210,6 +211,23 @@ export const windowText = ({ ends_at, starts_at }: Window, { language, zone }: W
     )
   ].join(" – ")
 
+/** A discount without a percentage is the rounding of a price made of the net. */
+export const isDiscounted = ({ discount_percent }: Pick<PaperLine, "discount_percent">): boolean =>
+  discount_percent !== null && compareDecimals(discount_percent, "0") > 0
+
+const decimals_more_max = 6
+/** Price of one unit: with as many decimals as it takes to give the amount, if it was rounded. */
+const priceOf = (line: PaperLine, amount: number, currency: string): string => {
+  if (isDiscounted(line) || Number(timesMoney(line.unit_price, line.quantity)) === amount)
+    return formatMoney(line.unit_price, currency)
+  const price = exact(amount).dividedBy(exact(line.quantity))
+  let more = 1
+  while (more < decimals_more_max && !roundHalfAway(roundHalfAway(price, more).times(line.quantity)).equals(amount))
+    more++
+  const scale = scaleOf(currency)
+  return price.dividedBy(exact(10).pow(scale)).toFixed(scale + more)
+}
+
 /** Table of lines. If prices include tax, amounts do, too, so that they add up. */
 export const linesTable = (
   lines: ReadonlyArray<PaperLine>,
@@ -219,7 +237,7 @@ export const linesTable = (
 ): Table => {
   const { language } = written
   const words = wordsOf(language)
-  const discounted = lines.some(({ discount_amount }) => discount_amount !== 0)
+  const discounted = lines.some(isDiscounted)
   const money = (minor: number): string => moneyText(formatMoney(minor, currency_code), currency_code, language)
   const ownWindow = (line: PaperLine): string =>
     common?.starts_at === line.starts_at && common.ends_at === line.ends_at
@@ -230,12 +248,13 @@ export const linesTable = (
       .filter((one) => one !== null && one !== "" && one !== shown_left_to_right)
       .join("\n")
     const has_money = line.item_type !== "text"
+    const amount = prices_include_tax ? line.total : line.subtotal
     const cells = [
       quantityText(line.quantity, language),
-      money(line.unit_price),
-      ...(discounted ? [discountText(line, money, language)] : []),
+      moneyText(priceOf(line, amount, currency_code), currency_code, language),
+      ...(discounted ? [isDiscounted(line) ? percentText(line.discount_percent ?? "", language) : ""] : []),
       line.tax_rate === null ? "" : percentText(line.tax_rate, language),
-      money(prices_include_tax ? line.total : line.subtotal)
+      money(amount)
     ]
     return {
       kind: "row",
@@ -257,13 +276,6 @@ export const linesTable = (
     ]
   }
 }
-
-const discountText = (line: PaperLine, money: (minor: number) => string, language: string): string =>
-  line.discount_percent !== null && !/^0(\.0+)?$/.test(line.discount_percent)
-    ? percentText(line.discount_percent, language)
-    : line.discount_amount === 0
-      ? ""
-      : money(line.discount_amount)
 
 const columnsOf = (discounted: boolean, prices_include_tax: boolean, language: string): ReadonlyArray<Column> => {
   const words = wordsOf(language)

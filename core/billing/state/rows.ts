@@ -9,7 +9,7 @@ import type { CostRow, ItemRow, OpportunityRow } from "../../orders/opportunitie
 import { exclusiveTax, resolveLockedTax, resolveTax, type TaxTable } from "../../pricing/pricing/line.ts"
 import { netCost } from "../../pricing/pricing/totals.ts"
 import type { ProductRow } from "../../products/products/schema.ts"
-import { compareDecimals, exact, formatDecimal, wholeUnits } from "../../values/decimal.ts"
+import { compareDecimals, exact, formatDecimal, roundHalfAway, wholeUnits } from "../../values/decimal.ts"
 import { allocateMoney, parseMoney, sumMoney, timesMoney } from "../../values/money.ts"
 import { groupKey, type GroupTax, priced, type RowTax, rowTax, type Taxable, taxedRows } from "./amounts.ts"
 import type { Amounts } from "./credited.ts"
@@ -198,6 +198,14 @@ interface Charged {
   readonly as_priced: string | null
 }
 const sale = 1
+/** Discount of a line, and the price of one for its whole hire before it, to the periods' hundredth. */
+const listPrice = ({ discount_percent, discounted_total, quantity, unit_price }: ItemRow) => {
+  const once = exact(unit_price).times(exact(quantity))
+  const kept = exact(100).minus(exact(discount_percent ?? "0"))
+  if (kept.equals(100) || kept.isZero() || once.isZero()) return {}
+  const periods = roundHalfAway(exact(discounted_total).times(100).dividedBy(kept).dividedBy(once), 2)
+  return { unit_price: roundHalfAway(exact(unit_price).times(periods)).toNumber(), discount_percent }
+}
 const chargedLine = ({ header, products }: CheckoutSource, line: ItemRow): Charged => {
   const product = line.item_id === null ? undefined : products.get(line.item_id)
   const is_sale = line.transaction_type === sale
@@ -211,6 +219,7 @@ const chargedLine = ({ header, products }: CheckoutSource, line: ItemRow): Charg
       item_type:
         line.item_type === "text" || (line.item_type === "service" && product === undefined) ? "custom" : "product",
       ...picked(line, ["name", "description", "quantity"]),
+      ...listPrice(line),
       revenue_group_id:
         line.revenue_group_id ?? (is_sale ? product?.sale_revenue_group_id : product?.rental_revenue_group_id) ?? null,
       starts_at: is_sale ? null : (line.starts_at ?? header.charge_starts_at ?? header.starts_at),
@@ -339,25 +348,30 @@ const exactNets = (parts: ReadonlyArray<Charged>, net: number): ReadonlyArray<Ch
 
 /** A row's rounding difference is at most its net divided by this. */
 const rounding_share = 100
-/**
- * Quantity, price and rounding (`discount_amount`) of a row with a given net: quantity × price − rounding = net. The
- * quantity becomes 1 if no price comes close, or if net or quantity is not above 0.
- */
-export const quantityAndPrice = (
-  quantity: string,
-  net: number
-): Pick<InvoiceItemRow, "quantity" | "unit_price" | "discount_amount"> => {
-  const one = { quantity: "1.00", unit_price: net, discount_amount: 0 }
+/** Quantity × price − rounding (`discount_amount`) = net; quantity 1 if no price is close, or a factor not above 0. */
+const quantityAndPrice = (quantity: string, net: number) => {
+  const one = { quantity: "1.00", unit_price: net, discount_percent: null, discount_amount: 0 }
   if (net <= 0 || compareDecimals(quantity, "0") <= 0) return one
   const unit_price = exact(net).dividedBy(exact(quantity)).ceil().toNumber()
   const discount_amount = Number(timesMoney(unit_price, quantity)) - net
-  return discount_amount < 0 || discount_amount * rounding_share > net ? one : { quantity, unit_price, discount_amount }
+  return discount_amount < 0 || discount_amount * rounding_share > net
+    ? one
+    : { ...one, quantity, unit_price, discount_amount }
 }
-/** The row's description with its own quantity, if the row is billed with another `quantity`; else no columns. */
-export const quantityIn = (row: Partial<InvoiceItemRow>, quantity: string): Partial<InvoiceItemRow> =>
-  row.quantity === undefined || compareDecimals(row.quantity, quantity) === 0
-    ? {}
-    : { description: [`Quantity ${row.quantity}`, row.description].filter((line) => line).join("\n") }
+/**
+ * Columns of a row that give its net: list price and discount of `row` where they do, else a price made of the net. The
+ * description names the quantity if the row has another one then.
+ */
+export const priceOfNet = (row: Partial<InvoiceItemRow>, quantity: string, net: number): Partial<InvoiceItemRow> => {
+  const { description, discount_percent = null, unit_price = 0 } = row
+  const list = { quantity, unit_price, discount_percent }
+  const found = discount_percent === null ? undefined : priced(list)
+  if (found !== undefined && found.amount === net && net > 0) return { ...list, discount_amount: found.discount_amount }
+  const made = quantityAndPrice(quantity, net)
+  return compareDecimals(made.quantity, quantity) === 0
+    ? made
+    : { ...made, description: [`Quantity ${quantity}`, description].filter((line) => line).join("\n") }
+}
 
 /** Billable rows with net, tax and total, and id 0. Empty if nothing is charged. */
 export const billedRows = (
@@ -369,13 +383,13 @@ export const billedRows = (
   const taxable = parts.map((part): Taxable => ({ amount: part.net, tax: rates(part) }))
   const taxed = taxedRows(taxable, false, ofGroup)
   return parts.map((part, at) => {
-    const amounts = quantityAndPrice(part.row.quantity ?? "1.00", part.net)
+    const { quantity = "1.00" } = part.row
     return {
       ...newItem(invoice),
       ...part.row,
-      ...amounts,
-      ...(part.net === 0 ? {} : quantityIn(part.row, amounts.quantity)),
-      ...(part.net === 0 && part.row.quantity !== undefined ? { quantity: part.row.quantity } : {}),
+      ...(part.net === 0
+        ? { quantity, unit_price: 0, discount_percent: null }
+        : priceOfNet(part.row, quantity, part.net)),
       ...rates(part),
       ...taxed[at],
       sort_order: at

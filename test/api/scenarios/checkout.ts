@@ -97,7 +97,8 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
   scenario(65, "a row keeps its total if its unit price cannot be exact", async (s) => {
     const deal = await s.deal([
       { name: "Lamp", quantity: "3", unit_price: "33.33", discount_percent: "7", transaction_type: 1 },
-      { name: "Tie", quantity: "1000", unit_price: "0.01", discount_percent: "50", transaction_type: 1 }
+      { name: "Tie", quantity: "1000", line_total: "5.00", transaction_type: 1 },
+      { name: "Wire", quantity: "7", line_total: "100.00", transaction_type: 1 }
     ])
     const invoice = await s.billed(deal.id)
     for (const item of invoice.items) {
@@ -105,8 +106,14 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
       expect(gross - Math.round(Number(item.discount_amount) * 100)).toBe(Math.round(Number(item.subtotal) * 100))
     }
     expect(rowsOf(invoice)).toEqual([
-      ["product", "Lamp", "3.00", "31.00", "92.99"],
-      ["product", "Tie", "1.00", "5.00", "5.00"]
+      ["product", "Lamp", "3.00", "33.33", "92.99"],
+      ["product", "Tie", "1.00", "5.00", "5.00"],
+      ["product", "Wire", "7.00", "14.29", "100.00"]
+    ])
+    expect(invoice.items.map((item) => [item.discount_percent, item.discount_amount])).toEqual([
+      ["7.00", "7.00"],
+      [null, "0.00"],
+      [null, "0.03"]
     ])
     expect(invoice.items[1]!.description).toBe("Quantity 1000.00")
     expect(amounts(invoice)).toEqual(totalsOf(deal))

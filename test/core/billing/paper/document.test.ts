@@ -52,6 +52,21 @@ describe("an invoice document", () => {
       "0000000042"
     ])
   })
+  it("shows discounts in percent, and the rounding of a price as more decimals of it", () => {
+    const { items, ...paper } = invoiceSample({ ...plain, language: "de", lines: 2 })
+    const [first, second] = items
+    const discounted = { quantity: "7.00", unit_price: 999, discount_percent: "12.50", discount_amount: 874 }
+    const rounded = { quantity: "7.00", unit_price: 875, discount_percent: null, discount_amount: 6, subtotal: 6119 }
+    const shown = (...rows: ReadonlyArray<object>) =>
+      JSON.stringify(
+        invoiceDocument({ ...paper, items: [first!, second!].map((row, at) => ({ ...row, ...rows[at] })) })
+      ).replaceAll("\u00a0", " ")
+    const both = shown({ ...discounted, subtotal: 6119 }, rounded)
+    for (const part of ["9,99 €", "12,5 %", "8,741 €", '"Enthaltene Rabatte","value":"8,74 €"'])
+      expect(both).toContain(part)
+    expect(both).not.toContain("0,06 €")
+    expect(shown({}, rounded)).not.toMatch(/Rabatt/)
+  })
   it("states on a proforma that it is no invoice, and shows no payment details", () => {
     const proforma = (language: string, status: "issued" | "voided" = "issued") =>
       textOf({ ...plain, language, invoice: { type: "proforma", status } })
