@@ -4,7 +4,14 @@
  */
 import type { Block, PrintDocument } from "../../pricing/print/blocks.ts"
 import { formatMoney, sumMoney } from "../../values/money.ts"
-import type { CreditNoteItemRow, CreditNoteRow, InvoiceItemRow, InvoiceRow, NamedParty } from "../state/tables.ts"
+import type {
+  CreditNoteItemRow,
+  CreditNoteRow,
+  EInvoiceFacts,
+  InvoiceItemRow,
+  InvoiceRow,
+  NamedParty
+} from "../state/tables.ts"
 import { credit_note_items, invoice_items, invoices } from "../state/tables.ts"
 import type { Money, PaperLine, PaperOptions, Parties } from "./letter.ts"
 import {
@@ -30,7 +37,7 @@ import { opportunities } from "../../orders/opportunities/tables/index.ts"
 import { stores } from "../../setup/stores.ts"
 import { zoneOf } from "../../values/time.ts"
 import { exemptionReasons, ratesReported } from "../einvoice/amounts.ts"
-import { vatReportsNow } from "../einvoice/rates.ts"
+import { eInvoiceFactsNow, vatReportsNow } from "../einvoice/rates.ts"
 import { buyerOf, nobody, sellerOf } from "../state/parties.ts"
 import { withValues } from "../../values/text.ts"
 
@@ -38,6 +45,8 @@ export interface InvoicePaper extends Parties {
   readonly invoice: InvoiceRow
   readonly items: ReadonlyArray<InvoiceItemRow>
   readonly order: { readonly number: string | null; readonly subject: string } | null
+  /** The order's hire, for rows that have none: deposits, parts and rows by hand; null if rows are lines of it. */
+  readonly period: EInvoiceFacts["hire"]
   readonly exemptions: ReadonlyArray<string>
 }
 export interface CreditNotePaper extends Parties {
@@ -75,7 +84,9 @@ export const invoiceDocument = (paper: InvoicePaper): PrintDocument => {
           [words.your_tax_number, paper.buyer.tax_number],
           [words.reference, invoice.reference],
           [words.order, paper.order === null ? null : (paper.order.number ?? paper.order.subject)],
-          [words.hire, hire === undefined ? null : windowText(hire, options)]
+          hire === undefined
+            ? [words.period, paper.period === null ? null : windowText(paper.period, options)]
+            : [words.hire, windowText(hire, options)]
         ])
       ),
       { kind: "heading", level: 1, text: heading },
@@ -343,6 +354,9 @@ export const invoicePaper = Effect.fnUntraced(function* (
     items: items.map((item) => inWords(item, deposits, options)),
     ...(yield* namedParties(invoice, settings)),
     order: order === undefined ? null : { number: order.number, subject: order.subject },
+    period: items.some(({ opportunity_item_id }) => opportunity_item_id !== null)
+      ? null
+      : (invoice.billed_by?.einvoice ?? (yield* eInvoiceFactsNow(invoice, settings))).hire,
     exemptions: yield* exemptionsOf(
       items.filter(({ item_type }) => item_type !== "text"),
       invoice.vat_reports,

@@ -336,6 +336,27 @@ describe.each(engines)("the PDF of an invoice on %s", (engine) => {
       expect(text).toContain("Autoliquidation")
     }
   })
+  /** An order of two lines at 10.00 in September 2031. */
+  const orderOf = async (customer: number, more: object = {}): Promise<string> => {
+    const dates = { starts_at: "2031-09-01T09:00:00Z", ends_at: "2031-09-05T17:00:00Z" }
+    const asked = { subject: "Festival", store_id: 1, member_id: customer, ...dates, ...more }
+    const { opportunity } = await billing.must("opportunities", asked)
+    for (const name of ["Lamp", "Tower"])
+      await billing.must(`opportunities/${opportunity.id}/items`, { name, unit_price: "10.00", transaction_type: 1 })
+    return `opportunities/${opportunity.id}`
+  }
+  it("has the period of the order for deposits and parts, as of the issue", async () => {
+    const order = await orderOf(member_id)
+    const issued = async (part: object): Promise<number> => {
+      const { id } = (await billing.must(`${order}/invoices`, part)).invoice
+      await billing.must(`invoices/${id}/issue`, {})
+      return id
+    }
+    const ids = [await issued({ type: "deposit", percent: "25" }), await issued({ amount: "5.00" })]
+    await billing.must(order, { ends_at: "2031-09-09T17:00:00Z" }, "PUT")
+    for (const id of ids)
+      expect((await textOf(`invoices/${id}/pdf`)).text).toMatch(/Period\s*1 September 2031 – 5\s+September 2031/)
+  })
   it("names the customer into whom the draft's customer was merged", async () => {
     const [gone, kept] = [await billing.member("Twice Ltd"), await billing.member("Once Ltd")]
     const { id } = await billing.draft(gone)

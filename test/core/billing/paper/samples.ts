@@ -194,6 +194,7 @@ export const invoiceSample = (sample: Sample): InvoicePaper => {
     seller,
     buyer: buyerOf(sample.buyer ?? "Gulf Events W.L.L."),
     order: { number: "0000000815", subject: "Winter Gala" },
+    period: null,
     exemptions: [],
     options: { ...options, language: sample.language, ...sample.options }
   }
