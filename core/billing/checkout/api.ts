@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { boolean, choice, command, created, customFieldFacts, decimal, forbidden } from "../../kernel/index.ts"
 import { hasOnePermission, integer, json, later, list, object, referredRows, Store } from "../../kernel/index.ts"
-import { withRules, type Endpoint } from "../../kernel/index.ts"
+import { settingText, withRules, type Endpoint, type Settings } from "../../kernel/index.ts"
 import { opportunities, opportunity_costs, opportunity_items } from "../../orders/opportunities/tables/index.ts"
 import { opportunity_versions, type OpportunityRow } from "../../orders/opportunities/tables/index.ts"
 import { invoiceAnswer, invoiceShown } from "../invoices/query.ts"
@@ -69,11 +69,15 @@ export const depositsOf = Effect.fnUntraced(function* ({
     .map((invoice) => ({ invoice, credited: (notes.get(invoice.id) ?? []).flatMap((note) => note.tax_summary) }))
 })
 
-const checkoutFactsOf = Effect.fnUntraced(function* (header: OpportunityRow): Store.Reads<CheckoutFacts> {
+const checkoutFactsOf = Effect.fnUntraced(function* (
+  header: OpportunityRow,
+  settings: Settings
+): Store.Reads<CheckoutFacts> {
   const member = header.member_id === null ? undefined : yield* Store.get(members, header.member_id)
   return {
     source: yield* chargedSource(header, member?.sale_tax_class_id ?? null),
     member,
+    locale: member?.locale || settingText(settings, "company", "locale"),
     deposits: yield* depositsOf(header),
     billed: (yield* billedOf([header])).get(header.id),
     custom: { from: yield* customFieldFacts("Opportunity"), to: yield* customFieldFacts("Invoice") }
@@ -120,7 +124,7 @@ const create = command("POST", "/api/v1/opportunities/{id}/invoices", {
       ? Effect.void
       : Effect.fail(forbidden("This needs the permission opportunities.view.")),
   creates: [invoices, invoice_items],
-  facts: ({ rows }) => withRules(checkingOut, () => checkoutFactsOf(rows.id)),
+  facts: ({ rows, settings }) => withRules(checkingOut, () => checkoutFactsOf(rows.id, settings)),
   decide: ({ known, rules }, { values }, context) =>
     rules.checkout(
       known,

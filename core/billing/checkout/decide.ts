@@ -8,6 +8,9 @@ import { decision, readCustomFields, reject, withoutStamps } from "../../kernel/
 import type { CustomFieldFacts, DecideContext, Decided, Json, JsonObject, Rejection } from "../../kernel/index.ts"
 import { type Billed, billedText, leftToBill, namesOfInvoices } from "../state/billed.ts"
 import { hundredths, quantityText, share } from "../state/credited.ts"
+import { paperLanguage, type Words, wordsOf } from "../paper/words.ts"
+import { quantityText as numberText } from "../../pricing/print/format.ts"
+import { withValues } from "../../values/text.ts"
 import type { MemberRow } from "../../people/members/schema.ts"
 import { snapshotRate } from "../../orders/opportunities/header/decide.ts"
 import { statusLabelOf, type OpportunityRow } from "../../orders/opportunities/tables/index.ts"
@@ -18,6 +21,11 @@ import { billedRows, type CheckoutSource, newItem, priceOfNet } from "../state/r
 // Rows of the unbilled rest of an opportunity.
 
 type BilledRow = Billed["rows"][number]
+/** The draft that rows are for; names of rows are in the customer's language. */
+interface Target extends Pick<InvoiceRow, "id" | "currency_code"> {
+  readonly language: string
+  readonly words: Words
+}
 
 /** Key of a row's source, to match rows of earlier invoices; undefined without a source. */
 const subjectOf = (row: InvoiceItemRow): string | undefined =>
@@ -28,7 +36,7 @@ const subjectOf = (row: InvoiceItemRow): string | undefined =>
     : `line ${row.opportunity_item_id}`
 
 /** Unbilled part of a row; undefined if it is billed completely. */
-const leftOfRow = (row: InvoiceItemRow, taken: ReadonlyArray<BilledRow>): InvoiceItemRow | undefined => {
+const leftOfRow = (row: InvoiceItemRow, taken: ReadonlyArray<BilledRow>, target: Target) => {
   if (taken.length === 0) return row
   const net = row.subtotal - sumMoney(taken.map((one) => one.net))
   const quantity = hundredths(row.quantity) - sumMoney(taken.map((one) => one.quantity))
@@ -39,19 +47,18 @@ const leftOfRow = (row: InvoiceItemRow, taken: ReadonlyArray<BilledRow>): Invoic
     quantity,
     taken.every(({ item }) => item.tax_rate === row.tax_rate)
       ? row.tax_total - sumMoney(taken.map((one) => one.tax))
-      : exclusiveTax(net, row.tax_rate ?? "0").tax
+      : exclusiveTax(net, row.tax_rate ?? "0").tax,
+    target
   )
 }
 /** A copy of the row for part of its net; `quantity` in hundredths. */
-const withNet = (row: InvoiceItemRow, net: number, quantity: number, tax: number): InvoiceItemRow => {
-  return {
-    ...row,
-    ...priceOfNet(row, quantity > 0 ? quantityText(quantity) : "1.00", net),
-    subtotal: net,
-    tax_total: tax,
-    total: net + tax
-  }
-}
+const withNet = (row: InvoiceItemRow, net: number, quantity: number, tax: number, target: Target): InvoiceItemRow => ({
+  ...row,
+  ...priceOfNet(row, quantity > 0 ? quantityText(quantity) : "1.00", net, target.words.quantity),
+  subtotal: net,
+  tax_total: tax,
+  total: net + tax
+})
 
 /**
  * Rows of the unbilled rest: unbilled lines and costs, and a deduction per tax for amounts billed otherwise. They add
@@ -60,8 +67,9 @@ const withNet = (row: InvoiceItemRow, net: number, quantity: number, tax: number
 const leftRows = (
   whole: ReadonlyArray<InvoiceItemRow>,
   { currency_code, rows }: Billed,
-  invoice: Pick<InvoiceRow, "id" | "currency_code">
+  target: Target
 ): ReadonlyArray<InvoiceItemRow> => {
+  const { words } = target
   const subjects = new Set(whole.map(subjectOf))
   const isOwn = (row: BilledRow): boolean =>
     subjectOf(row.item) !== undefined &&
@@ -70,7 +78,7 @@ const leftRows = (
   const by_subject = Map.groupBy(rows.filter(isOwn), ({ item }) => subjectOf(item))
   const left = whole.flatMap((row) => {
     const subject = subjectOf(row)
-    return leftOfRow(row, subject === undefined ? [] : (by_subject.get(subject) ?? [])) ?? []
+    return leftOfRow(row, subject === undefined ? [] : (by_subject.get(subject) ?? []), target) ?? []
   })
   const others = Map.groupBy(
     rows.filter((row) => !isOwn(row)),
@@ -83,9 +91,9 @@ const leftRows = (
     const { tax_class_id, tax_rate, tax_rate_id, tax_rate_name } = first.item
     return [
       {
-        ...newItem(invoice),
+        ...newItem(target),
         ...{ tax_class_id, tax_rate, tax_rate_id, tax_rate_name },
-        name: `Billed by ${namesOfInvoices(group)}`.slice(0, 255),
+        name: withValues(words.billed_by, { invoices: namesOfInvoices(group, words.one_invoice) }).slice(0, 255),
         unit_price: -net,
         subtotal: -net,
         tax_total: -tax,
@@ -142,7 +150,7 @@ const within = (groups: ReadonlyArray<TaxSummaryRow>, limit: number): ReadonlyAr
 const depositRows = (
   deposits: ReadonlyArray<Deposit>,
   total: number,
-  invoice: Pick<InvoiceRow, "id" | "currency_code">,
+  target: Target,
   { sort_from, whole }: { readonly sort_from: number; readonly whole: boolean }
 ): ReadonlyArray<InvoiceItemRow> => {
   let left = total
@@ -152,9 +160,9 @@ const depositRows = (
     for (const group of left <= 0 || (whole && grossOf(owed) > left) ? [] : within(owed, left)) {
       left -= group.gross
       rows.push({
-        ...newItem(invoice),
+        ...newItem(target),
         ...taxOf(group),
-        name: nameOf(deposit.invoice),
+        name: nameOf(deposit.invoice, target),
         unit_price: -group.net,
         subtotal: -group.net,
         tax_total: -group.tax,
@@ -166,8 +174,11 @@ const depositRows = (
   }
   return rows
 }
-const nameOf = ({ id, issued_at, number }: InvoiceRow): string =>
-  `Deposit invoice ${number ?? `(id ${id}, number pending)`} of ${(issued_at ?? "").slice(0, 10)}`
+const nameOf = ({ id, issued_at, number }: InvoiceRow, { words }: Target): string =>
+  withValues(words.deposit_invoiced, {
+    number: number ?? `(id ${id}, number pending)`,
+    date: (issued_at ?? "").slice(0, 10)
+  })
 
 // Part of the unbilled rest: a percentage, an amount or lines (rules/billing 1.9).
 
@@ -180,7 +191,7 @@ interface PartAsked {
   readonly lines: ReadonlyArray<{ readonly opportunity_item_id: number; readonly quantity?: string | null }> | null
 }
 interface Parts {
-  readonly header: Pick<InvoiceRow, "id" | "currency_code">
+  readonly header: Target
   readonly subject: string
   readonly whole: ReadonlyArray<InvoiceItemRow>
   /** Rows of all that is unbilled; `whole` has all rows of the opportunity. */
@@ -202,7 +213,7 @@ const partRows = (parts: Parts, asked: PartAsked): Rows => {
 }
 
 const moneyPart = ({ header, rest, subject, whole }: Parts, percent: string | null, amount: Json): Rows => {
-  const { currency_code } = header
+  const { currency_code, language, words } = header
   const groups = sumsOf(whole).tax_summary
   const left = netOf(rest)
   const field = percent === null ? "amount" : "percent"
@@ -220,7 +231,7 @@ const moneyPart = ({ header, rest, subject, whole }: Parts, percent: string | nu
     if (net - left > groups.length) return tooMuch(net)
     const rows = groupRows(groups, net > left ? allocateMoney(left, shares) : shares, {
       header,
-      name: `${percent.replace(/\.?0+$/, "")} % of ${subject}`
+      name: withValues(words.percent_of, { percent: numberText(percent, language), subject })
     })
     return rows.length === 0
       ? reject(field, "This part of the whole comes to nothing; name a higher percentage.")
@@ -230,7 +241,8 @@ const moneyPart = ({ header, rest, subject, whole }: Parts, percent: string | nu
   if (Result.isFailure(read)) return reject(field, `The amount field ${read.failure}`)
   if (read.success <= 0) return reject(field, "The amount must be above zero.")
   if (read.success > left) return tooMuch(read.success)
-  return Result.succeed(groupRows(groups, allocateMoney(read.success, nets), { header, name: `Part of ${subject}` }))
+  const name = withValues(words.part_of, { subject })
+  return Result.succeed(groupRows(groups, allocateMoney(read.success, nets), { header, name }))
 }
 /** Rows for a part of the rest: one per tax class and rate with a non-zero net. */
 const groupRows = (
@@ -248,10 +260,7 @@ const groupRows = (
         name: name.slice(0, 255),
         unit_price: net,
         subtotal: net,
-        tax_class_id: group.tax_class_id,
-        tax_rate_id: group.tax_rate_id,
-        tax_rate_name: group.tax_rate_name,
-        tax_rate: group.rate,
+        ...taxOf(group),
         tax_total: tax,
         total: gross,
         sort_order: at
@@ -279,7 +288,7 @@ const linePart = ({ header, rest, whole }: Parts, lines: NonNullable<PartAsked["
       if (wanted > left)
         return yield* reject(`lines.${at}.quantity`, `Only ${quantityText(left)} of the line is left to bill.`)
       const net = share(row.subtotal, wanted, left)
-      rows.push(wanted === left ? row : withNet(row, net, wanted, exclusiveTax(net, row.tax_rate ?? "0").tax))
+      rows.push(wanted === left ? row : withNet(row, net, wanted, exclusiveTax(net, row.tax_rate ?? "0").tax, header))
     }
     if (rows.length === 0) return yield* reject("lines", "Name the lines to bill.")
     if (netOf(rows) > netOf(rest))
@@ -294,6 +303,8 @@ const linePart = ({ header, rest, whole }: Parts, lines: NonNullable<PartAsked["
 export interface CheckoutFacts {
   readonly source: CheckoutSource
   readonly member: MemberRow | undefined
+  /** The customer's locale, else the company's. */
+  readonly locale: string
   /** The opportunity's issued deposits that no issued invoice deducts yet, earliest first. */
   readonly deposits: ReadonlyArray<Deposit>
   readonly billed: Billed | undefined
@@ -333,14 +344,16 @@ export const checkout = (facts: CheckoutFacts, asked: CheckoutAsked, context: De
       return yield* reject("member_id", "The opportunity has no customer; give it one first.")
     const member = yield* billable(facts.member)
     const header = yield* draftOf(opportunity, member, asked.type, facts, context)
-    const whole = billedRows(facts.source, header)
+    const language = paperLanguage(facts.locale)
+    const target: Target = { ...header, language, words: wordsOf(language) }
+    const whole = billedRows(facts.source, target, target.words.quantity)
     if (whole.length === 0)
       return yield* reject("items", "Nothing of the opportunity is charged, so there is nothing to bill.")
-    const rest = yield* restOf(whole, asked.type === "standard" ? facts.billed : undefined, header)
-    const billed = yield* partRows({ header, subject: opportunity.subject, whole, rest }, asked)
+    const rest = yield* restOf(whole, asked.type === "standard" ? facts.billed : undefined, target)
+    const billed = yield* partRows({ header: target, subject: opportunity.subject, whole, rest }, asked)
     const deducted =
       asked.type === "standard" && asked.deduct_deposits
-        ? depositRows(facts.deposits, sumsOf(billed).total, header, { sort_from: billed.length, whole: isPart(asked) })
+        ? depositRows(facts.deposits, sumsOf(billed).total, target, { sort_from: billed.length, whole: isPart(asked) })
         : []
     const items = [...billed, ...deducted].map((row) => ({ ...row, id: context.id(invoice_items) }))
     return decision(header.id, [
@@ -352,11 +365,11 @@ export const checkout = (facts: CheckoutFacts, asked: CheckoutAsked, context: De
 const restOf = (
   whole: ReadonlyArray<InvoiceItemRow>,
   billed: Billed | undefined,
-  header: InvoiceRow
+  target: Target
 ): Result.Result<ReadonlyArray<InvoiceItemRow>, Rejection> => {
   if (billed === undefined || billed.rows.length === 0) return Result.succeed(whole)
   return leftToBill(billed) > 0
-    ? Result.succeed(leftRows(whole, billed, header))
+    ? Result.succeed(leftRows(whole, billed, target))
     : reject("items", `Nothing is left to bill: ${billedText(billed)}.`)
 }
 

@@ -14,20 +14,8 @@ import type {
 } from "../state/tables.ts"
 import { credit_note_items, invoice_items, invoices } from "../state/tables.ts"
 import type { Money, PaperLine, PaperOptions, Parties } from "./letter.ts"
-import {
-  dayText,
-  foreignTax,
-  frame,
-  head,
-  hireOf,
-  isDiscounted,
-  linesTable,
-  pairs,
-  shownMoney,
-  taxRows,
-  text,
-  windowText
-} from "./letter.ts"
+import { dayText, foreignTax, frame, head, hireOf, isDiscounted, linesTable, pairs } from "./letter.ts"
+import { shownMoney, taxRows, text, windowText } from "./letter.ts"
 import { epcCode, paymentLink, spacedIban } from "./mail-text.ts"
 import { paperLanguage, type Words, wordsOf } from "./words.ts"
 import { Effect } from "effect"
@@ -319,8 +307,8 @@ const inWords = (item: InvoiceItemRow, deposits: ReadonlyArray<InvoiceRow>, opti
   if (issued_at === null || number === null) return item
   const named = (language: string, date: string): string =>
     withValues(wordsOf(language).deposit_invoiced, { number, date })
-  // Checkouts name these rows in English, with a plain date.
-  return item.name === named("en", issued_at.slice(0, 10))
+  // Checkouts name these rows with a plain date; earlier ones always in English.
+  return ["en", options.language].some((language) => item.name === named(language, issued_at.slice(0, 10)))
     ? { ...item, name: named(options.language, dayText(issued_at, options) ?? "") }
     : item
 }

@@ -41,10 +41,10 @@ export const leftToBill = (billed: Pick<Billed, "rows" | "total">): number => bi
 const netOfRows = (rows: ReadonlyArray<Pick<InvoiceItemRow, "deposit_invoice_id" | "subtotal">>): number =>
   sumMoney(rows.map((row) => (row.deposit_invoice_id === null ? row.subtotal : 0)))
 
-export const nameOfInvoice = ({ id, number }: Pick<InvoiceRow, "id" | "number">): string =>
-  `invoice ${number ?? `(id ${id}, number pending)`}`
-export const namesOfInvoices = (rows: ReadonlyArray<BilledRow>): string =>
-  [...new Set(rows.map(({ invoice }) => nameOfInvoice(invoice)))].join(", ")
+export const nameOfInvoice = ({ id, number }: Pick<InvoiceRow, "id" | "number">, word = "invoice"): string =>
+  `${word} ${number ?? `(id ${id}, number pending)`}`
+export const namesOfInvoices = (rows: ReadonlyArray<BilledRow>, word?: string): string =>
+  [...new Set(rows.map(({ invoice }) => nameOfInvoice(invoice, word)))].join(", ")
 const moneyIn = (billed: Pick<Billed, "currency_code">, amount: number): string =>
   formatMoney(amount, billed.currency_code)
 

@@ -362,7 +362,7 @@ const quantityAndPrice = (quantity: string, net: number) => {
  * Columns of a row that give its net: list price and discount of `row` where they do, else a price made of the net. The
  * description names the quantity if the row has another one then.
  */
-export const priceOfNet = (row: Partial<InvoiceItemRow>, quantity: string, net: number): Partial<InvoiceItemRow> => {
+export const priceOfNet = (row: Partial<InvoiceItemRow>, quantity: string, net: number, word: string) => {
   const { description, discount_percent = null, unit_price = 0 } = row
   const list = { quantity, unit_price, discount_percent }
   const found = discount_percent === null ? undefined : priced(list)
@@ -370,13 +370,14 @@ export const priceOfNet = (row: Partial<InvoiceItemRow>, quantity: string, net: 
   const made = quantityAndPrice(quantity, net)
   return compareDecimals(made.quantity, quantity) === 0
     ? made
-    : { ...made, description: [`Quantity ${quantity}`, description].filter((line) => line).join("\n") }
+    : { ...made, description: [`${word} ${quantity}`, description].filter((line) => line).join("\n") }
 }
 
 /** Billable rows with net, tax and total, and id 0. Empty if nothing is charged. */
 export const billedRows = (
   source: CheckoutSource,
-  invoice: Pick<InvoiceRow, "id" | "currency_code">
+  invoice: Pick<InvoiceRow, "id" | "currency_code">,
+  quantity_word = "Quantity"
 ): ReadonlyArray<InvoiceItemRow> => {
   const parts = exactNets(chargedParts(source), source.totals.net)
   const { ofGroup, rates } = ratesAndGroups(source, parts)
@@ -389,7 +390,7 @@ export const billedRows = (
       ...part.row,
       ...(part.net === 0
         ? { quantity, unit_price: 0, discount_percent: null }
-        : priceOfNet(part.row, quantity, part.net)),
+        : priceOfNet(part.row, quantity, part.net, quantity_word)),
       ...rates(part),
       ...taxed[at],
       sort_order: at

@@ -19,6 +19,14 @@ export const billingOf = <S extends Serving>(serving: S) => {
       return id
     },
     draft,
+    /** Creates an order of two lines at 10.00 in September 2031, and returns its path. */
+    order: async (member_id: number): Promise<string> => {
+      const dates = { starts_at: "2031-09-01T09:00:00Z", ends_at: "2031-09-05T17:00:00Z" }
+      const { opportunity } = await must("opportunities", { subject: "Festival", store_id: 1, member_id, ...dates })
+      for (const name of ["Lamp", "Tower"])
+        await must(`opportunities/${opportunity.id}/items`, { name, unit_price: "10.00", transaction_type: 1 })
+      return `opportunities/${opportunity.id}`
+    },
     issued: async (member_id: number, more: object = {}, issue: object = {}) =>
       (await must(`invoices/${(await draft(member_id, more)).id}/issue`, issue)).invoice
   }

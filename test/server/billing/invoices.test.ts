@@ -336,17 +336,8 @@ describe.each(engines)("the PDF of an invoice on %s", (engine) => {
       expect(text).toContain("Autoliquidation")
     }
   })
-  /** An order of two lines at 10.00 in September 2031. */
-  const orderOf = async (customer: number, more: object = {}): Promise<string> => {
-    const dates = { starts_at: "2031-09-01T09:00:00Z", ends_at: "2031-09-05T17:00:00Z" }
-    const asked = { subject: "Festival", store_id: 1, member_id: customer, ...dates, ...more }
-    const { opportunity } = await billing.must("opportunities", asked)
-    for (const name of ["Lamp", "Tower"])
-      await billing.must(`opportunities/${opportunity.id}/items`, { name, unit_price: "10.00", transaction_type: 1 })
-    return `opportunities/${opportunity.id}`
-  }
   it("has the period of the order for deposits and parts, as of the issue", async () => {
-    const order = await orderOf(member_id)
+    const order = await billing.order(member_id)
     const issued = async (part: object): Promise<number> => {
       const { id } = (await billing.must(`${order}/invoices`, part)).invoice
       await billing.must(`invoices/${id}/issue`, {})
@@ -356,6 +347,24 @@ describe.each(engines)("the PDF of an invoice on %s", (engine) => {
     await billing.must(order, { ends_at: "2031-09-09T17:00:00Z" }, "PUT")
     for (const id of ids)
       expect((await textOf(`invoices/${id}/pdf`)).text).toMatch(/Period\s*1 September 2031 – 5\s+September 2031/)
+  })
+  it("names rows that checkout makes in the customer's language", async () => {
+    const german = await billing.member("Bühne GmbH")
+    await billing.must(`members/${german}`, { locale: "de-DE" }, "PUT")
+    const order = await billing.order(german)
+    const billed = async (part: object) => (await billing.must(`${order}/invoices`, part)).invoice
+    const names = ({ items }: Awaited<ReturnType<typeof billed>>) => items.map(({ name }) => name)
+    const deposit = await billed({ type: "deposit", amount: "2.00" })
+    const { number } = (await billing.must(`invoices/${deposit.id}/issue`, {})).invoice
+    const part = await billed({ percent: "33.33" })
+    const issued = (await billing.must(`invoices/${part.id}/issue`, {})).invoice
+    expect([...names(deposit), ...names(part), names(await billed({})).at(-1)]).toEqual([
+      "Teil von Festival",
+      "33,33 % von Festival",
+      expect.stringMatching(`^Anzahlungsrechnung ${number} vom \\d{4}-`),
+      `Berechnet mit Rechnung ${issued.number}`
+    ])
+    expect((await textOf(`invoices/${part.id}/pdf`)).text).toMatch(/Anzahlungsrechnung \d+ vom\s+\d+\. [A-Z]/)
   })
   it("names the customer into whom the draft's customer was merged", async () => {
     const [gone, kept] = [await billing.member("Twice Ltd"), await billing.member("Once Ltd")]
