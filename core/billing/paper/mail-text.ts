@@ -5,7 +5,7 @@ import { dateText, moneyText } from "../../pricing/print/format.ts"
 import { inLanguage } from "../../values/text.ts"
 import { dayOf } from "../../values/time.ts"
 import type { PaperOptions } from "./letter.ts"
-import { wordsOf } from "./words.ts"
+import { type Words, wordsOf } from "./words.ts"
 
 // Ways to pay printed on an invoice: a QR code for credit transfers in euros, and a payment URL.
 
@@ -103,7 +103,7 @@ interface MailData {
   readonly member: { readonly name: string }
   readonly company: { readonly name: string }
 }
-export const mailData = (
+const mailData = (
   invoice: InvoiceRow,
   parties: { readonly seller: NamedParty; readonly buyer: NamedParty },
   options: PaperOptions
@@ -140,15 +140,29 @@ export const mailData = (
   }
 }
 
+/** Amount left to pay and its due date, or the note that it is void; "" for drafts and proformas. */
+const standingOf = (invoice: InvoiceRow, { due_on, to_pay }: MailData["invoice"], words: Words): string => {
+  if (invoice.status === "voided") return words.voided
+  if (invoice.status === "draft" || invoice.type === "proforma") return ""
+  if (amountAsked(invoice) === 0) return words.nothing_to_pay
+  return [`${words.outstanding}: ${to_pay}`, ...(due_on ? [`${words.due}: ${due_on}`] : [])].join("\n")
+}
+
 /** Subject and text of the mail if the settings have none. */
-export const standardMail = (data: MailData, language: string): { readonly subject: string; readonly text: string } => {
-  const { company, invoice, member } = data
+export const standardMail = (
+  row: InvoiceRow,
+  parties: Parameters<typeof mailData>[1],
+  options: PaperOptions
+): { readonly subject: string; readonly text: string } => {
+  const { language } = options
+  const { company, invoice, member } = mailData(row, parties, options)
   const document = `${invoice["type"]} ${invoice["number"]}`
+  const standing = standingOf(row, invoice, wordsOf(language))
   return {
     subject: [document, company.name].filter((part) => part !== "").join(", "),
     text: [
       ...inLanguage(mailLines, language)(member.name, document, invoice["total"] ?? ""),
-      ...(invoice["payment_link"] === "" ? [] : [invoice["payment_link"] ?? "", ""]),
+      ...[standing, invoice["payment_link"] ?? ""].flatMap((part) => (part === "" ? [] : [part, ""])),
       company.name,
       ""
     ].join("\n")

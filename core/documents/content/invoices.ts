@@ -12,7 +12,7 @@ import {
   invoicePaper,
   paperOptions
 } from "../../billing/paper/document.ts"
-import { amountAsked, mailData, paymentLink, standardMail } from "../../billing/paper/mail-text.ts"
+import { amountAsked, paymentLink, standardMail } from "../../billing/paper/mail-text.ts"
 import { wordsOf } from "../../billing/paper/words.ts"
 import {
   credit_note_statuses,
@@ -208,7 +208,7 @@ export const prepareInvoice = Effect.fnUntraced(function* (
     compose: (filled) => invoiceDocument({ ...paper, options: branded(plain, brand, filled) }),
     mail: {
       fragments: { ...set("mail_subject"), ...set("mail_text"), ...fragmentsOf(brand, mail_places) },
-      plain: standardMail(mailData(invoice, paper, plain), plain.language)
+      plain: standardMail(invoice, paper, plain)
     },
     file_name: invoiceFileName(invoice)
   }

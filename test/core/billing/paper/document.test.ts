@@ -2,7 +2,8 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { creditNoteDocument, invoiceDocument } from "../../../../core/billing/paper/document.ts"
-import { epcCode, isIban, paymentLink, paymentLinkFault, spacedIban } from "../../../../core/billing/paper/mail-text.ts"
+import { epcCode, isIban, paymentLink, paymentLinkFault } from "../../../../core/billing/paper/mail-text.ts"
+import { spacedIban, standardMail } from "../../../../core/billing/paper/mail-text.ts"
 import { type Block, readDocument } from "../../../../core/pricing/print/blocks.ts"
 import { creditNoteSample, flat, invoiceSample, type Sample } from "./samples.ts"
 
@@ -84,6 +85,26 @@ describe("an invoice document", () => {
       { status: "draft", number: null }
     ] as const)
       expect(codesOf(invoiceDocument(invoiceSample({ ...plain, invoice })).blocks)).toEqual([])
+  })
+})
+
+describe("the mail of an invoice", () => {
+  const mailed = (invoice: NonNullable<Sample["invoice"]>, language = "en-GB"): string => {
+    const paper = invoiceSample({ ...plain, language, invoice })
+    return standardMail(paper.invoice, paper, paper.options).text.replaceAll("\u00a0", " ")
+  }
+  const part_paid = { status: "partially_paid", amount_paid: 1_000, amount_outstanding: 200_813 } as const
+  it("states what is left to pay and when it is due", () => {
+    expect(mailed(part_paid)).toContain("\nTo pay: €2,008.13\nDue: 22 December 2026\n\n")
+    expect(mailed(part_paid, "de")).toContain("\nZu zahlen: 2.008,13 €\nFällig: 22. Dezember 2026\n\n")
+    expect(mailed({ ...part_paid, due_at: null })).not.toContain("Due")
+  })
+  it("states that nothing is left to pay, or that the invoice is void, and names no due date then", () => {
+    const voided = mailed({ status: "voided", amount_outstanding: 0 })
+    expect(voided).toContain("\nThis invoice is void: please do not pay it.\n")
+    const paid = mailed({ status: "paid", amount_outstanding: 0 })
+    expect(paid).toContain("\nNothing is left to pay.\n")
+    expect(voided + paid + mailed({ type: "proforma" })).not.toMatch(/Due|To pay|pay\.example/)
   })
 })
 
