@@ -114,11 +114,13 @@ const unfitOf = (flags: Flags): JsonObject => {
   return { condition, ...(note === undefined ? {} : { damage_notes: note }) }
 }
 
-/** The result with the condition, for units and bulk quantities. */
+/** The result with the condition, for units and bulk quantities, of which fewer may go out of service. */
 const withState = (result: ScanResult, { condition }: JsonObject): ScanResult =>
   (result.asset_id === undefined && result.kind !== "bulk") || typeof condition !== "number"
     ? result
-    : { ...result, done: `${result.done}, ${condition === missing ? "lost" : "in quarantine"}` }
+    : { ...result, done: `${result.done}, ${stateOf(result.kind === "bulk", condition === missing)}` }
+const stateOf = (is_bulk: boolean, is_missing: boolean): string =>
+  is_bulk ? (is_missing ? "missing" : "damaged") : is_missing ? "lost" : "in quarantine"
 
 /** Rejects photos of anything but a unit before the check-in. */
 const requirePhotographed = async (

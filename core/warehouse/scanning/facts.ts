@@ -38,6 +38,8 @@ export interface ScanFacts {
   readonly as_case: CaseFacts | undefined
   /** Last return of the unit, or of the case and each of its units, by stock level. */
   readonly returned: ReadonlyMap<number, string>
+  /** Pieces of a bulk product in service, by store; read where some come back unfit. */
+  readonly in_service?: ReadonlyMap<number, number>
 }
 
 export const containerOf = (named: Named | undefined): ContainerRow | undefined =>

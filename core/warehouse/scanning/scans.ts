@@ -1,14 +1,14 @@
 /** Facts and rules of one scan, by kind of goods. */
 import { Effect, Result } from "effect"
-import { invalidField, lockStreams, reject, Store } from "../../kernel/index.ts"
+import { invalidField, lockStreams, picked, reject, Store } from "../../kernel/index.ts"
 import type { DecideContext, Decided, Input, NewEvent } from "../../kernel/index.ts"
 import { demandSettings, liveLines, withLine } from "../../orders/opportunities/state/index.ts"
 import type { DecisionState, HeldBack } from "../../orders/opportunities/state/index.ts"
-import { asset_assignments, checked_in, dispatched, on_hire } from "../../orders/opportunities/tables/index.ts"
+import { asset_assignments, checked_in, dispatched, good, on_hire } from "../../orders/opportunities/tables/index.ts"
 import { opportunities, type ItemRow, type OpportunityRow } from "../../orders/opportunities/tables/index.ts"
 import { dispatchQuantity, returnQuantity } from "../../orders/opportunities/units/bulk.ts"
 import type { ProductRow } from "../../products/products/schema.ts"
-import { inspectionWarnings, type StockLevelRow } from "../../products/stock/schema.ts"
+import { bulk_category, inspectionWarnings, stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"
 import type { ScanDecided, ScanFacts, Wanted } from "./facts.ts"
 import { containerOf, decidedAs, loadScan, orderWords, scannedOf } from "./facts.ts"
 import { caseOut, kitsWith, spread } from "./cases.ts"
@@ -181,6 +181,31 @@ const out = (facts: ScanFacts, wanted: Wanted, context: DecideContext): ScanDeci
     : unitOut(facts, known, named.level, wanted, context)
 }
 
+/** Warning where fewer pieces than came back unfit are in service at their stores; empty if none. */
+const fewerOut = (
+  { in_service }: ScanFacts,
+  known: DecisionState,
+  product_id: number,
+  { name, quantity }: { readonly name: string; readonly quantity: number }
+): ReadonlyArray<string> => {
+  if (in_service === undefined) return []
+  const left = new Map(in_service)
+  let out = 0
+  for (const { line, quantity: back } of spread(known, product_id, quantity, "in")) {
+    const store_id = line.return_store_id ?? line.dispatch_store_id ?? known.opportunity.header.store_id ?? 0
+    const there = left.get(store_id) ?? 0
+    const some = Math.min(there, back)
+    left.set(store_id, there - some)
+    out += some
+  }
+  return out >= quantity
+    ? []
+    : [
+        `${out === 0 ? "None" : `Only ${out}`} of the ${quantity} × ${name} could be taken out of service: ` +
+          `no${out === 0 ? "thing" : " more"} of it is in service here.`
+      ]
+}
+
 /** Checks in the scanned goods on the order they are out on, all or nothing. */
 const back = (facts: ScanFacts, wanted: Wanted, context: DecideContext): ScanDecided => {
   const { as_case, found, known } = facts
@@ -189,14 +214,20 @@ const back = (facts: ScanFacts, wanted: Wanted, context: DecideContext): ScanDec
   if (named.kind === "product")
     return known === undefined
       ? reject(wanted.field, "no unit has this code; for a bulk product name the order: scan in ORDER")
-      : moveBulk(facts, known, named.product, wanted, "in", (state, line, quantity) =>
-          returnQuantity(
-            state,
-            line,
-            quantity,
-            { received_by: context.viewer.user_id || null, condition: wanted.condition },
-            context
-          )
+      : Result.map(
+          moveBulk(facts, known, named.product, wanted, "in", (state, line, quantity) =>
+            returnQuantity(
+              state,
+              line,
+              quantity,
+              { received_by: context.viewer.user_id || null, ...picked(wanted, ["condition", "damage_notes"]) },
+              context
+            )
+          ),
+          ({ events, result }) => ({
+            events,
+            result: { ...result, warnings: fewerOut(facts, known, named.product.id, result.scanned) }
+          })
         )
   const more = moreThanOne(named, wanted)
   if (more !== undefined) return more
@@ -213,6 +244,7 @@ type Asking = Pick<Input, "now" | "settings">
 interface Scanned {
   readonly code?: string | null
   readonly stock_level_id?: number | null
+  readonly condition?: number | null
 }
 /** Locks the streams of scanned goods; called before facts are read. */
 const lockNamed = Effect.fnUntraced(function* (named: Named | undefined): Store.Reads<void> {
@@ -256,8 +288,24 @@ const holderOf = Effect.fnUntraced(function* ({ named: one }: Found): Store.Read
   return header === undefined || header.deleted_at !== null ? undefined : header
 })
 
-export const scanOfOrder = (scanned: Scanned, order: OpportunityRow, input: Asking) =>
-  Effect.flatMap(found(scanned), (code) => loadScan(code, order, input))
+export const scanOfOrder = Effect.fnUntraced(function* (scanned: Scanned, order: OpportunityRow, input: Asking) {
+  const code = yield* found(scanned)
+  const facts = yield* loadScan(code, order, input)
+  return code.named?.kind === "product" && (scanned.condition ?? good) !== good
+    ? { ...facts, in_service: yield* inServiceOf(code.named.product.id) }
+    : facts
+})
+/** Pieces of a bulk product that are here and in service, by store. */
+const inServiceOf = Effect.fnUntraced(function* (product_id: number): Store.Reads<ReadonlyMap<number, number>> {
+  const where = { product_id, stock_category: bulk_category, given_back_at: null }
+  const levels = yield* Store.pick(stock_levels, ["store_id", "quantity_held", "out_of_service"], where)
+  const pieces = new Map<number, number>()
+  for (const { out_of_service, quantity_held, store_id } of levels) {
+    const out = out_of_service.reduce((sum, { quantity }) => sum + quantity, 0)
+    pieces.set(store_id, (pieces.get(store_id) ?? 0) + Math.max(0, Math.floor(Number(quantity_held)) - out))
+  }
+  return pieces
+})
 /** Scans on the order that has the goods. */
 export const scanOfWhoHasIt = Effect.fnUntraced(function* (scanned: Scanned, input: Asking) {
   const code = yield* found(scanned)

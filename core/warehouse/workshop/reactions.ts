@@ -11,9 +11,9 @@ import { demandDateSourceIn } from "../../orders/availability/facts/load.ts"
 import { allocated, asset_assignments, damaged, isClosed, missing } from "../../orders/opportunities/tables/index.ts"
 import { opportunities, opportunity_items, prepared } from "../../orders/opportunities/tables/index.ts"
 import type { OutOfServiceState, StockLevelRow } from "../../products/stock/schema.ts"
-import { outOfServiceIn, stock_levels, stock_transactions } from "../../products/stock/schema.ts"
+import { bulk_category, outOfServiceIn, stock_levels, stock_transactions } from "../../products/stock/schema.ts"
 import { millisOf } from "../../values/time.ts"
-import { followLedger, release, type ServiceFacts, takeOut } from "./decide.ts"
+import { followLedger, isUnit, release, type ServiceFacts, takeOut } from "./decide.ts"
 import { service_records } from "./schema.ts"
 import { bulkReturned, bulkReturnReverted, unitChecked, unitReverted } from "../../orders/opportunities/events/lines.ts"
 
@@ -104,9 +104,9 @@ export const promisedTo = Effect.fnUntraced(function* (
     .sort((one, other) => (one.starts_at < other.starts_at ? -1 : one.starts_at > other.starts_at ? 1 : 0))
 })
 
-/** Returned stock in bad condition: quantity per level and line. */
+/** Returned stock in bad condition: quantity per line, and the levels it may be of, in the order they are taken. */
 interface CameBack {
-  readonly stock_level_id: number
+  readonly stock_level_ids: ReadonlyArray<number>
   readonly quantity: number
   readonly condition: number
   readonly note: string | null
@@ -119,7 +119,6 @@ interface CameBackFacts {
 }
 const textOf = (value: unknown): string | null => (typeof value === "string" && value !== "" ? value : null)
 const isUnfit = (condition: unknown): condition is number => condition === damaged || condition === missing
-
 /** Units of these checks, by assignment: one query. */
 const unitsBack = Effect.fnUntraced(function* (
   checks: ReadonlyArray<ReturnType<typeof dataOfChecks>[number]>
@@ -133,7 +132,7 @@ const unitsBack = Effect.fnUntraced(function* (
       ? []
       : [
           {
-            stock_level_id: unit.stock_level_id,
+            stock_level_ids: [unit.stock_level_id],
             quantity: 1,
             condition: Number(also["condition"]),
             note: textOf(set.notes),
@@ -145,7 +144,10 @@ const unitsBack = Effect.fnUntraced(function* (
 })
 const dataOfChecks = (all: ReadonlyArray<NewEvent>) => dataOf(unitChecked, all)
 
-/** Damaged or missing quantities of bulk returns, with the level at the return store. Three queries. */
+/**
+ * Damaged or missing quantities of bulk returns, with the levels at the return store: own ones, then sub-hired ones
+ * that are here, the longest first. Three queries.
+ */
 const quantitiesBack = Effect.fnUntraced(function* (
   returns: ReadonlyArray<ReturnType<typeof dataOfReturns>[number]>
 ): Store.Reads<ReadonlyArray<CameBack>> {
@@ -153,24 +155,22 @@ const quantitiesBack = Effect.fnUntraced(function* (
   if (unfit.length === 0) return []
   const lines = yield* referredRows(opportunity_items, unfit, "item_id")
   const headers = yield* referredRows(opportunities, unfit, "id")
-  const product_ids = [...lines.values()].flatMap(({ item_id }) => item_id ?? [])
-  const levels = yield* Store.find(stock_levels, { product_id: product_ids, stock_category: 10, is_sub_hired: false })
-  return unfit.flatMap(({ also, id, item_id }): ReadonlyArray<CameBack> => {
+  const product_id = [...lines.values()].flatMap(({ item_id }) => item_id ?? [])
+  const where = { product_id, stock_category: bulk_category, given_back_at: null }
+  const levels = yield* Store.find(stock_levels, where, { order: ["is_sub_hired", "-ends_at", "id"] })
+  return unfit.map(({ also, id, item_id }): CameBack => {
     const line = lines.get(item_id)
     const store_id = line?.return_store_id ?? line?.dispatch_store_id ?? headers.get(id)?.store_id
-    const level = levels.find((one) => one.product_id === line?.item_id && one.store_id === store_id)
-    return level === undefined
-      ? []
-      : [
-          {
-            stock_level_id: level.id,
-            quantity: Math.floor(Number(also["quantity"])),
-            condition: Number(also["condition"]),
-            note: null,
-            opportunity_id: id,
-            opportunity_item_id: item_id
-          }
-        ]
+    return {
+      stock_level_ids: levels.flatMap((one) =>
+        one.product_id === line?.item_id && one.store_id === store_id ? one.id : []
+      ),
+      quantity: Math.floor(Number(also["quantity"])),
+      condition: Number(also["condition"]),
+      note: textOf(also["damage_notes"]),
+      opportunity_id: id,
+      opportunity_item_id: item_id
+    }
   })
 })
 const dataOfReturns = (all: ReadonlyArray<NewEvent>) => dataOf(bulkReturned, all)
@@ -179,13 +179,13 @@ const dataOfReturns = (all: ReadonlyArray<NewEvent>) => dataOf(bulkReturned, all
 const outAfterCheck = ({ level, open }: ServiceFacts, condition: number): OutOfServiceState | undefined => {
   if (level.is_gone || level.given_back_at !== null) return undefined
   const wanted = condition === missing ? "lost" : "quarantine"
-  const [first] = level.stock_category === 50 ? open : []
+  const [first] = isUnit(level) ? open : []
   return first?.state === wanted || (first?.state === "in_repair" && wanted === "quarantine") ? undefined : wanted
 }
 
 /**
- * Events for goods checked in damaged or missing. They never reject a check-in: at most the level's quantity goes out
- * of service. Parts of one level are handled in turn.
+ * Events for goods checked in damaged or missing. They never reject a check-in: at most the quantities of the levels go
+ * out of service. Parts of one level are handled in turn.
  */
 const checkedOut = (
   { back, levels }: CameBackFacts,
@@ -194,28 +194,35 @@ const checkedOut = (
   const events: Array<NewEvent> = []
   const now = new Map(levels)
   for (const one of back) {
-    const facts = now.get(one.stock_level_id)
-    const state = facts === undefined ? undefined : outAfterCheck(facts, one.condition)
-    if (facts === undefined || state === undefined) continue
-    const is_unit = facts.level.stock_category === 50
-    const there = Math.floor(Number(facts.level.quantity_held)) - facts.open.reduce((sum, row) => sum + row.quantity, 0)
-    const quantity = is_unit ? 1 : Math.min(one.quantity, there)
-    if (quantity < 1) continue
-    const decided = takeOut(
-      facts,
-      state,
-      {
-        quantity,
-        reason: state === "lost" ? "Missing at check-in" : "Checked in damaged",
-        ...picked(one, ["note", "opportunity_id", "opportunity_item_id"])
-      },
-      context
-    )
-    if (Result.isFailure(decided)) continue
-    events.push(...decided.success.events)
-    now.set(one.stock_level_id, decided.success.after)
+    let left = one.quantity
+    for (const id of one.stock_level_ids) {
+      const facts = now.get(id)
+      const taken = facts === undefined ? undefined : takenOut(facts, one, left, context)
+      if (taken === undefined) continue
+      events.push(...taken.events)
+      now.set(id, taken.after)
+      left -= taken.quantity
+    }
   }
   return Result.succeed(events)
+}
+/** Takes what came back out of service, up to `most`; undefined if nothing of the level is to be taken. */
+const takenOut = (facts: ServiceFacts, back: CameBack, most: number, context: DecideContext) => {
+  const state = outAfterCheck(facts, back.condition)
+  const there = Math.floor(Number(facts.level.quantity_held)) - facts.open.reduce((sum, row) => sum + row.quantity, 0)
+  const quantity = isUnit(facts.level) ? most : Math.min(most, there)
+  if (state === undefined || quantity < 1) return undefined
+  const decided = takeOut(
+    facts,
+    state,
+    {
+      quantity,
+      reason: state === "lost" ? "Missing at check-in" : "Checked in damaged",
+      ...picked(back, ["note", "opportunity_id", "opportunity_item_id"])
+    },
+    context
+  )
+  return Result.isFailure(decided) ? undefined : { ...decided.success, quantity }
 }
 
 const checkedInUnfit = reaction({
@@ -223,7 +230,7 @@ const checkedInUnfit = reaction({
   facts: ({ all }) =>
     Effect.gen(function* (): Store.Reads<CameBackFacts> {
       const back = [...(yield* unitsBack(dataOfChecks(all))), ...(yield* quantitiesBack(dataOfReturns(all)))]
-      const ids = [...new Set(back.map(({ stock_level_id }) => stock_level_id))]
+      const ids = [...new Set(back.flatMap(({ stock_level_ids }) => stock_level_ids))]
       if (ids.length === 0) return { back: [], levels: new Map() }
       yield* lockStreams(ids.map((id) => streamOf("stock_level", id)))
       return { back, levels: yield* loadServiceFacts(ids) }
@@ -305,34 +312,36 @@ const returnReverted = reaction({
       yield* lockStreams(ids.map((id) => streamOf("stock_level", id)))
       return yield* loadServiceFacts(ids)
     }),
-  decide: ({ events }, levels, context) =>
-    Result.succeed(
-      events.flatMap(({ data }) =>
-        [...levels.values()].flatMap((facts) =>
-          releasedTo(facts, data.item_id, Number(data.set["returned_quantity"]), context)
-        )
-      )
+  decide: ({ events }, levels, context) => {
+    const now = new Map(levels)
+    return Result.succeed(
+      events.flatMap(({ data }) => releasedTo(now, data.item_id, Number(data.set["returned_quantity"]), context))
     )
+  }
 })
-/** Releases open records of a line above quantity `back`, newest first. */
+/** Releases open records of a line above quantity `back`, newest first, and brings `levels` up to date. */
 const releasedTo = (
-  facts: ServiceFacts,
+  levels: Map<number, ServiceFacts>,
   item_id: number,
   back: number,
   context: DecideContext
 ): ReadonlyArray<NewEvent> => {
-  const own = facts.open.filter((one) => one.opportunity_item_id === item_id)
+  const own = [...levels.values()]
+    .flatMap(({ open }) => open.filter((one) => one.opportunity_item_id === item_id))
+    .sort((one, other) =>
+      one.starts_at === other.starts_at ? one.id - other.id : one.starts_at < other.starts_at ? -1 : 1
+    )
   let beyond = own.reduce((sum, one) => sum + one.quantity, 0) - Math.floor(back)
-  let now = facts
   const events: Array<NewEvent> = []
-  for (const { id, quantity, state } of own.toReversed()) {
+  for (const { id, quantity, state, stock_level_id } of own.toReversed()) {
+    const facts = levels.get(stock_level_id)
     const some = Math.min(quantity, beyond)
-    if (some < 1 || (state !== "quarantine" && state !== "lost")) continue
+    if (facts === undefined || some < 1 || (state !== "quarantine" && state !== "lost")) continue
     const sent = { service_record_id: id, quantity: some, note: "The return was reverted" }
-    const decided = release(now, sent, context)
+    const decided = release(facts, sent, context)
     if (Result.isFailure(decided)) continue
     events.push(...decided.success.events)
-    now = decided.success.after
+    levels.set(stock_level_id, decided.success.after)
     beyond -= some
   }
   return events

@@ -3,6 +3,7 @@ import fc from "fast-check"
 import { beforeAll, describe, expect, it } from "vitest"
 import { engines, viewerWith } from "../../app.ts"
 import { appHouse, refused } from "../../app-house.ts"
+import { scanFixture } from "../warehouse/scanning/fixture.ts"
 
 const now = "2026-06-18T12:00:00.000Z"
 const hire = { starts_at: "2026-06-20T00:00:00.000Z", ends_at: "2026-06-25T00:00:00.000Z" }
@@ -11,6 +12,7 @@ const days = ["2026-06-19", "2026-06-20", "2026-06-24", "2026-06-25", "2026-06-2
 
 describe.each(engines)("goods from suppliers on %s", (engine) => {
   const w = appHouse(engine, now)
+  const s = scanFixture(w)
   let supplier_id: number
   beforeAll(async () => {
     supplier_id = await w.customer()
@@ -57,6 +59,43 @@ describe.each(engines)("goods from suppliers on %s", (engine) => {
       expect((await post(id, "extend", { ends_at: later })).status).toBe(200)
       expect(await totals(product_id)).toEqual([0, 2, 2, 2, 2, 0])
     }
+  })
+  /** An order that has own pieces of a bulk product, and as many as came from suppliers, each until a day later. */
+  const allOut = async (own: number, ...hired: ReadonlyArray<number>) => {
+    const sku = `CAB-${s.next()}`
+    const product_id = await w.product({ sku })
+    const own_level = await w.hold(product_id, own)
+    const orders: Array<{ readonly id: number; readonly item_id: number; readonly level: number }> = []
+    for (const [at, quantity] of hired.entries()) {
+      const { id, items } = await ordered({ product_id, quantity, ends_at: `2026-06-2${5 + at}T00:00:00Z` })
+      await post(id, "receive", { lines: [{ item_id: items[0].id, quantity }] })
+      orders.push({ id, item_id: items[0].id, level: (await levels(product_id)).at(-1)!.id })
+    }
+    const quantity = own + hired.reduce((sum, one) => sum + one, 0)
+    const gig = await s.order([{ item_id: product_id, quantity }], hire)
+    await s.done(gig, "out", `${sku}*${quantity}`)
+    const open = async () =>
+      (await w.show(`/service_records?q[product_id_eq]=${product_id}&q[ended_at_null]=1&sort=id`)).map((one) => [
+        one.stock_level_id,
+        one.quantity,
+        one.state
+      ])
+    return { sku, product_id, own_level, orders, gig, open }
+  }
+  it("go out of service where they come back damaged or missing: own pieces first, then the longest hire", async () => {
+    const { gig, open, orders, own_level, product_id, sku } = await allOut(2, 3, 4)
+    const [first, second] = orders.map(({ level }) => level)
+    await s.done(gig, "in", `${sku}*7`, { condition: 1 })
+    const own = [own_level, 2, "quarantine"]
+    expect(await open()).toEqual([own, [second, 4, "quarantine"], [first, 1, "quarantine"]])
+    await s.done(gig, "in", `${sku}*1`, { condition: 2 })
+    expect(await open()).toEqual([own, [second, 4, "quarantine"], [first, 1, "quarantine"], [first, 1, "lost"]])
+    await s.done(gig, "in", `${sku}*1`)
+    const at = `/availability?product_id=${product_id}&store_id=1&date=2026-06-24`
+    expect(await w.show(at)).toMatchObject({ total_stock: 9, available: 1 })
+    const reverted = { action: "revert_return", quantity: 4 }
+    await w.must("PATCH", `/opportunities/${gig.id}/items/${gig.items[0].id}/fulfilment`, reverted)
+    expect(await open()).toEqual([own, [second, 3, "quarantine"]])
   })
   it("cannot be returned while they are packed", async () => {
     const product_id = await product(2)

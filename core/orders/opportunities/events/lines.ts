@@ -54,8 +54,8 @@ const line_changes = changes({
 /** The quantity on order for a line changed, so its shortage is checked again. */
 export const lineOnOrder = line_changes.kinds.item_on_order
 /**
- * A quantity was dispatched or returned (`also` has quantity and condition), or that was reverted. `set`: the new
- * totals dispatched and returned.
+ * A quantity was dispatched or returned (`also` has quantity, condition and damage notes), or that was reverted. `set`:
+ * the new totals dispatched and returned.
  */
 export const {
   bulk_dispatched: bulkDispatched,

@@ -83,7 +83,7 @@ const checkedIn = (
   Rejection
 > =>
   Result.gen(function* () {
-    const { condition, received_by } = sent
+    const { condition, damage_notes, received_by } = sent
     let { opportunity } = state
     const events: Array<NewEvent> = []
     const counts = new Map<number, number>()
@@ -95,9 +95,7 @@ const checkedIn = (
         part.units.filter((unit) => !isBack(unit)).map((unit) => ({ unit, field: `${part.field}.asset_ids` })),
         [
           returning(at, { received_by, return_store_id: sent.return_store_id }),
-          ...(condition === null
-            ? []
-            : [checking(at, { condition, checked_by: received_by, damage_notes: sent.damage_notes })])
+          ...(condition === null ? [] : [checking(at, { condition, checked_by: received_by, damage_notes })])
         ]
       )
       events.push(...stepped.events)
@@ -106,7 +104,8 @@ const checkedIn = (
       const quantity = yield* countedIn(state, part, sent.already_back)
       if (exact(quantity).isZero()) continue
       const returned_quantity = sum(part.line.returned_quantity, quantity)
-      events.push(lineChanged(part.line, "bulk_returned", { returned_quantity }, { quantity, received_by, condition }))
+      const also = { quantity, received_by, condition, damage_notes }
+      events.push(lineChanged(part.line, "bulk_returned", { returned_quantity }, also))
       opportunity = withLine(opportunity, part.line.id, { returned_quantity })
     }
     return { opportunity, events, counts }

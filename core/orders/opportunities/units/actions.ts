@@ -181,6 +181,7 @@ export const bulkFields = {
   dispatched_by: ref("users", { nullable: true }),
   received_by: ref("users", { nullable: true }),
   condition: code(condition_labels, { nullable: true }),
+  damage_notes: longText({ nullable: true }),
   new_quantity: decimal({ scale: 2, min: "0", max: "1000000000", nullable: true }),
   reason: text({ nullable: true })
 }

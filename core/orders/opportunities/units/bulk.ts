@@ -82,7 +82,11 @@ export const returnQuantity = (
   state: DecisionState,
   line: ItemRow,
   quantity: string,
-  about: { readonly received_by: number | null; readonly condition: number | null },
+  about: {
+    readonly received_by: number | null
+    readonly condition: number | null
+    readonly damage_notes: string | null
+  },
   context: DecideContext
 ): BulkDecided =>
   Result.gen(function* () {
@@ -158,8 +162,8 @@ export const bulkActs: { readonly [A in NonNullable<Body["action"]>]: Act } = {
   dispatch: counted((state, line, quantity, { dispatched_by = null }, context) =>
     dispatchQuantity(state, line, quantity, dispatched_by, context)
   ),
-  return: counted((state, line, quantity, { condition = null, received_by = null }, context) =>
-    returnQuantity(state, line, quantity, { received_by, condition }, context)
+  return: counted((state, line, quantity, { condition = null, damage_notes = null, received_by = null }, context) =>
+    returnQuantity(state, line, quantity, { received_by, condition, damage_notes }, context)
   ),
   // A new quantity changes the price, which warehouse staff may not do.
   adjust: (state, line, sent, context) =>

@@ -301,6 +301,39 @@ describe.each(engines)("the workshop on %s", (engine) => {
     expect(await point(cable, "2031-07-01")).toMatchObject({ total_stock: 10, available: 5 })
   })
 
+  /** An order that has all pieces of a bulk product. */
+  const allOut = async (pieces: number) => {
+    const sku = `CAB-${s.next()}`
+    const product = await w.product({ sku })
+    const held = await w.hold(product, pieces)
+    const gig = await s.order([{ item_id: product, quantity: pieces }])
+    await s.done(gig, "out", `${sku}*${pieces}`)
+    return { sku, product, held, gig, item: gig.items[0].id }
+  }
+  it("says how many of the damaged pieces of a scan could not be taken out of service", async () => {
+    const { gig, held, sku } = await allOut(5)
+    await move(held, "lost", { quantity: 3 })
+    const { body } = await s.scan(gig, "in", `${sku}*4`, { condition: 1 })
+    expect(body.meta.warnings).toEqual([
+      "Only 2 of the 4 × Line could be taken out of service: no more of it is in service here."
+    ])
+    expect((await s.scan(gig, "in", `${sku}*1`)).body.meta).toBeUndefined()
+  })
+  it("keeps the note on damaged pieces in their record and in the order's activity", async () => {
+    const { gig, item, product, sku } = await allOut(5)
+    await s.done(gig, "in", `${sku}*1`, { condition: 1, damage_notes: "bent" })
+    const counted = { action: "return", quantity: 1, condition: 2, damage_notes: "fell off the truck" }
+    await w.must("PATCH", `/opportunities/${gig.id}/items/${item}/fulfilment`, counted)
+    w.app.setClock("2031-05-02T12:00:00.000Z")
+    const early = { items: [{ opportunity_item_id: item, quantity: 1 }], condition: 1, damage_notes: "wet" }
+    await w.must("POST", `/opportunities/${gig.id}/return_early`, early)
+    const notes = ["bent", "fell off the truck", "wet"]
+    const records = await w.show(`/service_records?q[product_id_eq]=${product}&sort=id`)
+    expect(records.map(({ note }) => note)).toEqual(notes)
+    const activity = await w.show(`/opportunities/${gig.id}/activity`)
+    const noted = activity.flatMap(({ new_values }) => new_values?.["damage_notes"] ?? [])
+    expect(noted.toSorted()).toEqual(notes)
+  })
   it("releases quarantined pieces when their return is reverted", async () => {
     const sku = `CAB-${s.next()}`
     const cable = await w.product({ sku })
