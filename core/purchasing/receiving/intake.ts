@@ -176,7 +176,9 @@ const leavingEvents = (
             ...gone,
             id: context.id(stock_levels),
             quantity_held: formatDecimal(left, 2),
-            quantity_allocated: "0.00"
+            quantity_allocated: "0.00",
+            // Records of the workshop are of the level that stays.
+            out_of_service: []
           })
         ]
       : [])

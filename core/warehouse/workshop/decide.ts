@@ -346,14 +346,24 @@ export const leaveStock = (
   })
 
 /**
- * Follows ledger lines that move a unit out or back in: ends open records, and returns it to service once it is back.
- * `sold`: the line is a sale.
+ * Follows stock that leaves or comes back: ends open records, oldest first, beyond the quantity that stays, and returns
+ * a unit to service once it is back. `sold`: the line of the ledger is a sale.
  */
 export const followLedger = (
   { level, open }: Pick<ServiceFacts, "level" | "open">,
-  gone: { readonly is_gone: boolean; readonly sold: boolean },
+  gone: { readonly is_gone: boolean; readonly sold: boolean; readonly stays?: number; readonly note?: string },
   context: DecideContext
 ): ReadonlyArray<NewEvent> => {
+  let beyond = open.reduce((sum, one) => sum + one.quantity, 0) - Math.floor(gone.stays ?? 0)
+  const events: Array<NewEvent> = []
+  const left = open.flatMap((one) => {
+    const some = Math.min(one.quantity, beyond)
+    if (some < 1) return one
+    beyond -= some
+    const end = ended(one, some, { at: context.happened_at, note: gone.note }, context)
+    events.push(...end.events)
+    return end.left
+  })
   const state = !gone.is_gone
     ? "in_service"
     : gone.sold
@@ -361,8 +371,5 @@ export const followLedger = (
       : level.service_state === "lost"
         ? "lost"
         : "in_service"
-  return [
-    ...open.flatMap((one) => ended(one, one.quantity, { at: context.happened_at }, context).events),
-    ...levelFollows(level, [], state)
-  ]
+  return [...events, ...levelFollows(level, left, state)]
 }

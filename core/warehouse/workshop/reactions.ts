@@ -239,26 +239,35 @@ const checkedInUnfit = reaction({
 })
 
 const levelChanged = rowUpdated(stock_levels),
+  levelMade = rowCreated(stock_levels),
   lineMade = rowCreated(stock_transactions)
 const sellType = 7
 
-/** Follows levels that the ledger moved out or back in, or that changed store. */
+/** Follows levels that the ledger moved out or back in, that changed store, or that went back to their supplier. */
 const levelFollowed = reaction({
   on: [levelChanged],
   facts: ({ all }) => {
     const changed = dataOf(levelChanged, all)
     // Leaves out levels changed by the workshop's own commands.
     const settled = new Set(changed.flatMap((one) => ("out_of_service" in one || "service_state" in one ? one.id : [])))
+    // Where a part of a level went back, that part is a new level.
+    const is_part_back = dataOf(levelMade, all).some(({ given_back_at }) => typeof given_back_at === "string")
     const ids = changed.flatMap((one) =>
-      ("is_gone" in one || "store_id" in one) && !settled.has(one.id) ? one.id : []
+      ("is_gone" in one || "store_id" in one || "given_back_at" in one || is_part_back) && !settled.has(one.id)
+        ? one.id
+        : []
     )
     return loadServiceFacts([...new Set(ids)])
   },
   decide: ({ all }, levels, context) =>
     Result.succeed(
-      dataOf(levelChanged, all).flatMap(({ id, is_gone, store_id }) => {
+      dataOf(levelChanged, all).flatMap(({ given_back_at, id, is_gone, quantity_held, store_id }) => {
         const facts = levels.get(id)
         if (facts === undefined) return []
+        if (typeof given_back_at === "string" || (facts.level.is_sub_hired && typeof quantity_held === "string")) {
+          const stays = typeof given_back_at === "string" ? 0 : Number(quantity_held)
+          return followLedger(facts, { is_gone: true, sold: false, stays, note: "Went back to the supplier" }, context)
+        }
         const moved =
           typeof store_id !== "number"
             ? []

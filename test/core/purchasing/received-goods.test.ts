@@ -97,6 +97,32 @@ describe.each(engines)("goods from suppliers on %s", (engine) => {
     await w.must("PATCH", `/opportunities/${gig.id}/items/${gig.items[0].id}/fulfilment`, reverted)
     expect(await open()).toEqual([own, [second, 3, "quarantine"]])
   })
+  it("leave the workshop when they go back, and of a part no more stays there than is left", async () => {
+    const { gig, open, orders, product_id, sku } = await allOut(0, 5)
+    const [order] = orders
+    await s.done(gig, "in", `${sku}*3`, { condition: 1 })
+    await s.done(gig, "in", `${sku}*2`)
+    await w.must("POST", `/purchase_orders/${order!.id}/return`, { lines: [{ item_id: order!.item_id, quantity: 3 }] })
+    expect(await open()).toEqual([[order!.level, 2, "quarantine"]])
+    expect((await levels(product_id)).map((one) => [one.quantity_held, one.out_of_service.length])).toEqual([
+      ["0.00", 0],
+      ["2.00", 1],
+      ["3.00", 0]
+    ])
+    await w.must("POST", `/purchase_orders/${order!.id}/return`)
+    expect(await open()).toEqual([])
+
+    const unit_of = await product(2)
+    const { id, items } = await ordered({ product_id: unit_of, quantity: "1" })
+    await post(id, "receive", { lines: [{ item_id: items[0].id, quantity: "1" }] })
+    const [unit] = await levels(unit_of)
+    await w.must("POST", `/stock_levels/${unit!.id}/quarantine`, { reason: "Hums" })
+    await w.must("POST", `/purchase_orders/${id}/return`)
+    expect(await w.show(`/service_records?q[stock_level_id_eq]=${unit!.id}`)).toMatchObject([
+      { ended_at: now, end_note: "Went back to the supplier" }
+    ])
+    expect(await w.show(`/stock_levels/${unit!.id}`)).toMatchObject({ service_state: "in_service", out_of_service: [] })
+  })
   it("cannot be returned while they are packed", async () => {
     const product_id = await product(2)
     const { id, items } = await ordered({ product_id, quantity: "1" })
