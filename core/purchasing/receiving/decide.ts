@@ -21,8 +21,8 @@ export interface ReceiveFacts {
   readonly products: ReadonlyMap<number, ProductRow>
   /** Whether the receiving store still exists. */
   readonly has_store: boolean
-  /** Units with one of the sent serial numbers, by number. */
-  readonly taken_serials: ReadonlyMap<string, StockLevelRow>
+  /** Units and cases in use with one of the sent serial numbers as a code, in words, by number. */
+  readonly taken_serials: ReadonlyMap<string, string>
   /** The stock level that a bulk row is added to, by the row's id. */
   readonly levels: ReadonlyMap<number, StockLevelRow>
 }
@@ -102,7 +102,7 @@ const serialsRefusal = (
   const taken = serials.find((serial) => taken_serials.has(serial))
   return taken === undefined
     ? undefined
-    : `Serial number ${taken} is on stock level ${taken_serials.get(taken)?.id ?? 0} already; look at the piece again.`
+    : `Serial number ${taken} is ${taken_serials.get(taken) ?? ""} already; look at the piece again.`
 }
 
 /** Received quantities by row, adding up lines of one row. 422 on the first line that cannot be received. */

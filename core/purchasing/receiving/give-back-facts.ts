@@ -10,7 +10,7 @@ import { claimText, type ReceiveValues, type UnitClaim } from "../fields.ts"
 import { windowOf } from "./intake.ts"
 import { demands } from "../../orders/demands/schema.ts"
 import { opportunities, opportunity_items } from "../../orders/opportunities/tables/index.ts"
-import { container_items } from "../../products/packing.ts"
+import { container_items, containers, live_statuses } from "../../products/packing.ts"
 import { exact, type ExactNumber } from "../../values/decimal.ts"
 import { numberText } from "../../values/text.ts"
 
@@ -59,6 +59,28 @@ const openLevels = Effect.fnUntraced(function* (
   )
 })
 
+/**
+ * Descriptions of units and cases in use that have these as a code, by code. Serial numbers are unique, also those of
+ * units that are gone. Four queries.
+ */
+const takenSerials = Effect.fnUntraced(function* (
+  serials: ReadonlyArray<string>
+): Store.Reads<ReadonlyMap<string, string>> {
+  const taken = new Map<string, string>()
+  if (serials.length === 0) return taken
+  const cases = yield* Store.find(containers, { barcode: serials, status: live_statuses })
+  for (const { barcode, id } of cases) taken.set(barcode ?? "", `the code of container ${id}, which is in use,`)
+  for (const column of ["barcode", "asset_number", "serial_number"] as const) {
+    const is_serial = column === "serial_number"
+    const where = { [column]: serials, given_back_at: null, ...(is_serial ? {} : { is_gone: false }) }
+    for (const level of yield* Store.find(stock_levels, where)) {
+      const of_level = is_serial ? "on" : `the ${column.replace("_", " ")} of`
+      taken.set(level[column] ?? "", `${of_level} stock level ${level.id}`)
+    }
+  }
+  return taken
+})
+
 export const receiveFactsOf = Effect.fnUntraced(function* (
   order: PurchaseOrderRow,
   sent: ReceiveValues
@@ -74,16 +96,12 @@ export const receiveFactsOf = Effect.fnUntraced(function* (
       .map((row) => [row.id, row])
   )
   const serials = [...new Set(lines.flatMap((line) => line.serial_numbers ?? []).map((one) => one.trim()))]
-  const taken =
-    serials.length === 0 ? [] : yield* Store.find(stock_levels, { serial_number: serials, given_back_at: null })
   return {
     order,
     items,
     products: found,
     has_store: yield* Store.exists(stores, { id: order.store_id }),
-    taken_serials: new Map(
-      taken.flatMap((level) => (level.serial_number === null ? [] : [[level.serial_number, level]]))
-    ),
+    taken_serials: yield* takenSerials(serials),
     levels: yield* openLevels(
       order,
       came.filter(({ product_id }) => found.get(product_id ?? 0)?.stock_method === bulk)

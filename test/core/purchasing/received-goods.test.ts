@@ -50,6 +50,27 @@ describe.each(engines)("goods from suppliers on %s", (engine) => {
     await refused(take("1", "ONE"), "lines.0.serial_numbers")
     await refused(take("2", "TWO", "TWO"), "lines.0.serial_numbers")
   })
+  it("are rejected with the code of a unit that is here, or of a case in use, as their serial number", async () => {
+    const product_id = await product(2)
+    const own = await w.labelled(product_id, { barcode: "LABEL-1", asset_number: "OWN-1" })
+    const gone = await w.labelled(product_id, { asset_number: "GONE-1" })
+    await w.must("POST", `/stock_levels/${gone.id}/sold`)
+    const box = await w.create("/containers/temporary", { name: "Case 7", barcode: "CASE-7", store_id: 1 })
+    const { id, items } = await ordered({ product_id, quantity: "9" })
+    const take = (serial: string) =>
+      post(id, "receive", { lines: [{ item_id: items[0].id, quantity: "1", serial_numbers: [serial] }] })
+    for (const [serial, what] of [
+      ["LABEL-1", `the barcode of stock level ${own.id}`],
+      ["OWN-1", `the asset number of stock level ${own.id}`],
+      ["CASE-7", `the code of container ${box.id}, which is in use,`]
+    ] as const)
+      expect(await refused(take(serial), "lines.0.serial_numbers")).toEqual({
+        "lines.0.serial_numbers": [`Serial number ${serial} is ${what} already; look at the piece again.`]
+      })
+    await w.must("POST", `/containers/${box.id}/dissolve`, { reason: "manual" })
+    expect((await take("CASE-7")).status).toBe(200)
+    expect((await take("GONE-1")).status).toBe(200)
+  })
   it("count as stock during their hire, until its new end if it is extended", async () => {
     for (const stock_method of [1, 2] as const) {
       const product_id = await product(stock_method)
