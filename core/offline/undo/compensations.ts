@@ -163,8 +163,18 @@ const billing: { readonly [name: string]: Compensation } = {
     "cancel it with them, and here: flightcase purchase-orders cancel"
   ),
   "purchase_orders.cancel": never("The supplier was told", "order again: flightcase purchase-orders create"),
-  "purchase_orders.receive": never("Stock was made of what came", "send it back: flightcase purchase-orders return"),
-  "purchase_orders.return": never("What went back is with the supplier", "receive it again: flightcase receive"),
+  // Purchases have lines in the ledger and are not given back (rules/billing 2.3).
+  "purchase_orders.receive": (done) =>
+    cannot(
+      "Stock was made of what came",
+      rowsOf(done, "stock_transactions").length > 0
+        ? "sell it or write it off: flightcase units sold UNIT, or flightcase units lost UNIT --write-off"
+        : "send it back: flightcase purchase-orders return"
+    ),
+  "purchase_orders.return": never(
+    "What went back is with the supplier",
+    "order it again: flightcase purchase-orders create"
+  ),
   "purchase_orders.extend": never("The supplier may have been told", "extend it to the earlier date"),
   "documents.generate": never("A document that was made is kept", "void it: flightcase documents void DOCUMENT"),
   "documents.finalise": never(

@@ -321,6 +321,19 @@ describe("undoing other commands", () => {
     expect(out({ write_off: true })).toMatchObject({ kind: "cannot" })
     expect(out({}, changed("service_records", 2, { before: {} }))).toMatchObject({ kind: "cannot" })
   })
+  it("names what the rules allow instead where goods came from a supplier or went back", () => {
+    const instead = (name: string, ...rows: ReadonlyArray<ChangedRow>) => {
+      const undoing = takenBack(name, { params: { id: "1" }, rows })
+      return undoing.kind === "cannot" ? undoing.instead : undoing
+    }
+    expect(instead("purchase_orders.return")).toBe("order it again: flightcase purchase-orders create")
+    expect(instead("purchase_orders.receive", made("stock_levels", 1))).toBe(
+      "send it back: flightcase purchase-orders return"
+    )
+    expect(instead("purchase_orders.receive", made("stock_levels", 1), made("stock_transactions", 1))).toBe(
+      "sell it or write it off: flightcase units sold UNIT, or flightcase units lost UNIT --write-off"
+    )
+  })
   it("is impossible for commands that issue, pay, credit or send documents", () => {
     for (const name of ["invoices.issue", "invoices.pay", "invoices.credit", "purchase_orders.send"])
       expect(takenBack(name, { params: { id: "1" } }), name).toMatchObject({ kind: "cannot" })
