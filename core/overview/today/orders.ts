@@ -1,7 +1,7 @@
 /** Rows of a day: orders in three statements, unpaid invoices, purchase orders due (rules/today 2, 3). */
-import { asset_assignments, checked_in, dispatched, on_hire } from "../../orders/opportunities/tables/index.ts"
+import { asset_assignments, dispatched, on_hire } from "../../orders/opportunities/tables/index.ts"
 import { opportunities, opportunity_items, order, quotation } from "../../orders/opportunities/tables/index.ts"
-import { service_line, statuses, type OpportunityRow } from "../../orders/opportunities/tables/index.ts"
+import { sale_line, service_line, statuses, type OpportunityRow } from "../../orders/opportunities/tables/index.ts"
 import { dateAfter } from "../../values/period.ts"
 import { dayOf, instantOf, millisOf, startOfDay } from "../../values/time.ts"
 import { Effect } from "effect"
@@ -251,11 +251,17 @@ export const isNotAllOut = ({ back, out, wanted }: Pieces): boolean => out + bac
  */
 const something_out = ((): string => {
   const of_order = `opportunity_id = ${quote(opportunities.name)}.id`
-  const unit = `exists (select 1 from ${quote(asset_assignments.name)} where ${of_order} and status`
-  const line = `exists (select 1 from ${quote(opportunity_items.name)} where ${of_order} and is_live and`
+  const units = `exists (select 1 from ${quote(asset_assignments.name)} unit where ${of_order} and status`
+  const lines = `exists (select 1 from ${quote(opportunity_items.name)} where ${of_order} and is_live and`
+  // Goods sold are not due back.
+  const hired = `transaction_type <> ${sale_line}`
+  const of_hire =
+    `exists (select 1 from ${quote(opportunity_items.name)} line ` + `where line.id = opportunity_item_id and ${hired})`
   const around = `exists (select 1 from ${quote(containers.name)} where ${of_order} and status = 'dispatched')`
-  const out = `${unit} in (${dispatched}, ${on_hire})) or ${line} dispatched_quantity > returned_quantity) or ${around}`
-  return `(${out} or not (${unit} >= ${checked_in}) or ${line} dispatched_quantity > 0)))`
+  const out =
+    `${units} in (${dispatched}, ${on_hire}) and ${of_hire}) or ` +
+    `${lines} dispatched_quantity > returned_quantity and ${hired}) or ${around}`
+  return `(${out} or not (${units} >= ${dispatched}) or ${lines} dispatched_quantity > 0)))`
 })()
 /** Orders with goods out that are due back by the end of the day. */
 export const returning = (store_id: number | undefined, { to }: ReturnType<typeof widest>) =>

@@ -5,19 +5,11 @@ import { picked, reject, rowCreated, Store, updatedEvents } from "../../kernel/i
 import type { DataOf, DecideContext, Decided, Happened, NewEvent, Rejection, SaveResult } from "../../kernel/index.ts"
 import { bulk, type ProductRow, products, serialised } from "../products/schema.ts"
 import { compareDecimals, exact, formatDecimal } from "../../values/decimal.ts"
-import type { StockLevelRow, StockTransactionRow, TransactionType } from "./schema.ts"
-import {
-  bulk_category,
-  stockLevelFields,
-  stock_levels,
-  stock_transactions,
-  transaction_types,
-  unit_category
-} from "./schema.ts"
+import { bulk_category, stockLevelFields, type StockLevelRow, type StockTransactionRow } from "./schema.ts"
+import { stock_levels, stock_transactions, type TransactionType, transaction_types, unit_category } from "./schema.ts"
 import { type StoreRow, stores } from "../../setup/stores.ts"
 
 const opening = 1
-const buy = 4
 const transfer_out: TransactionType = 10
 const transfer_in: TransactionType = 11
 /** Types after which a unit is gone: decrease, write-off, sale, transfer out. */
@@ -112,10 +104,11 @@ export const openingEvents = (level: StockLevelRow, context: DecideContext): Rea
         })
       ]
 
-/** Ledger line of goods bought for a level; the caller changes the level's quantity. */
-export const boughtEvents = (
+/** Ledger line of a document, such as a purchase; the caller changes the level's quantity. */
+export const documentedEvents = (
   level: StockLevelRow,
-  bought: {
+  moved: {
+    readonly transaction_type: TransactionType
     readonly quantity: string
     readonly at: string
     readonly source_type: string
@@ -125,10 +118,10 @@ export const boughtEvents = (
   context: DecideContext
 ): ReadonlyArray<NewEvent> => [
   createdEvent(stock_transactions, {
-    ...transactionRow(level, buy, bought.quantity),
+    ...transactionRow(level, moved.transaction_type, moved.quantity),
     id: context.id(stock_transactions),
-    transaction_at: bought.at,
-    ...picked(bought, ["source_type", "source_id", "description"]),
+    transaction_at: moved.at,
+    ...picked(moved, ["source_type", "source_id", "description"]),
     manual: false
   })
 ]

@@ -7,7 +7,7 @@ import { createdEvent, initialRow, integer, reaction, referredRows, Store, unsta
 import { updatedEvents } from "../../kernel/index.ts"
 import type { DataOf, DecideContext, NewEvent, SettingGroups, Settings } from "../../kernel/index.ts"
 import { type ProductRow, products, serialised } from "../../products/products/schema.ts"
-import { boughtEvents } from "../../products/stock/decide.ts"
+import { documentedEvents } from "../../products/stock/decide.ts"
 import type { StockLevelRow } from "../../products/stock/schema.ts"
 import { bulk_category, stock_levels, stockLevelFields, unit_category } from "../../products/stock/schema.ts"
 import { type StoreRow, stores } from "../../setup/stores.ts"
@@ -118,9 +118,10 @@ const levelEvents = (
     ...(level.is_sub_hired
       ? []
       : entries.flatMap(({ quantity }) =>
-          boughtEvents(
+          documentedEvents(
             level,
             {
+              transaction_type: 4,
               quantity,
               at: moved.receipt.received_at ?? context.happened_at,
               source_type: "purchase_order",

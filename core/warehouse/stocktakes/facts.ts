@@ -166,7 +166,7 @@ const loadCounted = Effect.fnUntraced(function* ({ id: stocktake_id, store_id }:
   const foreign = scans.flatMap(({ stock_level_id: id }) => (id === null || known.has(id) ? [] : [id]))
   return { scans, levels: [...of_store, ...(yield* Store.pickMany(stock_levels, level_columns, foreign))] }
 })
-/** Ledger lines since the start, except corrections by stocktakes. */
+/** Ledger lines since the start, but for corrections by stocktakes and sales on orders, whose goods were out before. */
 const loadLedger = (started_at: string) =>
   Effect.map(
     since(
@@ -175,7 +175,7 @@ const loadLedger = (started_at: string) =>
       "transaction_at",
       started_at
     ),
-    (rows) => rows.filter(({ source_type }) => source_type !== ledger_source)
+    (rows) => rows.filter(({ source_type }) => source_type !== ledger_source && source_type !== "Opportunity")
   )
 
 /** Units that were sent to another store and have not arrived, with their transfer. */

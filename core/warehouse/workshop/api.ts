@@ -16,7 +16,7 @@ import { opportunities, opportunity_costs } from "../../orders/opportunities/tab
 import { levelDraft, levelFacts, stockLevelResource } from "../../products/stock/api.ts"
 import { saveLevel } from "../../products/stock/decide.ts"
 import { grantToSystemRoles } from "../../people/users/decide.ts"
-import { leaveStock, release, type ServiceDecided, type ServiceDecision, type ServiceFacts, takeOut } from "./decide.ts"
+import { leaveStock, release, type ServiceDecision, type ServiceFacts, takeOut } from "./decide.ts"
 import { loadServiceFacts, promisedTo, workshopReactions } from "./reactions.ts"
 
 const leavingStore = later(() => import("./leaving-store.ts"))
@@ -240,7 +240,7 @@ const move = <const B extends Fields>(
   summary: string,
   permission: string,
   fields: B,
-  decide: (facts: ServiceFacts, sent: Partial<ValuesOf<B>>, context: DecideContext) => ServiceDecided
+  decide: (facts: ServiceFacts, sent: Partial<ValuesOf<B>>, context: DecideContext) => ReturnType<typeof leaveStock>
 ): Endpoint =>
   command("POST", `/api/v1/stock_levels/{id}/${name}`, {
     answer,

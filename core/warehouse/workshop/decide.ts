@@ -6,19 +6,9 @@ import { Result } from "effect"
 import { createdEvent, picked, reject, updatedEvents } from "../../kernel/index.ts"
 import type { DecideContext, NewEvent, Rejection } from "../../kernel/index.ts"
 import { postTransaction } from "../../products/stock/decide.ts"
-import {
-  type OutOfService,
-  type OutOfServiceState,
-  type ServiceState,
-  type StockLevelRow,
-  type StockTransactionRow,
-  came_back_text,
-  out_of_service_labels,
-  stateWords,
-  stock_levels,
-  transitionRefusal,
-  unit_category
-} from "../../products/stock/schema.ts"
+import type { OutOfService, OutOfServiceState, ServiceState, StockLevelRow } from "../../products/stock/schema.ts"
+import { came_back_text, out_of_service_labels, stateWords, stock_levels } from "../../products/stock/schema.ts"
+import { type StockTransactionRow, transitionRefusal, unit_category } from "../../products/stock/schema.ts"
 import { isInFuture } from "../../values/time.ts"
 import { service_records, type ServiceRecordRow } from "./schema.ts"
 
@@ -47,7 +37,7 @@ export interface ServiceDecision {
   readonly events: ReadonlyArray<NewEvent>
   readonly result: { readonly id: number; readonly service_record_id: number | null }
 }
-export type ServiceDecided = Result.Result<ServiceDecision, Rejection>
+type ServiceDecided = Result.Result<ServiceDecision, Rejection>
 /** Result with `after`: facts for the next rule of the same command on this level. */
 type Followed = Result.Result<ServiceDecision & { readonly after: ServiceFacts }, Rejection>
 

@@ -1,19 +1,24 @@
-/** Checks of the hire that damage is charged to, and of stock levels that change store (rules/availability 10, 13). */
+/** The hire that damage is charged to, stock that changes store, and goods sold (rules/availability 10, 13). */
 import { Effect, Result } from "effect"
-import { invalidField, isJsonObject, journal, reject, Store, type Rejection, type Now } from "../../kernel/index.ts"
+import { invalidField, isJsonObject, journal, lockStreams, reject, Store } from "../../kernel/index.ts"
+import { streamOf, updatedEvents } from "../../kernel/index.ts"
+import type { DecideContext, NewEvent, Now, Rejection } from "../../kernel/index.ts"
 import { product_components } from "../../products/kits/schema.ts"
 import { opportunityStream } from "../../orders/opportunities/events/event-families.ts"
 import { asset_assignments, dispatched, on_hire, opportunities } from "../../orders/opportunities/tables/index.ts"
-import { opportunity_items } from "../../orders/opportunities/tables/index.ts"
+import { type ItemRow, opportunity_items, sale_line } from "../../orders/opportunities/tables/index.ts"
 import { opportunityName, shortagesOf } from "../../orders/opportunities/state/index.ts"
-import { container_items, containers, live_statuses } from "../../products/packing.ts"
-import type { StockLevelRow } from "../../products/stock/schema.ts"
+import { container_items, type ContainerRow, containers, live_statuses } from "../../products/packing.ts"
+import { documentedEvents } from "../../products/stock/decide.ts"
+import { bulk_category, stock_levels, stock_transactions, type StockLevelRow } from "../../products/stock/schema.ts"
 import { isUnit, levelName } from "./decide.ts"
 import { stockLevelOf } from "../../orders/availability/facts/load.ts"
 import { withLevels } from "../../orders/availability/rules/snapshot.ts"
 import { demands, lockClaims, transfer_source } from "../../orders/demands/schema.ts"
 import { loadWithDemands, stockFactsOf } from "../../orders/opportunities/shortages/api.ts"
 import { stores } from "../../setup/stores.ts"
+import { exact, formatDecimal } from "../../values/decimal.ts"
+import { service_records } from "./schema.ts"
 import { namesText } from "../../values/text.ts"
 
 // Checks that an opportunity charged for damage or loss had the goods.
@@ -167,4 +172,162 @@ export const leaveStore = (leaving: Leaving | undefined): Result.Result<Readonly
   return leaving.policy === "warn"
     ? Result.succeed([leaving.fails])
     : reject("store_id", `${leaving.fails} That store blocks shortages: give the order another one first.`)
+}
+
+// Goods of sale lines leave the ledger when their order is complete, until it is reopened (rules/availability 13.6).
+
+const source_type = "Opportunity"
+interface Sale {
+  readonly opportunity_id: number
+  readonly levels: ReadonlyArray<StockLevelRow>
+  /** Quantity of each level that went out to be sold and did not come back. */
+  readonly out: ReadonlyMap<number, number>
+  /** Quantity of each level that the ledger has for this order. */
+  readonly booked: ReadonlyMap<number, number>
+  /** Quantity of each level that somebody recorded as sold on this order. */
+  readonly by_hand: ReadonlyMap<number, number>
+  /** Units that left in a case which is still out, with the case. */
+  readonly cases: ReadonlyMap<number, ContainerRow>
+}
+
+/** Sums by key. */
+const sums = (pairs: ReadonlyArray<readonly [key: number, quantity: number]>): ReadonlyMap<number, number> => {
+  const found = new Map<number, number>()
+  for (const [key, quantity] of pairs) found.set(key, (found.get(key) ?? 0) + quantity)
+  return found
+}
+
+/** Bulk levels and the quantities that left them. */
+const countedOut = Effect.fnUntraced(function* (lines: ReadonlyArray<ItemRow>) {
+  const moved = new Map(
+    lines.map((line) => [line.id, { line, by: Number(line.dispatched_quantity) - Number(line.returned_quantity) }])
+  )
+  const source_id = [...moved.values()].flatMap(({ by, line }) => (by > 0 ? [line.id] : []))
+  const claims = yield* Store.pick(demands, ["product_id", "store_id", "quantity", "source_id"], {
+    source_type: "opportunity_item",
+    source_id,
+    asset_id: null
+  })
+  const levels = yield* Store.pick(stock_levels, ["id", "product_id", "store_id"], {
+    product_id: [...new Set(claims.map(({ product_id }) => product_id))],
+    stock_category: bulk_category,
+    is_sub_hired: false
+  })
+  return claims.flatMap((claim): ReadonlyArray<readonly [number, number]> => {
+    const level = levels.find((one) => one.product_id === claim.product_id && one.store_id === claim.store_id)
+    const { by, line } = moved.get(claim.source_id) ?? {}
+    if (level === undefined || line === undefined || by === undefined) return []
+    // A kit may have several of a part.
+    const of_part = (claim.quantity * by) / (Number(line.quantity) - Number(line.returned_quantity))
+    return [[level.id, claim.product_id === line.item_id ? by : Math.ceil(of_part - 1e-6)]]
+  })
+})
+
+/** Cases still out, by unit that left in them; without those that are sold themselves. */
+const casesOut = Effect.fnUntraced(function* (opportunity_id: number, units: ReadonlyArray<number>) {
+  if (units.length === 0) return new Map<number, ContainerRow>()
+  const packed = yield* Store.find(container_items, { serialised_item_id: units, unpacked_at: null })
+  const around = yield* Store.find(containers, {
+    id: packed.map(({ container_id }) => container_id),
+    status: "dispatched",
+    opportunity_id
+  })
+  const awaited = new Map(
+    around.filter((one) => !units.includes(one.serialised_item_id ?? 0)).map((one) => [one.id, one])
+  )
+  return new Map(
+    packed.flatMap(({ container_id, serialised_item_id }) => {
+      const one = awaited.get(container_id)
+      return one === undefined ? [] : [[serialised_item_id, one] as const]
+    })
+  )
+})
+
+/** Goods sold on an order, with the levels locked; one query for an order without sale lines. */
+const loadSale = Effect.fnUntraced(function* (opportunity_id: number): Store.Reads<Sale | undefined> {
+  const lines = yield* Store.find(opportunity_items, { opportunity_id, transaction_type: sale_line })
+  if (lines.length === 0) return undefined
+  const units = (yield* Store.pick(asset_assignments, ["stock_level_id"], {
+    opportunity_item_id: lines.map(({ id }) => id),
+    status: [dispatched, on_hire]
+  })).map((unit) => unit.stock_level_id)
+  const out = sums([...(yield* countedOut(lines)), ...units.map((id) => [id, 1] as const)])
+  const stock_level_id = [...out.keys()]
+  if (stock_level_id.length === 0) return undefined
+  yield* lockStreams(stock_level_id.map((id) => streamOf("stock_level", id)))
+  const source = { source_type, source_id: opportunity_id }
+  const booked = yield* Store.find(stock_transactions, { stock_level_id, ...source })
+  const by_hand = yield* Store.find(service_records, { opportunity_id, state: "sold" })
+  return {
+    opportunity_id,
+    levels: (yield* Store.getMany(stock_levels, stock_level_id)).filter((level) => !level.is_sub_hired),
+    out,
+    booked: sums(booked.map((row) => [row.stock_level_id, -Number(row.quantity_move)])),
+    by_hand: sums(by_hand.map((row) => [row.stock_level_id, row.quantity])),
+    cases: yield* casesOut(opportunity_id, units)
+  }
+})
+const loadSales = Effect.fnUntraced(function* (ids: ReadonlyArray<number>): Store.Reads<ReadonlyArray<Sale>> {
+  return (yield* Effect.forEach(ids, loadSale)).flatMap((sale) => sale ?? [])
+})
+
+/** Ledger line and new quantity of a level; a negative quantity comes back. */
+const posted = (
+  { opportunity_id }: Sale,
+  level: StockLevelRow,
+  quantity: number,
+  context: DecideContext
+): ReadonlyArray<NewEvent> =>
+  quantity === 0
+    ? []
+    : [
+        ...documentedEvents(
+          level,
+          {
+            transaction_type: quantity > 0 ? 7 : 8,
+            quantity: formatDecimal(Math.abs(quantity), 2),
+            at: context.happened_at,
+            source_type,
+            source_id: opportunity_id,
+            description: null
+          },
+          context
+        ),
+        ...updatedEvents(stock_levels, level, {
+          quantity_held: formatDecimal(exact(level.quantity_held).minus(quantity), 2),
+          is_gone: isUnit(level) && quantity > 0
+        })
+      ]
+
+/** Posts all that is sold and not posted yet. 422 `state` while a unit's case is still out. */
+const sell = (sale: Sale, context: DecideContext): Result.Result<ReadonlyArray<NewEvent>, Rejection> => {
+  const inside = sale.levels.find(({ id }) => sale.cases.has(id))
+  if (inside !== undefined)
+    return reject(
+      "state",
+      `${levelName(inside)} left in ${sale.cases.get(inside.id)?.name ?? "a case"}, which is still out; ` +
+        "check the case in before the order is complete."
+    )
+  const quantityOf = ({ id, is_gone }: StockLevelRow): number =>
+    is_gone ? 0 : Math.max(0, (sale.out.get(id) ?? 0) - (sale.booked.get(id) ?? 0) - (sale.by_hand.get(id) ?? 0))
+  return Result.succeed(sale.levels.flatMap((level) => posted(sale, level, quantityOf(level), context)))
+}
+/** Posts sold goods back. Units that are in stock again already stay as they are. */
+const takeBack = (sale: Sale, context: DecideContext): ReadonlyArray<NewEvent> =>
+  sale.levels
+    .filter((level) => !isUnit(level) || level.is_gone)
+    .flatMap((level) => posted(sale, level, -Math.max(0, sale.booked.get(level.id) ?? 0), context))
+
+export const sales = {
+  load: loadSales,
+  /** `completed`: ids of orders that became complete; the others are reopened. */
+  decide: (found: ReadonlyArray<Sale>, completed: ReadonlyArray<number>, context: DecideContext) =>
+    Result.map(
+      Result.all(
+        found.map((sale) =>
+          completed.includes(sale.opportunity_id) ? sell(sale, context) : Result.succeed(takeBack(sale, context))
+        )
+      ),
+      (events) => events.flat()
+    )
 }

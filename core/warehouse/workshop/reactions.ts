@@ -5,16 +5,17 @@
 import { Effect, Result } from "effect"
 import { dataOf, type DecideContext, lockStreams, type NewEvent, picked, reaction } from "../../kernel/index.ts"
 import { referredRows, rowCreated, rowUpdated, type Settings, Store, streamOf } from "../../kernel/index.ts"
-import { updatedEvents } from "../../kernel/index.ts"
+import { later, updatedEvents, withRules } from "../../kernel/index.ts"
 import { lineWindow } from "../../orders/availability/rules/line-demands.ts"
 import { demandDateSourceIn } from "../../orders/availability/facts/load.ts"
 import { allocated, asset_assignments, damaged, isClosed, missing } from "../../orders/opportunities/tables/index.ts"
-import { opportunities, opportunity_items, prepared } from "../../orders/opportunities/tables/index.ts"
+import { opportunities, opportunity_items, prepared, statuses } from "../../orders/opportunities/tables/index.ts"
 import type { OutOfServiceState, StockLevelRow } from "../../products/stock/schema.ts"
 import { bulk_category, outOfServiceIn, stock_levels, stock_transactions } from "../../products/stock/schema.ts"
 import { millisOf } from "../../values/time.ts"
 import { followLedger, isUnit, release, type ServiceFacts, takeOut } from "./decide.ts"
 import { service_records } from "./schema.ts"
+import { statusChanges } from "../../orders/opportunities/events/header.ts"
 import { bulkReturned, bulkReturnReverted, unitChecked, unitReverted } from "../../orders/opportunities/events/lines.ts"
 
 // Reads facts of the workshop, and allocations of units out of service.
@@ -356,4 +357,26 @@ const releasedTo = (
   return events
 }
 
-export const workshopReactions = [checkedInUnfit, checkReverted, levelFollowed, returnReverted]
+const { status: complete } = statuses.complete
+const leavingStore = later(() => import("./leaving-store.ts"))
+/** Posts the sale of goods with their order's completion, and takes it back when the order is reopened. */
+const goodsSold = reaction({
+  on: [statusChanges.named.reopened, statusChanges.named.status_changed],
+  facts: ({ events }) =>
+    Effect.gen(function* () {
+      const ids = events.flatMap(({ data: { id, set, was } }) =>
+        was.status === complete || set.status === complete ? id : []
+      )
+      return ids.length === 0 ? undefined : yield* withRules(leavingStore, ({ sales }) => sales.load(ids))
+    }),
+  decide: ({ events }, facts, context) =>
+    facts === undefined
+      ? Result.succeed([])
+      : facts.rules.sales.decide(
+          facts.known,
+          events.flatMap(({ data }) => (data.set.status === complete ? data.id : [])),
+          context
+        )
+})
+
+export const workshopReactions = [checkedInUnfit, checkReverted, levelFollowed, returnReverted, goodsSold]

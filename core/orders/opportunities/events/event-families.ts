@@ -70,6 +70,7 @@ export const headerChanges = <const Name extends string>(declared: {
   readonly [N in Name]: Declared<HeaderChanged>
 }): {
   readonly types: ReadonlyArray<AnyEventType>
+  readonly named: { readonly [N in Name]: EventType<HeaderChanged> }
   readonly make: (
     name: Name,
     row: OpportunityRow,
@@ -87,6 +88,7 @@ export const headerChanges = <const Name extends string>(declared: {
   )
   return {
     types: Object.values(types),
+    named: types,
     make: (name, row, set, also = {}) => types[name].make({ id: row.id, set, was: columnsBefore(row, set), also })
   }
 }

@@ -61,7 +61,7 @@ export const headerEvents: ReadonlyArray<AnyEventType> = [
 
 const activityWithReason = (data: HeaderChanged) => withReason(changedValues(data))
 const explained = (meaning: string) => ({ meaning, activity: activityWithReason })
-const status_changes = headerChanges({
+export const statusChanges = headerChanges({
   quoted: "A draft became a quotation.",
   converted_to_order: "A quotation became an order; its stock is reserved.",
   status_changed: "The opportunity's status within its state changed.",
@@ -77,8 +77,7 @@ const status_changes = headerChanges({
     activity: ({ id }) => ({ old_values: null, new_values: { id } })
   }
 })
-export type StatusChange = Parameters<typeof status_changes.make>[0]
-export const statusChanged = status_changes.make
+export type StatusChange = Parameters<typeof statusChanges.make>[0]
 
 export const opportunityDeleted = eventType("opportunity.deleted", {
   meaning: "An opportunity was deleted; it can be restored.",
@@ -87,7 +86,7 @@ export const opportunityDeleted = eventType("opportunity.deleted", {
   activity: ({ id }) => ({ old_values: null, new_values: { id } })
 })
 
-export const statusEvents: ReadonlyArray<AnyEventType> = [...status_changes.types, opportunityDeleted]
+export const statusEvents: ReadonlyArray<AnyEventType> = [...statusChanges.types, opportunityDeleted]
 
 /** The event of accepted shortages (rules/opportunities 9.5). */
 export const shortageAcknowledged = rowMade("shortage.acknowledged", acknowledgements, {

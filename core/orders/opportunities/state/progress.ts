@@ -8,7 +8,7 @@ import { boolean, choice, integer, invalid, Shown, text } from "../../../kernel/
 import type { DecideContext, Decided, NewEvent, Rejection } from "../../../kernel/index.ts"
 import { shortagesOf } from "./demands.ts"
 import { type DecisionState, liveLines, type Opportunity, withHeader } from "./aggregate.ts"
-import { statusChanged } from "../events/header.ts"
+import { statusChanges } from "../events/header.ts"
 import { checked_in, dispatched, isClosed, on_hire, order, prepared, statuses } from "../tables/index.ts"
 import { recalculate } from "./recalculate.ts"
 import { shortageText } from "./policies.ts"
@@ -46,7 +46,7 @@ export const promoted = (
     ? { opportunity, events: [] }
     : {
         opportunity: withHeader(opportunity, { status }),
-        events: [statusChanged("status_promoted", header, { status })]
+        events: [statusChanges.make("status_promoted", header, { status })]
       }
 }
 

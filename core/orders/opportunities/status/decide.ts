@@ -5,10 +5,11 @@ import type { DecideContext, Decided, Id, JsonObject, NewEvent, Rejection } from
 import { acknowledgementOf, gatePolicy, isTold, liveLines, recalculate, requireStanding } from "../state/index.ts"
 import { shortageText, shortageToldText, standingWarnings, taxesLocked, taxesReleased } from "../state/index.ts"
 import { unitName, withHeader, type DecisionState, type Opportunity, type Warned } from "../state/index.ts"
-import { acknowledgements, checked_in, dispatched, finalised, isAbandoned, on_hire, prepared } from "../tables/index.ts"
+import { acknowledgements, checked_in, dispatched, finalised, isAbandoned, isClosed } from "../tables/index.ts"
+import { on_hire, order, prepared, sale_line } from "../tables/index.ts"
 import { requireTransition, statusLabelOf, statusNamed, targetStatus } from "../tables/index.ts"
 import type { OpportunityRow, Transition } from "../tables/index.ts"
-import { opportunityDeleted, type StatusChange, statusChanged } from "../events/header.ts"
+import { opportunityDeleted, type StatusChange, statusChanges } from "../events/header.ts"
 import { unitChanged, unitDeallocated } from "../events/lines.ts"
 import { confirmVersion } from "../versions/decide.ts"
 
@@ -19,11 +20,20 @@ const isMore = (one: string, other: string): boolean => Number(one) > Number(oth
 const isStockOut = (opportunity: Opportunity): boolean =>
   units(opportunity, dispatched, on_hire) ||
   opportunity.lines.some((line) => isMore(line.dispatched_quantity, line.returned_quantity))
+/** `isStockOut` without goods sold, which need not come back. */
+const isHireOut = ({ lines, units, ...rest }: Opportunity): boolean => {
+  const sold = new Set(lines.flatMap((line) => (line.transaction_type === sale_line ? line.id : [])))
+  return isStockOut({
+    ...rest,
+    lines: lines.filter(({ id }) => !sold.has(id)),
+    units: units.filter((unit) => !sold.has(unit.opportunity_item_id))
+  })
+}
 const named_max = 5
 /** Why an order cannot be complete: units are out, or back and not yet checked; undefined if neither. */
 const unreturnedText = (state: DecisionState): string | undefined => {
   const { opportunity } = state
-  if (isStockOut(opportunity)) return "Units are still out or unchecked; check them in before the order is complete."
+  if (isHireOut(opportunity)) return "Units are still out or unchecked; check them in before the order is complete."
   const names = opportunity.units
     .filter(({ status }) => status === checked_in)
     .map(({ stock_level_id }) => unitName(state, stock_level_id))
@@ -57,7 +67,7 @@ const moveTo = (
   Result.map(
     recalculate(state, withHeader(before.opportunity, set), { totals: false, demanded: "all" }, context),
     ({ events }) => ({
-      events: [...before.events, statusChanged(name, state.opportunity.header, set, also), ...events],
+      events: [...before.events, statusChanges.make(name, state.opportunity.header, set, also), ...events],
       result: done(state.opportunity.header.id)
     })
   )
@@ -195,7 +205,7 @@ export const convertToOrder = (
     return {
       events: [
         ...confirmed.events,
-        statusChanged("converted_to_order", header, set),
+        statusChanges.make("converted_to_order", header, set),
         ...taxesLocked(state),
         ...recalculated.events,
         ...notice
@@ -256,7 +266,7 @@ const locksChanged = (
 ): Decided =>
   Result.succeed({
     events: [
-      statusChanged(
+      statusChanges.make(
         name,
         header,
         { exchange_rate_locked: locked, tax_locked: locked },
@@ -271,7 +281,8 @@ const locksChanged = (
 export const deleteOpportunity = (state: DecisionState, context: DecideContext): Decided =>
   Result.gen(function* () {
     const { header } = state.opportunity
-    if (isStockOut(state.opportunity)) return yield* refuse("Units are still out; check them in before deleting.")
+    const isOut = header.state === order && isClosed(header) ? isHireOut : isStockOut
+    if (isOut(state.opportunity)) return yield* refuse("Units are still out; check them in before deleting.")
     const { events } = yield* recalculate(
       state,
       withHeader(state.opportunity, { deleted_at: context.now }),
