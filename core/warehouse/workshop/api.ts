@@ -16,7 +16,7 @@ import { opportunities, opportunity_costs } from "../../orders/opportunities/tab
 import { levelDraft, levelFacts, stockLevelResource } from "../../products/stock/api.ts"
 import { saveLevel } from "../../products/stock/decide.ts"
 import { grantToSystemRoles } from "../../people/users/decide.ts"
-import { leaveStock, release, type ServiceDecision, type ServiceFacts, takeOut } from "./decide.ts"
+import { leaveStock, release, type ServiceFacts, takeOut } from "./decide.ts"
 import { loadServiceFacts, promisedTo, workshopReactions } from "./reactions.ts"
 
 const leavingStore = later(() => import("./leaving-store.ts"))
@@ -223,7 +223,8 @@ const factsOf = Effect.fnUntraced(function* (level: StockLevelRow) {
   const found = (yield* loadServiceFacts([level.id])).get(level.id)
   return found ?? (yield* notFound("No such stock level."))
 })
-const moved = Effect.fnUntraced(function* (result: ServiceDecision["result"], input: Input) {
+type Done = { readonly id: number; readonly service_record_id: number | null }
+const moved = Effect.fnUntraced(function* (result: Done, input: Input) {
   const view = viewContext(input)
   const level = yield* renderById(stockLevelResource, result.id, [], view)
   const record = yield* renderById(serviceRecordResource, result.service_record_id ?? 0, [], view)
@@ -259,8 +260,10 @@ const move = <const B extends Fields>(
     // Sold goods need not have been on hire with their customer.
     facts: ({ rows, values }) =>
       Effect.gen(function* () {
-        if (name !== "sold") yield* (yield* leavingStore).requireHire(rows.id, hireIn(values))
-        return yield* factsOf(rows.id)
+        const rules = yield* leavingStore
+        if (name !== "sold") yield* rules.requireHire(rows.id, hireIn(values))
+        const facts = yield* factsOf(rows.id)
+        return name === "lost" ? { ...facts, loss: yield* rules.lossOnOrder(facts, values) } : facts
       }),
     decide: (facts, { values }, context) => decide(facts, values, context),
     result: Shown.keys({ id: integer(), service_record_id: integer({ nullable: true }) }),
@@ -294,8 +297,13 @@ const moves: ReadonlyArray<Endpoint> = [
     "Record the loss of a unit or part of a bulk quantity",
     "stock.adjust",
     { ...outFields, write_off: boolean({ describe: "Also post a write-off to its stock transactions" }) },
-    (facts, sent, context) =>
-      sent.write_off === true ? leaveStock(facts, "lost", sent, context) : takeOut(facts, "lost", sent, context)
+    (facts, sent, context) => {
+      const { loss: service_record_id = sent.service_record_id } = facts
+      const meant = { ...sent, service_record_id }
+      return sent.write_off === true
+        ? leaveStock(facts, "lost", meant, context)
+        : takeOut(facts, "lost", meant, context)
+    }
   ),
   move(
     "sold",

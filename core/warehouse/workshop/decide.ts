@@ -20,6 +20,8 @@ export interface ServiceFacts {
   readonly open: ReadonlyArray<ServiceRecordRow>
   /** Newest ledger line of the level; undefined if facts of several levels were read at once. */
   readonly newest: StockTransactionRow | undefined
+  /** Open record that a check-in made of the loss to be recorded. */
+  readonly loss?: number | undefined
 }
 /** Request to take stock out of service, from a user or a check-in. */
 interface ServiceInput {
@@ -33,7 +35,7 @@ interface ServiceInput {
   readonly opportunity_id?: number | null | undefined
   readonly opportunity_item_id?: number | null | undefined
 }
-export interface ServiceDecision {
+interface ServiceDecision {
   readonly events: ReadonlyArray<NewEvent>
   readonly result: { readonly id: number; readonly service_record_id: number | null }
 }

@@ -5,13 +5,20 @@ import { streamOf, updatedEvents } from "../../kernel/index.ts"
 import type { DecideContext, NewEvent, Now, Rejection } from "../../kernel/index.ts"
 import { product_components } from "../../products/kits/schema.ts"
 import { opportunityStream } from "../../orders/opportunities/events/event-families.ts"
-import { asset_assignments, dispatched, on_hire, opportunities } from "../../orders/opportunities/tables/index.ts"
+import {
+  asset_assignments,
+  dispatched,
+  isClosed,
+  on_hire,
+  opportunities
+} from "../../orders/opportunities/tables/index.ts"
 import { type ItemRow, opportunity_items, sale_line } from "../../orders/opportunities/tables/index.ts"
 import { opportunityName, shortagesOf } from "../../orders/opportunities/state/index.ts"
 import { container_items, type ContainerRow, containers, live_statuses } from "../../products/packing.ts"
 import { documentedEvents } from "../../products/stock/decide.ts"
 import { bulk_category, stock_levels, stock_transactions, type StockLevelRow } from "../../products/stock/schema.ts"
-import { isUnit, levelName } from "./decide.ts"
+import { products } from "../../products/products/schema.ts"
+import { isUnit, levelName, type ServiceFacts } from "./decide.ts"
 import { stockLevelOf } from "../../orders/availability/facts/load.ts"
 import { withLevels } from "../../orders/availability/rules/snapshot.ts"
 import { demands, lockClaims, transfer_source } from "../../orders/demands/schema.ts"
@@ -93,6 +100,35 @@ export const requireHire = Effect.fnUntraced(function* (
   const way_out =
     last === undefined ? "it was on no hire yet" : `it was last on ${yield* nameOf(last.opportunity_id)}; name that one`
   return yield* invalidField("opportunity_id", `${levelName(level)} was never on ${name}: ${way_out}.`)
+})
+
+/**
+ * Id of the open record that a check-in of this order made of lost bulk stock. 422 on `opportunity_id` without one while
+ * the order has stock of the level out, as its line claims that until it is checked in as missing.
+ */
+export const lossOnOrder = Effect.fnUntraced(function* (
+  { level, open }: ServiceFacts,
+  sent: { readonly [F in "opportunity_id" | "quantity" | "service_record_id"]?: number | null | undefined }
+): Store.Reads<number | undefined> {
+  const { opportunity_id: id, quantity, service_record_id } = sent
+  if (isUnit(level) || typeof id !== "number" || typeof service_record_id === "number") return undefined
+  const lost = open.filter(
+    (one) => one.state === "lost" && one.opportunity_id === id && one.opportunity_item_id !== null
+  )
+  const found = lost.find((one) => one.quantity >= (quantity ?? 1)) ?? lost[0]
+  const header = yield* Store.get(opportunities, id)
+  if (found !== undefined || header === undefined || isClosed(header)) return found?.id
+  const lines = yield* Store.find(opportunity_items, { opportunity_id: id, item_id: level.product_id })
+  const out = lines
+    .filter((line) => (line.dispatch_store_id ?? header.store_id) === level.store_id)
+    .reduce((sum, line) => sum + Number(line.dispatched_quantity) - Number(line.returned_quantity), 0)
+  if (out <= 0) return undefined
+  const product = yield* Store.get(products, level.product_id)
+  return yield* invalidField(
+    "opportunity_id",
+    `${out} x ${product?.name ?? levelName(level)} is still out on ${opportunityName(id, header)}: check in what is ` +
+      `missing first (flightcase scan in ${header.number ?? id} ${product?.sku ?? product?.barcode ?? "CODE"} --missing).`
+  )
 })
 
 interface Leaving {

@@ -13,7 +13,8 @@ type Listed = Row<"service_record"> & { readonly is_overdue: boolean }
 const columns: ReadonlyArray<Column<Listed>> = [
   {
     title: "UNIT",
-    of: (row) => row.asset_number ?? row.serial_number ?? row.barcode ?? `stock level ${row.stock_level_id}`
+    of: (row) =>
+      row.asset_number ?? row.serial_number ?? row.barcode ?? `stock level ${row.stock_level_id}, record ${row.id}`
   },
   ...columnsNamed(
     "product_name=PRODUCT, quantity?1, state_name=STATE, reason, starts_at=SINCE, expected_back_at=EXPECTED BACK"

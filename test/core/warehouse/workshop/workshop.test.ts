@@ -334,6 +334,46 @@ describe.each(engines)("the workshop on %s", (engine) => {
     const noted = activity.flatMap(({ new_values }) => new_values?.["damage_notes"] ?? [])
     expect(noted.toSorted()).toEqual(notes)
   })
+
+  describe("count a lost bulk piece once", () => {
+    const gone = async () => {
+      const sku = `CAB-${s.next()}`
+      const cable = await w.product({ sku })
+      const id = await w.hold(cable, 10)
+      const gig = await s.order([{ item_id: cable, quantity: 4 }])
+      await s.done(gig, "out", `${sku}*4`)
+      await s.done(gig, "in", `${sku}*3`)
+      const lose = () => move(id, "lost", { quantity: 1, opportunity_id: gig.id, write_off: true })
+      const scanMissing = () => s.done(gig, "in", sku, { condition: 2 })
+      const figures = async () => ({
+        held: (await level(id)).quantity_held,
+        available: (await point(cable, "2031-07-01")).available
+      })
+      return { id, gig, sku, lose, scanMissing, figures }
+    }
+
+    it("that the warehouse recorded before the office does", async () => {
+      const { figures, id, lose, scanMissing } = await gone()
+      await scanMissing()
+      expect(await figures()).toEqual({ held: "10.00", available: 9 })
+      expect((await lose()).status).toBe(200)
+      expect(await figures()).toEqual({ held: "9.00", available: 9 })
+      expect((await recordsOf(id)).filter((one) => one.is_open)).toEqual([])
+      // A piece that came back and is lost later is another one.
+      expect((await lose()).status).toBe(200)
+      expect(await figures()).toEqual({ held: "8.00", available: 8 })
+    })
+
+    it("that is still out on its order when the office records it", async () => {
+      const { figures, gig, lose, scanMissing, sku } = await gone()
+      const errors = await refused(lose(), "opportunity_id")
+      expect(errors.opportunity_id[0]).toContain(`flightcase scan in ${gig.number} ${sku} --missing`)
+      await scanMissing()
+      expect((await lose()).status).toBe(200)
+      expect(await figures()).toEqual({ held: "9.00", available: 9 })
+    })
+  })
+
   it("releases quarantined pieces when their return is reverted", async () => {
     const sku = `CAB-${s.next()}`
     const cable = await w.product({ sku })
