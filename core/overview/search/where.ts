@@ -1,7 +1,7 @@
 /** Where units are right now and who has them (rules/search 3): a fixed number of queries, however many units. */
 import { backAloneAt, hasReturned } from "../../warehouse/containers/facts.ts"
 import { allocated, asset_assignments, checked_in, dispatched } from "../../orders/opportunities/tables/index.ts"
-import { finalised, on_hire, opportunities, prepared } from "../../orders/opportunities/tables/index.ts"
+import { finalised, isClosed, on_hire, opportunities, prepared } from "../../orders/opportunities/tables/index.ts"
 import type { AssignmentRow, OpportunityRow } from "../../orders/opportunities/tables/index.ts"
 import { Effect } from "effect"
 import { columnsSeen, Store, type Viewer } from "../../kernel/index.ts"
@@ -9,7 +9,7 @@ import { members } from "../../people/members/schema.ts"
 import { type ContainerRow, container_items, containers, live_statuses, nesting_max } from "../../products/packing.ts"
 import type { OutOfService, ServiceState, StockLevelRow } from "../../products/stock/schema.ts"
 import { stores } from "../../setup/stores.ts"
-import { millisOf, zoneOf } from "../../values/time.ts"
+import { millisOf, openEnd, zoneOf } from "../../values/time.ts"
 import { type ServiceReasons, serviceReasons, type Supplied, suppliedBy } from "./find.ts"
 import type { unit_places } from "./kinds.ts"
 
@@ -155,6 +155,21 @@ const casesOf = Effect.fnUntraced(function* (ids: ReadonlyArray<number>) {
   return { around, containerOf }
 })
 
+/** Without what is planned for orders that are closed or deleted; the order that starts first comes first. */
+const stillPlanned = Effect.fnUntraced(function* (open: ReadonlyArray<AssignmentRow>) {
+  const planned = open.filter(({ status }) => status === allocated || status === prepared)
+  const orders = yield* Store.byId(
+    opportunities,
+    planned.map(({ opportunity_id }) => opportunity_id)
+  )
+  const isOver = (order: OpportunityRow): boolean => order.deleted_at !== null || isClosed(order)
+  const over = new Set([...orders.values()].filter(isOver).map(({ id }) => id))
+  const startOf = ({ opportunity_id }: AssignmentRow): string => orders.get(opportunity_id)?.starts_at ?? openEnd
+  return open
+    .filter((one) => !planned.includes(one) || !over.has(one.opportunity_id))
+    .toSorted((one, other) => startOf(one).localeCompare(startOf(other)))
+})
+
 /**
  * Steps of each unit on its orders. Checked returns are read only for units with an unchecked one, or in a case that
  * is out or back.
@@ -163,7 +178,7 @@ const stepsOf = Effect.fnUntraced(function* (
   ids: ReadonlyArray<number>,
   around: (id: number) => ContainerRow | undefined
 ): Store.Reads<(id: number) => ReadonlyArray<Step>> {
-  const open = yield* Store.find(asset_assignments, { stock_level_id: ids, status: [...in_order] })
+  const open = yield* stillPlanned(yield* Store.find(asset_assignments, { stock_level_id: ids, status: [...in_order] }))
   const unchecked = new Set(open.filter(({ status }) => status === checked_in).map((one) => one.stock_level_id))
   const asked = ids.filter((id) => unchecked.has(id) || out_or_back.has(around(id)?.status ?? "open"))
   const checked =

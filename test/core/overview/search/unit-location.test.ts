@@ -55,6 +55,25 @@ describe.each(engines)("the location of a found unit, on %s", (engine) => {
     await s.done(first, "out", "TRI-1")
     expect(await whereIs("TRI-1", rights)).toMatchObject({ place: "out", order: { subject: "First" } })
   })
+  it("names the open order that a unit is put aside for, of several the one that starts first", async () => {
+    const product = await w.serialised({ name: "Desk" })
+    const unit = await w.unit(product, 1, { asset_number: "DSK-1" })
+    const aside = async (subject: string, month: string) => {
+      const hire = { starts_at: `2031-${month}-01T09:00:00Z`, ends_at: `2031-${month}-05T17:00:00Z` }
+      const { id, items } = await s.order([{ item_id: product, quantity: 1 }], { subject, ...hire })
+      expect((await w.allocate({ id, line: items[0] }, unit)).status).toBe(200)
+      return id
+    }
+    const cancelled = await aside("Cancelled", "06")
+    expect((await w.post(`/opportunities/${cancelled}/change_status`, { status: 6 })).status).toBe(200)
+    const rights = ["stock.view", "opportunities.view"]
+    expect(await whereIs("DSK-1", rights)).toMatchObject({ place: "in_store", order: null })
+    await aside("Later", "08")
+    const sooner = await aside("Sooner", "06")
+    expect(await whereIs("DSK-1", rights)).toMatchObject({ place: "in_store", order: { subject: "Sooner" } })
+    expect((await w.remove(`/opportunities/${sooner}`)).status).toBe(204)
+    expect(await whereIs("DSK-1", rights)).toMatchObject({ place: "in_store", order: { subject: "Later" } })
+  })
   it("names the order that a unit's kit is out with, although only the kit is on the order", async () => {
     const { flight } = await flightCase("kit", "KIT-1", "LENS-1", "Kit 1")
     const gig = await onOrder("Shoot", flight, 1)
