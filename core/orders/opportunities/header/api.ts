@@ -277,7 +277,8 @@ const restore = command("POST", `${path}/{id}/restore`, {
   params: { id: { table: opportunities, with_deleted: true } },
   facts: (input) => loadDecisionState(input.rows.id, input, { stock: true, lock: true }),
   decide: (state, _input, context) => restoreOpportunity(state, context),
-  respond: (_result, input) => opportunityAnswer(input.rows.id.id, input, withParts)
+  result: warnedResult,
+  respond: (result, input) => warnedOpportunity(result, input, withParts)
 })
 
 /** Error if both dates are sent and `ends_at` is before `starts_at`. */

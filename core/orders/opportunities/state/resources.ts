@@ -296,9 +296,10 @@ export const warned = (answer: OpportunityAnswer, warnings: ReadonlyArray<string
       }
 
 /** Schema of the result of commands with warnings. */
-export const warnedResult = Shown.keys({ id: integer(), warnings: list(text()) })
+/** Results that earlier releases stored may have no warnings. */
+export const warnedResult = Shown.keys({ id: integer(), warnings: Shown.optional(list(text())) })
 export const warnedOpportunity = (
-  { id, warnings }: Warned,
+  { id, warnings = [] }: Partial<Warned> & Pick<Warned, "id">,
   input: Input,
   embedded?: ReadonlyArray<string>,
   status?: 200 | 201

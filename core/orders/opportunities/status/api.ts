@@ -2,27 +2,18 @@
 import { Effect } from "effect"
 import { command, integer, longText, Store, text } from "../../../kernel/index.ts"
 import type { DecideContext, Decided, Endpoint, Input } from "../../../kernel/index.ts"
-import { loadDecisionState, opportunityAnswer, opportunityShown, unpricedLines, unpricedText } from "../state/index.ts"
+import { loadDecisionState, opportunityShown, unpricedLines, unpricedText } from "../state/index.ts"
 import { warnedOpportunity, warnedResult, withOwed, type DecisionState, type Warned } from "../state/index.ts"
 import { edit, one, opportunities, path, write } from "../tables/index.ts"
-import {
-  changeStatus,
-  convertToOrder,
-  convertToQuotation,
-  lockRates,
-  reinstate,
-  reopen,
-  revertToDraft,
-  revertToQuotation,
-  unlockRates
-} from "./decide.ts"
+import { changeStatus, convertToOrder, convertToQuotation, lockRates, reinstate, reopen } from "./decide.ts"
+import { revertToDraft, revertToQuotation, unlockRates } from "./decide.ts"
 
 const reasonField = { reason: text({ nullable: true, max: 1000 }) }
 /** An endpoint whose body contains only a reason. */
 const move = (
   name: string,
   summary: string,
-  decide: (state: DecisionState, reason: string | null, context: DecideContext) => Decided,
+  decide: (state: DecisionState, reason: string | null, context: DecideContext) => Decided<Warned>,
   options: { readonly permission?: string; readonly stock?: boolean } = {}
 ) =>
   command("POST", `${path}/{id}/${name}`, {
@@ -35,7 +26,8 @@ const move = (
     fields: reasonField,
     facts: (input) => loadDecisionState(input.rows.id, input, { stock: options.stock ?? false, lock: true }),
     decide: (state, input, context) => decide(state, input.values.reason ?? null, context),
-    respond: (_result, input) => opportunityAnswer(input.rows.id.id, input)
+    result: warnedResult,
+    respond: (result, input) => warnedOpportunity(result, input)
   })
 
 const moves = [
@@ -64,7 +56,10 @@ const toQuotation = command("POST", `${path}/{id}/convert_to_quotation`, {
   respond: (result, input) => warnedOpportunity(result, input)
 })
 /** The response, with `meta.warnings` for lines that unintentionally cost nothing. */
-const orderAnswer = Effect.fnUntraced(function* ({ id, warnings }: Warned, input: Input) {
+const orderAnswer = Effect.fnUntraced(function* (
+  { id, warnings = [] }: Partial<Warned> & Pick<Warned, "id">,
+  input: Input
+) {
   const header = yield* Store.get(opportunities, id)
   const unpriced = header === undefined ? [] : unpricedText(header, yield* unpricedLines(header, input))
   return yield* warnedOpportunity({ id, warnings: [...warnings, ...unpriced] }, input)
@@ -93,7 +88,8 @@ const status = command("POST", `${path}/{id}/change_status`, {
   fields: { status: integer({ required: true }), ...reasonField },
   facts: (input) => loadDecisionState(input.rows.id, input, { stock: true }),
   decide: (state, { values }, context) => changeStatus(state, values.status, context, values.reason ?? null),
-  respond: (_result, input) => opportunityAnswer(input.rows.id.id, input)
+  result: warnedResult,
+  respond: (result, input) => warnedOpportunity(result, input)
 })
 
 export const statusEndpoints: ReadonlyArray<Endpoint> = [toQuotation, ...moves, toOrder, status]

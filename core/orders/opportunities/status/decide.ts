@@ -1,16 +1,18 @@
 /** Rules that change an opportunity's status, lock, delete and restore it (rules/opportunities 1, 6). */
 import { Result } from "effect"
 import { reject } from "../../../kernel/index.ts"
-import type { DecideContext, Decided, Id, JsonObject, NewEvent, Rejection } from "../../../kernel/index.ts"
-import { acknowledgementOf, gatePolicy, isTold, liveLines, recalculate, requireStanding } from "../state/index.ts"
-import { shortageText, shortageToldText, standingWarnings, taxesLocked, taxesReleased } from "../state/index.ts"
-import { unitName, withHeader, type DecisionState, type Opportunity, type Warned } from "../state/index.ts"
+import type { DecideContext, Decided, JsonObject, NewEvent, Rejection } from "../../../kernel/index.ts"
+import { acknowledgementOf, conflictingHold, demandSettings, gatePolicy, isHoldingStock } from "../state/index.ts"
+import { isTold, liveLines, opportunityName, recalculate, requireStanding, shortageText } from "../state/index.ts"
+import { shortageToldText, standingWarnings, taxesLocked, taxesReleased, unitHeldText } from "../state/index.ts"
+import { unitName, unitWindow, withHeader, type DecisionState, type Opportunity, type Warned } from "../state/index.ts"
 import { acknowledgements, checked_in, dispatched, finalised, isAbandoned, isClosed } from "../tables/index.ts"
 import { on_hire, order, prepared, sale_line } from "../tables/index.ts"
 import { requireTransition, statusLabelOf, statusNamed, targetStatus } from "../tables/index.ts"
-import type { OpportunityRow, Transition } from "../tables/index.ts"
+import type { AssignmentRow, OpportunityRow, Transition } from "../tables/index.ts"
 import { opportunityDeleted, type StatusChange, statusChanges } from "../events/header.ts"
 import { unitChanged, unitDeallocated } from "../events/lines.ts"
+import { allocatedCountChanged } from "../units/decide.ts"
 import { confirmVersion } from "../versions/decide.ts"
 
 const units = (opportunity: Opportunity, ...statuses: ReadonlyArray<number>): boolean =>
@@ -50,7 +52,7 @@ export const wasDispatched = (opportunity: Opportunity): boolean =>
   opportunity.lines.some((line) => isMore(line.dispatched_quantity, "0"))
 
 const refuse = (text: string, field = "state"): Result.Result<never, Rejection> => reject(field, text)
-const done = (id: number): Id => ({ id })
+const done = (id: number): Warned => ({ id, warnings: [] })
 
 /** Sets header columns and updates the demands of all lines. `before`: the opportunity and events that precede it. */
 const moveTo = (
@@ -59,40 +61,71 @@ const moveTo = (
   set: Partial<OpportunityRow>,
   also: JsonObject,
   context: DecideContext,
-  before: { readonly opportunity: Opportunity; readonly events: ReadonlyArray<NewEvent> } = {
-    opportunity: state.opportunity,
-    events: []
-  }
-): Decided =>
+  before: Remaining = { opportunity: state.opportunity, events: [], warnings: [] }
+): Decided<Warned> =>
   Result.map(
     recalculate(state, withHeader(before.opportunity, set), { totals: false, demanded: "all" }, context),
     ({ events }) => ({
       events: [...before.events, statusChanges.make(name, state.opportunity.header, set, also), ...events],
-      result: done(state.opportunity.header.id)
+      result: { id: state.opportunity.header.id, warnings: before.warnings }
     })
   )
-/** Drops assignments of units that were deleted while the opportunity was closed or deleted. */
-const withoutDeletedUnits = (
-  state: DecisionState
-): { readonly opportunity: Opportunity; readonly events: ReadonlyArray<NewEvent> } => {
+/** Units not yet dispatched that others hold for the time of their lines, with the text that names the holder. */
+const heldByOthers = (
+  state: DecisionState,
+  opportunity: Opportunity,
+  context: DecideContext
+): ReadonlyMap<AssignmentRow, string> => {
+  if (state.unit_holds.length === 0 || !isHoldingStock(opportunity.header, context.settings)) return new Map()
+  const settings = demandSettings(context.settings, context.now)
+  const lines = new Map(liveLines(opportunity).map((line) => [line.id, line]))
+  return new Map(
+    opportunity.units.flatMap((unit) => {
+      const line = lines.get(unit.opportunity_item_id)
+      if (unit.status > prepared || line === undefined) return []
+      const { stock_level_id } = unit
+      const window = unitWindow(state, opportunity, line, settings, state.levels.get(stock_level_id)?.product_id)
+      const hold = conflictingHold(state.unit_holds, stock_level_id, window, context.now)
+      return hold === undefined ? [] : [[unit, unitHeldText(unitName(state, stock_level_id), hold)] as const]
+    })
+  )
+}
+interface Remaining {
+  readonly opportunity: Opportunity
+  readonly events: ReadonlyArray<NewEvent>
+  readonly warnings: ReadonlyArray<string>
+}
+/**
+ * Drops assignments of units that were deleted while the opportunity was closed or deleted, or that others hold now.
+ * `set`: the header's change.
+ */
+const withAvailableUnits = (state: DecisionState, set: Partial<OpportunityRow>, context: DecideContext): Remaining => {
   const { opportunity } = state
   const deleted = opportunity.units.filter((unit) => unit.status < finalised && !state.levels.has(unit.stock_level_id))
-  if (deleted.length === 0) return { opportunity, events: [] }
+  const held = heldByOthers(state, withHeader(opportunity, set), context)
+  if (deleted.length + held.size === 0) return { opportunity, events: [], warnings: [] }
   // Units never dispatched are released; dispatched and unchecked ones count as checked.
-  const dropped = deleted.filter((unit) => unit.status <= prepared)
+  const dropped = new Set([...held.keys(), ...deleted.filter((unit) => unit.status <= prepared)])
   const over = { status: finalised }
+  const reason = "The unit has been deleted."
+  const name = opportunityName(opportunity.header.id, withHeader(opportunity, set).header)
+  const counts = new Map<number, number>()
+  for (const { stock_level_id } of held.keys()) counts.set(stock_level_id, (counts.get(stock_level_id) ?? 0) - 1)
   return {
     opportunity: {
       ...opportunity,
       units: opportunity.units
-        .filter((unit) => !dropped.includes(unit))
+        .filter((unit) => !dropped.has(unit))
         .map((unit) => (deleted.includes(unit) ? { ...unit, ...over } : unit))
     },
-    events: deleted.map((unit) =>
-      dropped.includes(unit)
-        ? unitDeallocated(unit, { reason: "The unit has been deleted." })
-        : unitChanged(unit, "asset_checked", over, { reason: "The unit has been deleted." })
-    )
+    events: [
+      ...deleted.map((unit) =>
+        dropped.has(unit) ? unitDeallocated(unit, { reason }) : unitChanged(unit, "asset_checked", over, { reason })
+      ),
+      ...[...held.keys()].map((unit) => unitDeallocated(unit, { reason: "Others hold the unit then." })),
+      ...allocatedCountChanged(state.levels, counts)
+    ],
+    warnings: [...held.values()].map((text) => `${text} It is no longer allocated to ${name}; allocate another.`)
   }
 }
 const statusOf = (header: OpportunityRow, move: Transition): Pick<OpportunityRow, "state" | "status"> => {
@@ -102,18 +135,13 @@ const statusOf = (header: OpportunityRow, move: Transition): Pick<OpportunityRow
 /** A change that depends on the status alone. */
 const simpleMove =
   (move: Transition, name: StatusChange, set: Partial<OpportunityRow> = {}) =>
-  (state: DecisionState, reason: string | null, context: DecideContext): Decided =>
+  (state: DecisionState, reason: string | null, context: DecideContext): Decided<Warned> =>
     Result.gen(function* () {
       const { header } = state.opportunity
       yield* requireTransition(header, move)
-      return yield* moveTo(
-        state,
-        name,
-        { ...statusOf(header, move), ...set },
-        reason === null ? {} : { reason },
-        context,
-        withoutDeletedUnits(state)
-      )
+      const changed = { ...statusOf(header, move), ...set }
+      const remaining = withAvailableUnits(state, changed, context)
+      return yield* moveTo(state, name, changed, reason === null ? {} : { reason }, context, remaining)
     })
 
 /** Converts to a quotation, with warnings about the customer's credit. */
@@ -133,7 +161,11 @@ export const reinstate = simpleMove("reinstate", "reinstated")
 export const reopen = simpleMove("reopen", "reopened")
 export const revertToDraft = simpleMove("revert_to_draft", "reverted_to_draft")
 
-export const revertToQuotation = (state: DecisionState, reason: string | null, context: DecideContext): Decided =>
+export const revertToQuotation = (
+  state: DecisionState,
+  reason: string | null,
+  context: DecideContext
+): Decided<Warned> =>
   Result.gen(function* () {
     yield* requireTransition(state.opportunity.header, "revert_to_quotation")
     if (wasDispatched(state.opportunity))
@@ -229,7 +261,7 @@ export const changeStatus = (
   status: number,
   context: DecideContext,
   reason: string | null = null
-): Decided =>
+): Decided<Warned> =>
   Result.gen(function* () {
     const { header } = state.opportunity
     const name = statusNamed(header.state, status)
@@ -245,13 +277,13 @@ export const changeStatus = (
     return yield* moveTo(state, "status_changed", { status }, reason === null ? {} : { reason }, context)
   })
 
-export const lockRates = (state: DecisionState, reason: string | null): Decided => {
+export const lockRates = (state: DecisionState, reason: string | null): Decided<Warned> => {
   const { header } = state.opportunity
   if (header.deal_total !== null) return refuse("A deal price is set; clear it before locking prices.", "opportunity")
   if (header.exchange_rate_locked || header.tax_locked) return refuse("Exchange rate and tax are locked already.")
   return locksChanged(header, "locks_applied", true, reason, taxesLocked(state))
 }
-export const unlockRates = (state: DecisionState, reason: string | null): Decided => {
+export const unlockRates = (state: DecisionState, reason: string | null): Decided<Warned> => {
   const { header } = state.opportunity
   return header.exchange_rate_locked || header.tax_locked
     ? locksChanged(header, "locks_released", false, reason, header.tax_locked ? taxesReleased(state) : [])
@@ -263,7 +295,7 @@ const locksChanged = (
   locked: boolean,
   reason: string | null,
   also: ReadonlyArray<NewEvent> = []
-): Decided =>
+): Decided<Warned> =>
   Result.succeed({
     events: [
       statusChanges.make(
@@ -292,7 +324,14 @@ export const deleteOpportunity = (state: DecisionState, context: DecideContext):
     return { events: [...events, opportunityDeleted.make({ id: header.id })], result: done(header.id) }
   })
 /** Restores a deleted opportunity; no effect on others (rules/opportunities 1.1). */
-export const restoreOpportunity = (state: DecisionState, context: DecideContext): Decided =>
+export const restoreOpportunity = (state: DecisionState, context: DecideContext): Decided<Warned> =>
   state.opportunity.header.deleted_at === null
     ? Result.succeed({ events: [], result: done(state.opportunity.header.id) })
-    : moveTo(state, "restored", { deleted_at: null }, {}, context, withoutDeletedUnits(state))
+    : moveTo(
+        state,
+        "restored",
+        { deleted_at: null },
+        {},
+        context,
+        withAvailableUnits(state, { deleted_at: null }, context)
+      )

@@ -67,5 +67,56 @@ describe.each(engines)("opportunities on %s", (engine) => {
     expect((await w.create(`/opportunities/${id}/deal_price`, { deal_total: "123.45" })).charge_total).toBe("123.45")
     expect((await w.post(`/opportunities/${id}/deal_price`, {})).status).toBe(422)
   })
+  describe("closed while one of their units went to another order", () => {
+    /** Two orders for a unit each on the same days: the first is closed, then its unit is allocated to the second. */
+    const twoOrders = async (close: (id: number) => Promise<unknown>) => {
+      const S = await w.store()
+      const { id: product, units } = await w.units(S, 2)
+      const line = { name: "Desk", item_id: product, itemable_type: "product", quantity: "1" }
+      const made = async (subject: string) => {
+        const { id, items } = await w.deal({ ...hire_dates, store_id: S, subject }, line)
+        await w.confirm(id)
+        return { id: id as number, item: items[0].id as number }
+      }
+      const [one, other] = [await made("Desk A"), await made("Desk B")]
+      const allocate = ({ id, item }: typeof one, unit = units[0]!) =>
+        w.create(`/opportunities/${id}/items/${item}/assets`, { stock_level_id: unit })
+      await allocate(one)
+      await close(one.id)
+      await allocate(other)
+      const assets = async () =>
+        (await w.show(`/opportunities/${one.id}?include=items.assets`)).items[0].assets.map(
+          (asset: { readonly stock_level_id: number }) => asset.stock_level_id
+        )
+      return { ...one, assets, again: () => allocate(one, units[1]), unit: units[0]! }
+    }
+    const warning = expect.stringMatching(
+      /is held by "Desk B" \(order .*\) from .* to .*\. It is no longer allocated to "Desk A" \(order .*\); allocate another\./
+    )
+    it("are reinstated without the unit, and can have another", async () => {
+      const { again, assets, id, unit } = await twoOrders((one) => move(one, "change_status", { status: 6 }))
+      const { body } = await move(id, "reinstate")
+      expect(body.meta?.warnings).toEqual([warning])
+      expect(body.opportunity).toMatchObject({ state: 2, status: 0, has_shortage: false })
+      expect(await assets()).toEqual([])
+      expect((await w.show(`/stock_levels/${unit}`)).quantity_allocated).toBe("1.00")
+      await again()
+    })
+    it("are restored and reopened without the unit", async () => {
+      const deleted = await twoOrders((one) => w.remove(`/opportunities/${one}`))
+      expect((await move(deleted.id, "restore")).body.meta.warnings).toEqual([warning])
+      const complete = await twoOrders((one) => move(one, "change_status", { status: 5 }))
+      expect((await move(complete.id, "reopen")).body.meta.warnings).toEqual([warning])
+      expect(await complete.assets()).toEqual([])
+    })
+    it("keep the unit as a quotation, which holds no stock", async () => {
+      const { assets, id, unit } = await twoOrders(async (one) => {
+        await move(one, "revert_to_quotation")
+        await move(one, "change_status", { status: 2 })
+      })
+      expect((await move(id, "reinstate")).body.meta.warnings).toBeUndefined()
+      expect(await assets()).toEqual([unit])
+    })
+  })
   itFoldsAgain(w)
 })
