@@ -11,7 +11,7 @@ import { type OrderLine, type Row, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes, missingFlagError, usageError } from "../../../base/exit-codes.ts"
 import { order_parts } from "../../../output/order.ts"
-import { notePending, printAnswer } from "../../../context/print.ts"
+import { notePending, noteWarnings, printAnswer } from "../../../context/print.ts"
 import { brief_includes, printBrief } from "../../../briefs/invoices.ts"
 import { lineMeant } from "../shared/parts.ts"
 import { present } from "../../../context/pages.ts"
@@ -199,6 +199,7 @@ const move = async (
   const answer = await context.post(`${path}/${step.operation}`, body, [["include", order_parts]])
   if (context.options.plan === true) return printAnswer(context, answer)
   await showOpportunity(context, path)
+  noteWarnings(context, answer.body)
   notePending(context, answer)
 }
 

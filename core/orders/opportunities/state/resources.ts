@@ -299,7 +299,7 @@ export const warned = (answer: OpportunityAnswer, warnings: ReadonlyArray<string
 /** Results that earlier releases stored may have no warnings. */
 export const warnedResult = Shown.keys({ id: integer(), warnings: Shown.optional(list(text())) })
 export const warnedOpportunity = (
-  { id, warnings = [] }: Partial<Warned> & Pick<Warned, "id">,
+  { id, warnings = [] }: Pick<Warned, "id"> & { readonly warnings?: Warned["warnings"] | undefined },
   input: Input,
   embedded?: ReadonlyArray<string>,
   status?: 200 | 201

@@ -10,6 +10,7 @@ import { acknowledgements, checked_in, dispatched, finalised, isAbandoned, isClo
 import { on_hire, order, prepared, sale_line } from "../tables/index.ts"
 import { requireTransition, statusLabelOf, statusNamed, targetStatus } from "../tables/index.ts"
 import type { AssignmentRow, OpportunityRow, Transition } from "../tables/index.ts"
+import { namesText } from "../../../values/text.ts"
 import { opportunityDeleted, type StatusChange, statusChanges } from "../events/header.ts"
 import { unitChanged, unitDeallocated } from "../events/lines.ts"
 import { allocatedCountChanged } from "../units/decide.ts"
@@ -252,6 +253,17 @@ export const convertToOrder = (
     }
   })
 
+/** Warning that goods on order from suppliers are still coming: their purchase orders stay as they are. */
+const onOrderWarnings = ({ header, lines }: Opportunity): ReadonlyArray<string> => {
+  const names = lines.filter((line) => Number(line.on_order_quantity) > 0).map(({ name }) => name)
+  return names.length === 0
+    ? []
+    : [
+        `On order from suppliers for it: ${namesText([...new Set(names)], named_max)}; ` +
+          `cancel those purchase orders, too (flightcase purchase-orders list -q opportunity_id_eq=${header.id}).`
+      ]
+}
+
 /**
  * Changes to any status of the same state; no effect for the current one. 422 on `status` for a number the state does
  * not have.
@@ -274,7 +286,11 @@ export const changeStatus = (
       )
     const unreturned = name === "complete" ? unreturnedText(state) : undefined
     if (unreturned !== undefined) return yield* refuse(unreturned)
-    return yield* moveTo(state, "status_changed", { status }, reason === null ? {} : { reason }, context)
+    return yield* moveTo(state, "status_changed", { status }, reason === null ? {} : { reason }, context, {
+      opportunity: state.opportunity,
+      events: [],
+      warnings: isAbandoned(name) ? onOrderWarnings(state.opportunity) : []
+    })
   })
 
 export const lockRates = (state: DecisionState, reason: string | null): Decided<Warned> => {

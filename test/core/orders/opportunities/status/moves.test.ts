@@ -195,6 +195,21 @@ describe("a change to another status of the same state", () => {
         state: ["This quotation is lost. Its status can no longer be changed; reinstate or reopen it first."]
       })
   })
+  it("warns of goods on order from suppliers if it is cancelled, lost or dead, and only then", () => {
+    const on_order = line({ on_order_quantity: "2.00" })
+    const warnings = [
+      "On order from suppliers for it: Lamp; cancel those purchase orders, too " +
+        `(flightcase purchase-orders list -q opportunity_id_eq=${opportunity_id}).`
+    ]
+    for (const [of, code] of [
+      [order(), 6],
+      [quotation(1), 2],
+      [quotation(1), 3]
+    ] as const)
+      given(of, on_order).when(status(code)).thenResult({ id: opportunity_id, warnings })
+    given(order(), on_order).when(status(4)).thenResult({ id: opportunity_id, warnings: [] })
+    given(order(), line()).when(status(6)).thenResult({ id: opportunity_id, warnings: [] })
+  })
   it("releases stock if the opportunity is lost, and records only the demands' phase if that alone changes", () => {
     given(quotation(1), line(), demand(9, { quantity: 2, phase: "held", is_active: true }))
       .when(status(2))
