@@ -6,21 +6,13 @@ import type { DataOf, DecideContext, Decided, NewEvent, Rejection, RowOf } from 
 import { containers } from "../../products/packing.ts"
 import { type ProductRow, serialised } from "../../products/products/schema.ts"
 import { transferredEvents } from "../../products/stock/decide.ts"
-import { stock_levels, stockLevelFields, type StockLevelRow } from "../../products/stock/schema.ts"
+import { stateWords, stock_levels, stockLevelFields, type StockLevelRow } from "../../products/stock/schema.ts"
 import { labelOf } from "../containers/events.ts"
 import { holdUnit } from "../containers/facts.ts"
 import { claimed, type Goods, type GoodsFacts, homeAt, newPlan, unitProblem } from "./plan.ts"
 import type { Item, TransferRow } from "./schema.ts"
-import {
-  transfer_items,
-  transferCancelled,
-  transferChange,
-  transferCreated,
-  transferExtended,
-  transferReceived,
-  transfers,
-  transferSent
-} from "./schema.ts"
+import { transfer_items, transferCancelled, transferChange, transferCreated } from "./schema.ts"
+import { transferExtended, transferReceived, transfers, transferSent } from "./schema.ts"
 
 export interface MoveFacts extends Omit<GoodsFacts, "goods"> {
   readonly transfer: TransferRow
@@ -48,6 +40,14 @@ const nameOf = (item: Item, { cases, levels, products }: Pick<MoveFacts, "cases"
       ? `${item.quantity} × ${name}`
       : labelOf(level)
 }
+
+/** Why a unit or a case should not leave: out of service, or gone; undefined if it may. */
+const unfitness = (level: StockLevelRow | undefined): string | undefined =>
+  level === undefined || level.service_state === "in_service"
+    ? level?.is_gone === true
+      ? "no longer in stock"
+      : undefined
+    : stateWords[level.service_state]
 
 /** Items of a transfer while goods are picked from them one by one. */
 class Picking {
@@ -122,10 +122,12 @@ class Picking {
     if (problem === undefined) this.#assign(line, level)
     return problem
   }
-  /** Picks all that is left; returns a reason if units of a product are still to be chosen. */
+  /** Picks all that is left and may leave; returns a reason if units of a product are still to be chosen. */
   pickAll(): string | undefined {
     for (const item of this.items) {
-      if (this.leftOf(item) <= 0) continue
+      const is_leaving = this.#way === "sent_quantity" && item.received_quantity === 0
+      const is_unfit = unfitness(this.#facts.levels.get(item.stock_level_id ?? 0)) !== undefined
+      if (this.leftOf(item) <= 0 || (is_leaving && is_unfit)) continue
       const product = this.#facts.products.get(item.product_id ?? 0)
       if (item.stock_level_id === null && item.container_id === null && product?.stock_method === serialised)
         return `Scan the codes of the units: ${nameOf(item, this.#facts)}.`
@@ -221,8 +223,13 @@ export const send = (facts: MoveFacts, context: DecideContext): Moved =>
           : endedText(transfer)
       )
     const picking = yield* picked(facts, "sent_quantity", context)
-    const behind = picking.leaveRest()
-    if (picking.items.length === 0) return yield* reject("codes", "Nothing of the transfer was scanned.")
+    const behind = picking.leaveRest().map((item) => {
+      const state = unfitness(facts.levels.get(item.stock_level_id ?? 0))
+      return `Left behind: ${nameOf(item, facts)}${state === undefined ? "" : ` (${state})`}.`
+    })
+    if (picking.items.length === 0) return yield* reject("codes", `Nothing of the transfer leaves. ${behind.join(" ")}`)
+    const leaving = picking.items.filter((item) => picking.moveOf(item) > 0).flatMap((item) => unitsOf(item, facts))
+    const unfit = leaving.filter((level) => unfitness(level) !== undefined)
     const ledger = new Ledger(transfer, context)
     for (const item of picking.items) postAtSender(ledger, item, "out", picking.moveOf(item), facts)
     const { items, moved } = picking.result()
@@ -241,7 +248,10 @@ export const send = (facts: MoveFacts, context: DecideContext): Moved =>
         ...claimed(transfer, items, { cases: facts.cases, is_under_way: true }, context),
         ...ledger.events
       ],
-      result: { id: transfer.id, warnings: behind.map((item) => `Left behind: ${nameOf(item, facts)}.`) }
+      result: {
+        id: transfer.id,
+        warnings: [...behind, ...unfit.map((level) => `${labelOf(level)} leaves, though it is ${unfitness(level)}.`)]
+      }
     }
   })
 const isComplete = (items: ReadonlyArray<Item>): boolean =>

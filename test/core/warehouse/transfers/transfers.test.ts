@@ -274,6 +274,28 @@ describe.each(engines)("a transfer on %s", (engine) => {
     await refused(w.put(`/stock_levels/${units[2]!.id}`, { store_id: to }), "store_id")
   })
 
+  it("leaves units behind that are out of service, and warns of those that are scanned all the same", async () => {
+    const { codes, from, to, units } = await shop(4)
+    const [lost, damaged] = units
+    const { id } = await planned(from, to, { codes: codes.slice(0, 3) })
+    await w.must("POST", `/stock_levels/${lost!.id}/lost`, { reason: "gone" })
+    await w.must("POST", `/stock_levels/${damaged!.id}/quarantine`, { reason: "smoke" })
+    const sent = await move(id, "send")
+    expect(sent.meta.warnings).toEqual([
+      `Left behind: ${codes[0]} (lost).`,
+      `Left behind: ${codes[1]} (in quarantine).`
+    ])
+    expect(sent.transfer.items.map(({ code }) => code)).toEqual([codes[2]])
+    const { id: scanned } = await planned(from, to, { codes: [codes[3]] })
+    await w.must("POST", `/stock_levels/${units[3]!.id}/quarantine`, { reason: "smoke" })
+    const { codes: nothing } = await refused(w.post(`/transfers/${scanned}/send`), "codes")
+    expect(nothing).toEqual([`Nothing of the transfer leaves. Left behind: ${codes[3]} (in quarantine).`])
+    const goes = await move(scanned, "send", { codes: [codes[3]] })
+    expect(goes.meta.warnings).toEqual([`${codes[3]} leaves, though it is in quarantine.`])
+    await move(scanned, "receive")
+    expect((await w.show(`/stock_levels/${units[3]!.id}`)).store_id).toBe(to)
+  })
+
   it("moves a case with all its content, and rejects a packed unit on its own", async () => {
     const { codes, from, product, to, units } = await shop(3)
     const flight = await w.serialised()
