@@ -199,7 +199,9 @@ const printInvoice = (context: CommandContext, invoice: Row<"invoice">): void =>
   if (rows.length > 0)
     context.print(
       `${gap}${tableText(
-        columnsNamed("line, name, quantity, unit_price, subtotal=NET, tax_total=TAX, total, left=LEFT"),
+        columnsNamed(
+          "line, name, quantity, unit_price, discount_percent=DISCOUNT, subtotal=NET, tax_total=TAX, total, left=LEFT"
+        ),
         rows,
         terminal
       )}`

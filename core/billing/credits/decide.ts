@@ -187,23 +187,28 @@ const itemRow = (
   credit_note_id: number,
   invoice: InvoiceRow,
   context: DecideContext
-): NewRow<typeof credit_note_items> => ({
-  id: context.id(credit_note_items),
-  credit_note_id,
-  invoice_id: invoice.id,
-  invoice_item_id: item.id,
-  name: item.name,
-  quantity: quantity === undefined ? "1.00" : quantityText(quantity),
-  unit_price:
-    0 - (quantity === undefined ? (invoice.prices_include_tax ? grossOf(amounts) : amounts.net) : item.unit_price),
-  subtotal: 0 - amounts.net,
-  ...picked(item, ["tax_class_id", "tax_rate_id", "tax_rate_name", "tax_rate"]),
-  tax_total: 0 - amounts.tax,
-  total: 0 - grossOf(amounts),
-  by_amount: quantity === undefined,
-  sort_order: item.sort_order,
-  currency_code: invoice.currency_code
-})
+): NewRow<typeof credit_note_items> => {
+  const amount = invoice.prices_include_tax ? grossOf(amounts) : amounts.net
+  // Rows of credit notes have no discount: the price is that after it.
+  const price =
+    quantity === undefined ? amount : item.discount_amount === 0 ? item.unit_price : share(amount, 100, quantity)
+  return {
+    id: context.id(credit_note_items),
+    credit_note_id,
+    invoice_id: invoice.id,
+    invoice_item_id: item.id,
+    name: item.name,
+    quantity: quantity === undefined ? "1.00" : quantityText(quantity),
+    unit_price: 0 - price,
+    subtotal: 0 - amounts.net,
+    ...picked(item, ["tax_class_id", "tax_rate_id", "tax_rate_name", "tax_rate"]),
+    tax_total: 0 - amounts.tax,
+    total: 0 - grossOf(amounts),
+    by_amount: quantity === undefined,
+    sort_order: item.sort_order,
+    currency_code: invoice.currency_code
+  }
+}
 const sumOf = (
   rows: ReadonlyArray<CreditNoteItemRow | NewRow<typeof credit_note_items>>,
   column: "subtotal" | "tax_total" | "total"

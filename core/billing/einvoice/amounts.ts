@@ -365,16 +365,17 @@ const needsReason = (category: VatCategory): boolean => category !== "S" && cate
 
 /** Reasons for charging no VAT, each once; `words` are those of categories whose rates give none. */
 export const exemptionReasons = (
-  rows: TaxedRows & Parameters<typeof vatOfRows>[0],
+  rows: ReadonlyArray<TaxedRows[number] & Parameters<typeof vatOfRows>[0][number]>,
   rates: Pick<Source, "rates" | "untaxed">,
   words: { readonly [K in VatCategory]?: string }
-): ReadonlyArray<string> => [
-  ...new Set(
-    vatSums(rows, vatOfRows(rows, rates)).flatMap(({ reasons, vat: { category } }) =>
-      reasons.length > 0 ? reasons : (words[category] ?? [])
-    )
+): ReadonlyArray<string> => {
+  // Free goods bear no VAT for no reason.
+  const charged = rows.filter(({ subtotal, tax_total }) => subtotal !== 0 || tax_total !== 0)
+  const said = vatSums(charged, vatOfRows(charged, rates)).flatMap(({ reasons, vat: { category } }) =>
+    reasons.length > 0 ? reasons : (words[category] ?? [])
   )
-]
+  return [...new Set(said)]
+}
 
 /**
  * Reporting of tax as stored at the issue, or the current one for older invoices (`frozen` is null). A missing

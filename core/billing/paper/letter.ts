@@ -221,7 +221,7 @@ const priceOf = (line: PaperLine, amount: number, currency: string): string => {
   if (isDiscounted(line) || Number(timesMoney(line.unit_price, line.quantity)) === amount)
     return formatMoney(line.unit_price, currency)
   const price = exact(amount).dividedBy(exact(line.quantity))
-  let more = 1
+  let more = 0
   while (more < decimals_more_max && !roundHalfAway(roundHalfAway(price, more).times(line.quantity)).equals(amount))
     more++
   const scale = scaleOf(currency)

@@ -74,7 +74,7 @@ export const members = table(
       all_columns: ["members.*"],
       granted_columns: [
         { to: ["activities.*", "opportunities.*", "users.*"], columns: ["name", "membership_type", "is_active"] },
-        // Customer data needed for drafts made offline: term, currency and tax (rules/billing 1.3).
+        // Customer data needed for drafts made offline: term, currency, tax and language (rules/billing 1.3).
         {
           to: ["invoices.*", "payments.*"],
           columns: [
@@ -83,7 +83,8 @@ export const members = table(
             "is_active",
             "default_currency_code",
             "sale_tax_class_id",
-            "invoice_term_length"
+            "invoice_term_length",
+            "locale"
           ]
         },
         // Supplier data needed for purchase orders made offline (rules/billing 2.3).

@@ -183,14 +183,15 @@ const keepSecrets = Effect.fnUntraced(function* (group: string, given: SecretCha
   )
 })
 
-/** What a change of the base currency leaves as it is, once there are products. */
+/** Warning about amounts that a change of the base currency does not convert; none before there are products. */
 const currencyWarnings = Effect.fnUntraced(function* (changed: JsonObject, input: Input) {
   const [before, now] = [baseCurrency(input.settings), changed["base_currency"]]
   const runtime = yield* CommandRuntime.ifAny
   if (runtime === undefined || typeof now !== "string" || now === before) return []
   if (!(yield* Store.exists(runtime.catalogue.table("products"), {}))) return []
   return [
-    `Amounts stored without a currency (replacement charges, credit limits) are not converted: their digits now mean ${now}, no longer ${before}.`
+    "Amounts stored without a currency (replacement charges, credit limits) are not converted: " +
+      `their digits now mean ${now}, no longer ${before}.`
   ]
 })
 

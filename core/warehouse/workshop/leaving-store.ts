@@ -103,8 +103,8 @@ export const requireHire = Effect.fnUntraced(function* (
 })
 
 /**
- * Id of the open record that a check-in of this order made of lost bulk stock. 422 on `opportunity_id` without one while
- * the order has stock of the level out, as its line claims that until it is checked in as missing.
+ * Id of the open record that a check-in of this order made of lost bulk stock. Without one, 422 on `opportunity_id`
+ * while the order has stock of the level out, as its line claims that until it is checked in as missing.
  */
 export const lossOnOrder = Effect.fnUntraced(function* (
   { level, open }: ServiceFacts,
@@ -124,10 +124,11 @@ export const lossOnOrder = Effect.fnUntraced(function* (
     .reduce((sum, line) => sum + Number(line.dispatched_quantity) - Number(line.returned_quantity), 0)
   if (out <= 0) return undefined
   const product = yield* Store.get(products, level.product_id)
+  const code = product?.sku ?? product?.barcode ?? "CODE"
   return yield* invalidField(
     "opportunity_id",
-    `${out} x ${product?.name ?? levelName(level)} is still out on ${opportunityName(id, header)}: check in what is ` +
-      `missing first (flightcase scan in ${header.number ?? id} ${product?.sku ?? product?.barcode ?? "CODE"} --missing).`
+    `${out} x ${product?.name ?? levelName(level)} is still out on ${opportunityName(id, header)}: check in what ` +
+      `is missing first (flightcase scan in ${header.number ?? id} ${code} --missing).`
   )
 })
 

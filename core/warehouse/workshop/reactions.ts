@@ -267,7 +267,11 @@ const levelFollowed = reaction({
         if (facts === undefined) return []
         if (typeof given_back_at === "string" || (facts.level.is_sub_hired && typeof quantity_held === "string")) {
           const stays = typeof given_back_at === "string" ? 0 : Number(quantity_held)
-          return followLedger(facts, { is_gone: true, sold: false, stays, note: "Went back to the supplier" }, context)
+          // Lost pieces are settled with the supplier last: only pieces that are here go back.
+          const isLost = ({ state }: ServiceFacts["open"][number]): boolean => state === "lost"
+          const open = [...facts.open.filter((one) => !isLost(one)), ...facts.open.filter(isLost)]
+          const note = "Given back to, or settled with, the supplier"
+          return followLedger({ ...facts, open }, { is_gone: true, sold: false, stays, note }, context)
         }
         const moved =
           typeof store_id !== "number"

@@ -138,7 +138,7 @@ export const filledMail = Effect.fnUntraced(function* ({ data, mail }: PreparedD
 
 // Jobs that mail a document.
 
-/** What jobs that mail a document have in common: when they are tried again, and that they contain addresses. */
+/** Retry policy of jobs that mail a document, whose data has addresses. */
 export const mailing = {
   attempts_max: 8,
   waits_seconds: [5, 60, 300, 1_800, 7_200],

@@ -140,9 +140,17 @@ describe.each(engines)("goods from suppliers on %s", (engine) => {
     await w.must("POST", `/stock_levels/${unit!.id}/quarantine`, { reason: "Hums" })
     await w.must("POST", `/purchase_orders/${id}/return`)
     expect(await w.show(`/service_records?q[stock_level_id_eq]=${unit!.id}`)).toMatchObject([
-      { ended_at: now, end_note: "Went back to the supplier" }
+      { ended_at: now, end_note: "Given back to, or settled with, the supplier" }
     ])
     expect(await w.show(`/stock_levels/${unit!.id}`)).toMatchObject({ service_state: "in_service", out_of_service: [] })
+  })
+  it("leave the workshop before those that are lost, which never came back", async () => {
+    const { gig, open, orders, sku } = await allOut(0, 5)
+    const [order] = orders
+    await s.done(gig, "in", `${sku}*2`, { condition: 2 })
+    await s.done(gig, "in", `${sku}*3`, { condition: 1 })
+    await w.must("POST", `/purchase_orders/${order!.id}/return`, { lines: [{ item_id: order!.item_id, quantity: 3 }] })
+    expect(await open()).toEqual([[order!.level, 2, "lost"]])
   })
   it("cannot be returned while they are packed", async () => {
     const product_id = await product(2)

@@ -1,6 +1,7 @@
 /** Content of invoice documents, and payment details. */
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
+import { exemptionReasons } from "../../../../core/billing/einvoice/amounts.ts"
 import { creditNoteDocument, invoiceDocument } from "../../../../core/billing/paper/document.ts"
 import { epcCode, isIban, paymentLink, paymentLinkFault } from "../../../../core/billing/paper/mail-text.ts"
 import { spacedIban, standardMail } from "../../../../core/billing/paper/mail-text.ts"
@@ -67,6 +68,24 @@ describe("an invoice document", () => {
       expect(both).toContain(part)
     expect(both).not.toContain("0,06 €")
     expect(shown({}, rounded)).not.toMatch(/Rabatt/)
+  })
+  it("shows the price after the discount on a credit note, without decimals that it does not need", () => {
+    for (const [currency, price] of [
+      ["EUR", "-€10.80"],
+      ["JPY", "-JPY\u00a01,080"]
+    ] as const) {
+      const paper = creditNoteSample({ ...plain, currency })
+      const items = [{ ...paper.items[0]!, quantity: "1.00", unit_price: -1_200, subtotal: -1_080 }]
+      const cells = JSON.stringify(creditNoteDocument({ ...paper, items })).match(new RegExp(`"${price}0*"`, "g"))
+      expect(cells).toEqual([`"${price}"`, `"${price}"`])
+    }
+  })
+  it("gives reasons for charging no VAT on rows that cost something alone", () => {
+    const taxed = { subtotal: 10_000, tax_total: 2_000, tax_rate: "20.0000", tax_rate_id: 1 }
+    const row = (subtotal: number) => ({ subtotal, tax_total: 0, tax_rate: "0.0000", tax_rate_id: null })
+    const rates = { rates: new Map(), untaxed: { name: "", category: "O", reason: null } } as const
+    const reasons = (subtotal: number) => exemptionReasons([taxed, row(subtotal)], rates, { O: "Not subject to VAT" })
+    expect([reasons(0), reasons(100)]).toEqual([[], ["Not subject to VAT"]])
   })
   it("states on a proforma that it is no invoice, and shows no payment details", () => {
     const proforma = (language: string, status: "issued" | "voided" = "issued") =>
