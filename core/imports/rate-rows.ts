@@ -2,11 +2,26 @@
 import { choice, createdEvent, date, foldCase, integer, isJsonObject, money, readFields } from "../kernel/index.ts"
 import { text, updatedEvents } from "../kernel/index.ts"
 import type { DecideContext, FieldErrors, Fields, Json, NewEvent } from "../kernel/index.ts"
-import { presetSlugOfSourceEngine } from "../pricing/pricing/definition.ts"
 import { rateTransactionTypes } from "../pricing/pricing/modifiers.ts"
 import type { ProductRateRow, RateDefinitionRow } from "../products/rates/product-rates.ts"
 import { product_rates, productRateErrors } from "../products/rates/product-rates.ts"
 import type { StoreRow } from "../setup/stores.ts"
+
+/** Slugs of presets by rate engine of the system that rates are imported from. Usage-based engines become daily. */
+export const presetSlugOfSourceEngine: { readonly [engine: string]: string } = {
+  "Daily Rate": "daily-rate",
+  "Daily Multiplier and Factor Rate": "daily-multiplier-factor",
+  "Hourly Rate": "hourly-rate",
+  "Hourly Multiplier and Factor Rate": "hourly-multiplier-factor",
+  "Half Hourly Rate": "half-hourly-rate",
+  "Weekly Rate": "weekly-rate",
+  "Monthly Rate": "monthly-rate",
+  "Monthly Multiplier and Factor Rate": "monthly-multiplier-factor",
+  "Fixed Rate": "fixed-rate",
+  "Fixed Rate and Factor": "fixed-rate-factor",
+  "Fixed Rate and Subs Days": "fixed-rate-subs-days",
+  "Days Used Rate": "daily-rate"
+}
 
 /**
  * The preset for a rate engine of the other system, by the engine's name or that name as a slug; undefined for other

@@ -1,8 +1,7 @@
 /** Events about devices: verdicts on their commands, which reach them through the journal. */
 import { Schema } from "effect"
-import { caseFoldedName, eventType, foldStored, isJsonObject, isSearchable, sameJson } from "../../core/kernel/index.ts"
-import { keyOf, settings_table, streamOf } from "../../core/kernel/index.ts"
-import type { AnyRow, Catalogue, DataOf, Json, JsonObject, Key, RowChange, Table } from "../../core/kernel/index.ts"
+import { caseFoldedName, eventType, foldStored, isSearchable, keyOf, settings_table } from "../../core/kernel/index.ts"
+import type { AnyRow, Catalogue, DataOf, JsonObject, Key, RowChange, Table } from "../../core/kernel/index.ts"
 
 const verdictError = () =>
   Schema.Struct({
@@ -74,68 +73,4 @@ export const isWorthShowing = (table: Table, column: string): boolean => {
     !table.bookkeeping.includes(column) &&
     !Object.entries(table.columns).some(([name, one]) => isSearchable(one) && caseFoldedName(name) === column)
   )
-}
-/** Whether a user made the change, rather than a rule. */
-const isWork = ({ columns, op, table }: RowTouch): boolean =>
-  op !== "update" ||
-  Object.keys(columns).some((column) => isWorthShowing(table, column) && !table.follows.includes(column))
-
-/** Column of a watched path: `custom_fields` for `custom_fields.12`, one value of the document. */
-export const columnOf = (watched: string): string => watched.split(".", 1)[0] ?? watched
-/** Value at a watched path in these columns; null if absent. */
-export const valueAt = (columns: AnyRow, watched: string): Json => {
-  const column = columnOf(watched)
-  const value = columns[column] ?? null
-  if (column === watched) return value
-  return isJsonObject(value) ? (value[watched.slice(column.length + 1)] ?? null) : null
-}
-
-/** A change of a watched row. */
-export interface WatchedChange {
-  readonly table: Table
-  readonly key: Key
-  /** The changed path; undefined if the complete row is watched. */
-  readonly watched: string | undefined
-  /** The causing change, of the row itself or of one that belongs to it. */
-  readonly by: RowTouch
-}
-/**
- * Returns a function that finds the watched change in each event of a sequence. Rows are watched by `table/key`, with
- * their paths (none: all columns that people edit, and dependent rows). `known`: earlier values, as events contain
- * complete documents.
- */
-export const watching = (
-  catalogue: Catalogue,
-  rows: { readonly [row: string]: ReadonlyArray<string> },
-  known: ReadonlyMap<string, AnyRow> = new Map()
-): ((event: ToldEvent, recorded_at: string) => WatchedChange | undefined) => {
-  const watched = new Map(Object.entries(rows))
-  const before = new Map(known)
-  const whole = new Map<string, { readonly table: Table; readonly key: Key }>()
-  for (const [row, values] of watched) {
-    const at = row.indexOf("/")
-    const table = catalogue.tables.find(({ name }) => name === row.slice(0, at))
-    const key = row.slice(at + 1)
-    if (table !== undefined && values.length === 0) whole.set(streamOf(table.entity, key), { table, key })
-  }
-  const changeBy = (stream: string, by: RowTouch): WatchedChange | undefined => {
-    const place = rowKey(by)
-    const values = watched.get(place)
-    if (values === undefined || values.length === 0) {
-      const row = values === undefined ? whole.get(stream) : by
-      return row !== undefined && isWork(by) ? { table: row.table, key: row.key, watched: undefined, by } : undefined
-    }
-    const had = before.get(place)
-    const changed = values.find(
-      (one) =>
-        columnOf(one) in by.columns &&
-        (one in by.columns || had === undefined || !sameJson(valueAt(had, one), valueAt(by.columns, one)))
-    )
-    before.set(place, { ...had, ...by.columns })
-    return changed === undefined ? undefined : { table: by.table, key: by.key, watched: changed, by }
-  }
-  return (event, recorded_at) => {
-    const changes = touchesOf({ catalogue }, event, recorded_at).map((touch) => changeBy(event.stream, touch))
-    return changes.find((change) => change !== undefined)
-  }
 }

@@ -3,7 +3,7 @@ import { numberText } from "../../values/text.ts"
 import { casesWhere, type CaseWhere, type Whereabouts, whereaboutsOf } from "./where.ts"
 import { Effect } from "effect"
 import { invoices } from "../../billing/state/tables.ts"
-import { columnsSeen, type Input, invalidField, keysOf, picked, Store } from "../../kernel/index.ts"
+import { columnsSeen, type Input, invalidField, picked, type Settings, Store, type Table } from "../../kernel/index.ts"
 import { members } from "../../people/members/schema.ts"
 import { opportunities, states, statusLabelOf } from "../../orders/opportunities/tables/index.ts"
 import { containers } from "../../products/packing.ts"
@@ -14,8 +14,50 @@ import { stateWords, stock_levels } from "../../products/stock/schema.ts"
 import { stores } from "../../setup/stores.ts"
 import { clockText, dayOf, millisOf, zoneOf } from "../../values/time.ts"
 import { findAll, type FoundByKind, rowsFound, soughtIn } from "./find.ts"
-import { search_kinds, type SearchKind } from "./kinds.ts"
-import { prefixesIn } from "../../setup/settings/groups.ts"
+import type { SearchKind, SearchKindRules } from "./kinds.ts"
+import { numbering_group } from "../../setup/settings/groups.ts"
+
+// How each kind is searched.
+
+const rulesOf = (
+  kind: SearchKind,
+  table: Table,
+  rules: Partial<Pick<SearchKindRules, "codes" | "begins" | "numbered" | "in_use" | "list">>
+): SearchKindRules => ({
+  kind,
+  table,
+  codes: [],
+  begins: undefined,
+  numbered: undefined,
+  in_use: ["status"],
+  list: `${kind}.list`,
+  ...rules
+})
+
+/** In the order in which they are searched. */
+const kind_rules: ReadonlyArray<SearchKindRules> = [
+  rulesOf("units", stock_levels, {
+    codes: ["asset_number", "serial_number", "barcode"],
+    in_use: ["given_back_at", "is_gone", "service_state", "product_id"],
+    list: "stock_levels.list"
+  }),
+  rulesOf("containers", containers, { codes: ["barcode", "name"], begins: "name" }),
+  rulesOf("orders", opportunities, {
+    codes: ["number", "reference"],
+    begins: "subject",
+    numbered: "number",
+    in_use: ["state", "status"],
+    list: "opportunities.list"
+  }),
+  rulesOf("members", members, { codes: ["account_number", "name"], begins: "name", in_use: ["is_active"] }),
+  rulesOf("products", products, {
+    codes: ["sku", "barcode", "name"],
+    begins: "name",
+    in_use: ["is_active", "is_containerable"]
+  }),
+  rulesOf("invoices", invoices, { codes: ["number", "reference"], begins: "subject", numbered: "number" }),
+  rulesOf("purchase_orders", purchase_orders, { codes: ["number"], begins: "number", numbered: "number" })
+]
 
 // Describes where a unit is, as text. Pure.
 
@@ -270,6 +312,12 @@ const othersShown = (found: FoundByKind, names: Names) => ({
   }))
 })
 
+/** Prefixes that users may leave out of numbers. Numbers of one store are typed in full. */
+const prefixesIn = (settings: Settings): ReadonlyArray<string> =>
+  Object.entries(settings[numbering_group] ?? {}).flatMap(([key, value]) =>
+    key.endsWith(".prefix") && typeof value === "string" && value !== "" && !value.includes("{store}") ? [value] : []
+  )
+
 /** Searches the `kinds`, by default all; 422 on `q` if it contains no word. */
 export const searchFor = Effect.fnUntraced(function* (
   text: string,
@@ -279,12 +327,12 @@ export const searchFor = Effect.fnUntraced(function* (
   const prefixes = prefixesIn(input.settings)
   const sought = soughtIn(text, prefixes)
   if (sought.words.length === 0) return yield* invalidField("q", "Say what to look for.")
-  const asked = new Set(kinds ?? keysOf(search_kinds))
-  let found = yield* findAll(sought, input, { kinds: asked, limit })
+  const rules = kind_rules.filter(({ kind }) => kinds?.includes(kind) !== false)
+  let found = yield* findAll(sought, input, { kinds: rules, limit })
   // A scanned label may hold more than the code, such as a URL or GS1 elements: its texts are tried in turn.
   for (const code of readCode(text).texts) {
     if (counted(found).total > 0) break
-    if (code !== sought.text) found = yield* findAll(soughtIn(code, prefixes), input, { kinds: asked, limit })
+    if (code !== sought.text) found = yield* findAll(soughtIn(code, prefixes), input, { kinds: rules, limit })
   }
   const names = yield* namesFor(found, input)
   const units = yield* unitsShown(found, input)

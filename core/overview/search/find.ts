@@ -16,7 +16,7 @@ import {
 import { Effect } from "effect"
 import { emails, members, phones } from "../../people/members/schema.ts"
 import { service_records } from "../../warehouse/workshop/schema.ts"
-import { kind_rules, type SearchKind, type SearchKindRules } from "./kinds.ts"
+import type { SearchKind, SearchKindRules } from "./kinds.ts"
 import { mayAsk } from "../../kernel/endpoints/may-ask.ts"
 import { isClosed, open_status_conditions, opportunities } from "../../orders/opportunities/tables/index.ts"
 import { products } from "../../products/products/schema.ts"
@@ -352,16 +352,16 @@ const ordersOf = Effect.fnUntraced(function* (found: Found, orders: Found, limit
   return { matches: all.slice(0, limit), is_more: orders.is_more || all.length > limit }
 })
 
-/** Matches of each kind the caller may list, at most `limit` rows per kind. */
+/** Matches of each of the kinds that the caller may list, at most `limit` rows per kind. */
 export const findAll = Effect.fnUntraced(function* (
   sought: Sought,
   caller: Caller,
-  { kinds, limit }: { readonly kinds: ReadonlySet<SearchKind>; readonly limit: number }
+  { kinds, limit }: { readonly kinds: ReadonlyArray<SearchKindRules>; readonly limit: number }
 ): CommandRuntime.Reads<FoundByKind> {
   const { catalogue } = yield* CommandRuntime
   const found = new Map<SearchKind, Found>()
-  for (const rules of kind_rules)
-    if (kinds.has(rules.kind) && mayAsk(catalogue, rules.list, caller.viewer))
+  for (const rules of kinds)
+    if (mayAsk(catalogue, rules.list, caller.viewer))
       found.set(rules.kind, yield* foundOf(rules, sought, caller, limit))
   const [people, orders] = [found.get("members"), found.get("orders")]
   if (people !== undefined && orders !== undefined) found.set("orders", yield* ordersOf(people, orders, limit))

@@ -1,12 +1,5 @@
 /** Kinds of rows that `find` searches: their tables, names, and who may list them (rules/search 1). */
-import { containers } from "../../products/packing.ts"
-import { invoices } from "../../billing/state/tables.ts"
 import type { Table } from "../../kernel/index.ts"
-import { members } from "../../people/members/schema.ts"
-import { opportunities } from "../../orders/opportunities/tables/index.ts"
-import { purchase_orders } from "../../purchasing/schema.ts"
-import { products } from "../../products/products/schema.ts"
-import { stock_levels } from "../../products/stock/schema.ts"
 
 /** Kinds with labels, in the order of results. */
 export const search_kinds = {
@@ -49,41 +42,3 @@ export interface SearchKindRules {
   /** Name of the endpoint that lists these rows; users who may not call it find none. */
   readonly list: string
 }
-const rulesOf = (
-  kind: SearchKind,
-  table: Table,
-  rules: Partial<Pick<SearchKindRules, "codes" | "begins" | "numbered" | "in_use" | "list">>
-): SearchKindRules => ({
-  kind,
-  table,
-  codes: [],
-  begins: undefined,
-  numbered: undefined,
-  in_use: ["status"],
-  list: `${kind}.list`,
-  ...rules
-})
-
-export const kind_rules: ReadonlyArray<SearchKindRules> = [
-  rulesOf("units", stock_levels, {
-    codes: ["asset_number", "serial_number", "barcode"],
-    in_use: ["given_back_at", "is_gone", "service_state", "product_id"],
-    list: "stock_levels.list"
-  }),
-  rulesOf("containers", containers, { codes: ["barcode", "name"], begins: "name" }),
-  rulesOf("orders", opportunities, {
-    codes: ["number", "reference"],
-    begins: "subject",
-    numbered: "number",
-    in_use: ["state", "status"],
-    list: "opportunities.list"
-  }),
-  rulesOf("members", members, { codes: ["account_number", "name"], begins: "name", in_use: ["is_active"] }),
-  rulesOf("products", products, {
-    codes: ["sku", "barcode", "name"],
-    begins: "name",
-    in_use: ["is_active", "is_containerable"]
-  }),
-  rulesOf("invoices", invoices, { codes: ["number", "reference"], begins: "subject", numbered: "number" }),
-  rulesOf("purchase_orders", purchase_orders, { codes: ["number"], begins: "number", numbered: "number" })
-]

@@ -329,19 +329,3 @@ export const presets: ReadonlyArray<RatePreset> = [
   preset("monthly-rate", "Monthly Rate", "period", "monthly", [], "One price for every 30 days of the hire."),
   preset("weekly-rate", "Weekly Rate", "period", "weekly", [], "One price for every week of the hire.")
 ]
-
-/** Slugs of presets by rate engine of the system that rates are imported from. Usage-based engines become daily. */
-export const presetSlugOfSourceEngine: { readonly [engine: string]: string } = {
-  "Daily Rate": "daily-rate",
-  "Daily Multiplier and Factor Rate": "daily-multiplier-factor",
-  "Hourly Rate": "hourly-rate",
-  "Hourly Multiplier and Factor Rate": "hourly-multiplier-factor",
-  "Half Hourly Rate": "half-hourly-rate",
-  "Weekly Rate": "weekly-rate",
-  "Monthly Rate": "monthly-rate",
-  "Monthly Multiplier and Factor Rate": "monthly-multiplier-factor",
-  "Fixed Rate": "fixed-rate",
-  "Fixed Rate and Factor": "fixed-rate-factor",
-  "Fixed Rate and Subs Days": "fixed-rate-subs-days",
-  "Days Used Rate": "daily-rate"
-}

@@ -208,11 +208,6 @@ export const numbering_group = "numbering"
 
 export const prefixOf = (kind: NumberedKind, settings: Settings): string =>
   settingText(settings, numbering_group, `${kind}.prefix`)
-/** Prefixes that users may leave out of numbers. Numbers of one store are typed in full. */
-export const prefixesIn = (settings: Settings): ReadonlyArray<string> =>
-  Object.entries(settings[numbering_group] ?? {}).flatMap(([key, value]) =>
-    key.endsWith(".prefix") && typeof value === "string" && value !== "" && !value.includes("{store}") ? [value] : []
-  )
 
 /** Formats the nth number of a series, with the prefix as given. */
 export const numberWritten = (

@@ -6,7 +6,7 @@ import { type CommandRuntime, type Json, sameJson, type StoredEvent } from "../.
 import { itemAt } from "../../../core/values/text.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { type ChangedRow, type Done, watchedOf } from "../../../core/offline/undo/compensation.ts"
-import { columnOf, valueAt } from "../../protocol/events.ts"
+import { columnOf, valueAt } from "../../protocol/merge.ts"
 import { rowKey, touchesOf } from "../outcomes/describe-event.ts"
 import { commandRequest, isRefusal, remapBody, remapParams } from "../replica/lost-rows.ts"
 import { asAnswer, type QueryResult, type Rerecording } from "../replica/replica.ts"

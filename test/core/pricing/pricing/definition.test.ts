@@ -7,10 +7,10 @@ import {
   copyName,
   deletionErrors,
   presets,
-  presetSlugOfSourceEngine,
   type SubmittedMethod,
   updateMethod
 } from "../../../../core/pricing/pricing/definition.ts"
+import { presetSlugOfSourceEngine } from "../../../../core/imports/rate-rows.ts"
 
 const daily: SubmittedMethod = { calculation_strategy: "period", base_period: "daily" }
 const stored = (submitted: SubmittedMethod) => Result.getOrThrow(composeMethod(submitted))
