@@ -10,7 +10,7 @@ export const search_mutants: ReadonlyArray<Mutant> = [
   within("find")(
     "search finds rows that the user may not list",
     "findAll",
-    { find: "&& mayAsk(catalogue, rules.list, caller.viewer)", replace: "" },
+    { find: "if (mayAsk(catalogue, rules.list, caller.viewer))", replace: "" },
     "finds only rows that the user may list"
   ),
   within("matches")(
