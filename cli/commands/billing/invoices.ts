@@ -200,7 +200,7 @@ const printInvoice = (context: CommandContext, invoice: Row<"invoice">): void =>
     context.print(
       `${gap}${tableText(
         columnsNamed(
-          "line, name, quantity, unit_price, discount_percent=DISCOUNT, subtotal=NET, tax_total=TAX, total, left=LEFT"
+          "line, name, quantity, unit_price, subtotal=NET, tax_total=TAX, total, left=LEFT, discount_percent=DISCOUNT"
         ),
         rows,
         terminal
