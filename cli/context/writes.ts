@@ -1,6 +1,7 @@
 /** Several writes of one command line, and what a device does after writes at the server. */
 import { isJsonObject, type Endpoint, type Json, type Query } from "../../core/kernel/index.ts"
 import { order, statuses } from "../../core/orders/opportunities/tables/index.ts"
+import { counted } from "../../core/values/text.ts"
 import { metaIn, refusedText, type Row, rowIn, rowsIn } from "../base/answers.ts"
 import { nameableTable } from "../base/nameable.ts"
 import type { ApiRequest, CommandContext } from "./context.ts"
@@ -52,9 +53,8 @@ const losing = async (context: CommandContext, id: string): Promise<string> => {
   const products = await count("products", "tax_class_id")
   const rules = await count("tax_rules", "product_tax_class_id")
   if (products + rules === 0) return ""
-  const counted = (many: number, one: string): string => `${many} ${one}${many === 1 ? "" : "s"}`
-  const [goods, joins] = [counted(products, "product"), counted(rules, "tax rule")]
-  return `${goods} and ${joins} lose it, so that those products are untaxed: `
+  const losers = `${counted(products, "product", "products")} and ${counted(rules, "tax rule", "tax rules")}`
+  return `${losers} lose it, so that those products are untaxed: `
 }
 const uses: { readonly [endpoint: string]: typeof losing } = {
   "products.delete": ordersOut,

@@ -6,27 +6,23 @@ export const row_id = 777
 /** A digit, as some texts hold numbers. */
 export const text_value = "1"
 
+/** Texts by format; of others any text is valid. */
+const texts: { readonly [format: string]: string } = {
+  email: "a@example.com",
+  url: "https://example.com",
+  zone: "UTC",
+  language: "en-GB",
+  currency: "GBP",
+  country: "GB",
+  time: "09:00"
+}
 const anyValue = (name: string, field: Field): Json => {
   const { type } = field
   if (field.default !== undefined && field.default !== null) return field.default
   if (field.nullable) return null
   switch (type.kind) {
     case "text":
-      return type.format === "email"
-        ? "a@example.com"
-        : type.format === "url"
-          ? "https://example.com"
-          : type.format === "zone"
-            ? "UTC"
-            : type.format === "language"
-              ? "en-GB"
-              : type.format === "currency"
-                ? "GBP"
-                : type.format === "country"
-                  ? "GB"
-                  : type.format === "time"
-                    ? "09:00"
-                    : text_value.repeat(type.length ?? 1)
+      return texts[type.format ?? ""] ?? text_value.repeat(type.length ?? 1)
     case "integer":
       return name === "id" ? row_id : Math.max(1, type.min)
     case "boolean":

@@ -369,7 +369,7 @@ export const exemptionReasons = (
   rates: Pick<Source, "rates" | "untaxed">,
   words: { readonly [K in VatCategory]?: string }
 ): ReadonlyArray<string> => {
-  // Free goods bear no VAT for no reason.
+  // Rows that cost nothing need no reason.
   const charged = rows.filter(({ subtotal, tax_total }) => subtotal !== 0 || tax_total !== 0)
   const said = vatSums(charged, vatOfRows(charged, rates)).flatMap(({ reasons, vat: { category } }) =>
     reasons.length > 0 ? reasons : (words[category] ?? [])

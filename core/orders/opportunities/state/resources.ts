@@ -295,8 +295,7 @@ export const warned = (answer: OpportunityAnswer, warnings: ReadonlyArray<string
         }
       }
 
-/** Schema of the result of commands with warnings. */
-/** Results that earlier releases stored may have no warnings. */
+/** Schema of the result of commands with warnings, which results stored by earlier releases may lack. */
 export const warnedResult = Shown.keys({ id: integer(), warnings: Shown.optional(list(text())) })
 export const warnedOpportunity = (
   { id, warnings = [] }: Pick<Warned, "id"> & { readonly warnings?: Warned["warnings"] | undefined },

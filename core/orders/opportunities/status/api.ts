@@ -57,7 +57,7 @@ const toQuotation = command("POST", `${path}/{id}/convert_to_quotation`, {
 })
 /** The response, with `meta.warnings` for lines that unintentionally cost nothing. */
 const orderAnswer = Effect.fnUntraced(function* (
-  { id, warnings = [] }: Pick<Warned, "id"> & { readonly warnings?: Warned["warnings"] | undefined },
+  { id, warnings = [] }: Parameters<typeof warnedOpportunity>[0],
   input: Input
 ) {
   const header = yield* Store.get(opportunities, id)
